@@ -1,0 +1,238 @@
+/* tilek.h: what generated code and the runtime agree on. C99; no other header of the runtime is public.
+ *
+ * A translated region is a constant tilek_kernel (what is known when the source is translated) and, at each execution, a
+ * tilek_call (what is known when it is launched). tilek_launch runs the call on a target; where it cannot, or where
+ * TILEK_VERIFY asks for it, it returns nonzero, and the generated code runs the user's own loop, then tilek_complete. */
+#ifndef TILEK_H
+#define TILEK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TILEK_ABI 1
+
+typedef enum tilek_status {
+    TILEK_OK = 0,
+    TILEK_INVALID,     /* an argument breaks this header's contract */
+    TILEK_NO_MEMORY,   /* host or device memory is exhausted */
+    TILEK_NO_DEVICE,   /* the target is not present on this machine */
+    TILEK_COMPILE,     /* device code did not compile */
+    TILEK_DEVICE_LOST, /* a device call failed */
+    TILEK_UNSUPPORTED, /* sizes or counts beyond what the target can do */
+    TILEK_IO           /* a file could not be read or written */
+} tilek_status;
+
+typedef enum tilek_target { TILEK_SERIAL, TILEK_THREADS, TILEK_OPENCL, TILEK_CUDA, TILEK_TARGETS, TILEK_AUTO = TILEK_TARGETS } tilek_target;
+
+/* ---- Algorithm 1: tile counts and strides (tile.c) ------------------------------------------------------------- */
+
+typedef enum tilek_tile_kind {
+    TILEK_TILE_STATIC,  /* argument = count */
+    TILEK_TILE_SIZE,    /* argument = extent of one tile, in iterations */
+    TILEK_TILE_DYNAMIC, /* argument unused */
+    TILEK_TILE_THREAD,  /* argument = count of the axis, as for gang and worker */
+    TILEK_TILE_GANG,
+    TILEK_TILE_WORKER
+} tilek_tile_kind;
+
+/* One tile, in iterations: it takes the values 0, stride, 2 stride, … (count of them). */
+typedef struct tilek_tile {
+    int64_t count;
+    int64_t stride;
+} tilek_tile;
+
+/* Trip count of for (i = lower; i COMPARISON upper; i += step), comparison one of '<', 'l' (<=), '>', 'g' (>=), '!'.
+ * `step` nonzero; a step against the comparison's direction gives 0 for an empty loop, -1 (endless) otherwise. Exact for all of int64. */
+int64_t tilek_trip(int64_t lower, int64_t upper, int64_t step, char comparison);
+
+/* LANGUAGE.md, Algorithm 1. Tiles in declaration order. A tile of extent size S counts as static with ceil(what is left / S)… outermost in.
+ * Without a dynamic tile the product of counts must be >= trip: TILEK_INVALID otherwise (the translator appends a dynamic tile).
+ * *exact is set to 1 where every combination of tile iterators is an iteration (no guard is needed). */
+tilek_status tilek_tiles(int64_t trip, int tile_count, const tilek_tile_kind kinds[], const int64_t arguments[],
+                         tilek_tile tiles[], int *exact);
+
+/* The paper's figures for the same tiles: length = stride * count, both times the loop's step. */
+void tilek_lengths(int64_t step, int tile_count, const tilek_tile tiles[], int64_t lengths[], int64_t strides[]);
+
+/* ---- What a translated region is (constant) ------------------------------------------------------------------- */
+
+typedef enum tilek_type {
+    TILEK_INT8, TILEK_UINT8, TILEK_INT16, TILEK_UINT16, TILEK_INT32, TILEK_UINT32, TILEK_INT64, TILEK_UINT64,
+    TILEK_FLOAT, TILEK_DOUBLE, TILEK_LONG_DOUBLE, TILEK_BOOL
+} tilek_type;
+
+/* `count` consecutive values of `type` at `offset` in an element; a plain number is one field at 0. */
+typedef struct tilek_field { const char *name; size_t offset; tilek_type type; size_t count; } tilek_field;
+
+typedef enum tilek_storage { TILEK_SCALAR, TILEK_CONTIGUOUS, TILEK_ROWS } tilek_storage;
+
+enum { /* tilek_array_shape.flags */
+    TILEK_READS = 1, TILEK_WRITES = 2,
+    TILEK_COPY_IN = 4, TILEK_COPY_OUT = 8, /* what moves where the array is not present */
+    TILEK_MUST_BE_PRESENT = 16
+};
+
+enum { TILEK_MAX_RANK = 8, TILEK_MAX_TILES = 16, TILEK_AXES = 7 };
+/* Axes in this order everywhere: thread, gang 0..2, worker 0..2. */
+enum { TILEK_AXIS_THREAD, TILEK_AXIS_GANG, TILEK_AXIS_WORKER = 4 };
+
+typedef struct tilek_array_shape {
+    const char *name;      /* as the user writes it */
+    tilek_storage storage; /* SCALAR: a scalar that the kernel writes */
+    int rank;
+    size_t element_size;
+    int field_count;
+    const tilek_field *fields;
+    unsigned flags;
+} tilek_array_shape;
+
+typedef struct tilek_loop_shape {
+    const char *symbol; /* prefix of its numbers in kernels: i_trip, i_count0, i_stride0 */
+    int tile_count;
+    const tilek_tile_kind *kinds;
+    const int *axes;         /* per tile the axis index, or -1 */
+    int first_argument;      /* its tiles' arguments start here in tilek_call.tile_arguments (one a tile) */
+    int64_t iterator_minimum; /* range of the iterator's type: bounds plus stride must stay inside, else TILEK_UNSUPPORTED */
+    int64_t iterator_maximum; /* INT64_MAX for unsigned 64-bit */
+} tilek_loop_shape;
+
+typedef enum tilek_operator { TILEK_ADD, TILEK_MULTIPLY, TILEK_MINIMUM, TILEK_MAXIMUM, TILEK_BIT_AND, TILEK_BIT_OR, TILEK_BIT_XOR,
+                              TILEK_LOGICAL_AND, TILEK_LOGICAL_OR } tilek_operator;
+
+/* Instances deliver partial values; the runtime combines them in index order and then with the scalar's old value. `array` is the
+ * index of the reduced scalar among the kernel's arrays (storage SCALAR). */
+typedef struct tilek_reduction { tilek_operator operation; tilek_type type; int array; } tilek_reduction;
+
+/* Parameters of a device entry point, in order. Those with a `constant` name may be given as -DNAME=value instead (TILEK_SPECIALIZE):
+ * then TILEK_SPECIALIZED is defined and they are not passed. All numbers are passed as 64-bit signed; SCALAR by its own bytes. */
+typedef enum tilek_parameter_kind {
+    TILEK_PARAMETER_ARRAY,      /* device address; index = array */
+    TILEK_PARAMETER_ORIGIN,     /* CONTIGUOUS: elements between the object's start and the device copy's start; index = array */
+    TILEK_PARAMETER_LENGTH,     /* CONTIGUOUS: the object's own length of `dimension` >= 1; ROWS: the packed length; index = array */
+    TILEK_PARAMETER_LOWER,      /* ROWS: first index of `dimension` that is packed; index = array */
+    TILEK_PARAMETER_SCALAR,     /* index = scalar */
+    TILEK_PARAMETER_LOOP_LOWER, /* index = loop, among the launch's loops */
+    TILEK_PARAMETER_LOOP_STEP,
+    TILEK_PARAMETER_LOOP_TRIP,
+    TILEK_PARAMETER_TILE_COUNT,  /* index = loop, dimension = tile */
+    TILEK_PARAMETER_TILE_STRIDE, /* index = loop, dimension = tile */
+    TILEK_PARAMETER_AXIS_COUNT,  /* index = axis */
+    TILEK_PARAMETER_TILE_ARGUMENT,   /* index = entry of tile_arguments: for loops whose tiles are computed in the kernel */
+    TILEK_PARAMETER_PARTIALS     /* device buffer of one partial value a gang; index = reduction */
+} tilek_parameter_kind;
+
+typedef struct tilek_parameter { tilek_parameter_kind kind; int index; int dimension; const char *constant; } tilek_parameter;
+
+struct tilek_host_call;
+
+/* One nest. A host function computes the instances [first, last) of the launch's parallel space: the thread axis, else the gangs
+ * (linearised, dimension 0 fastest), else one instance. It loops over workers itself. */
+typedef struct tilek_launch_shape {
+    const char *entry; /* name in the device source; also shown in profiles */
+    int loop_count;
+    const tilek_loop_shape *loops;
+    unsigned axes; /* bit k: axis k is in use */
+    void (*host)(const struct tilek_host_call *call, int64_t first, int64_t last); /* NULL in device launches */
+    int reduction_count;
+    const tilek_reduction *reductions;
+    int parameter_count; /* device launches only */
+    const tilek_parameter *parameters;
+} tilek_launch_shape;
+
+enum { /* tilek_kernel.flags */
+    TILEK_CONTRACT = 1,  /* the host may fuse multiply-adds, so devices may */
+    TILEK_FAST_MATH = 2, /* -ffast-math */
+    TILEK_USES_DOUBLE = 4
+};
+
+typedef struct tilek_kernel {
+    int abi; /* TILEK_ABI */
+    const char *name, *file;
+    int line;
+    unsigned flags;
+    unsigned targets;       /* bit t: built for target t */
+    tilek_target preferred; /* what the source says; TILEK_AUTO leaves it to the environment */
+    const char *opencl, *cuda; /* whole program texts, or NULL */
+    int array_count;
+    const tilek_array_shape *arrays;
+    int scalar_count;
+    const size_t *scalar_sizes;
+    int host_launch_count;
+    const tilek_launch_shape *host_launches;
+    int device_launch_count;
+    const tilek_launch_shape *device_launches;
+    int tile_argument_count;
+    int loop_count; /* entries of tilek_call.loops: bounds of every loop with launch bounds, shared by host and device launches */
+    const int *host_loops;   /* per loop of all host launches, concatenated: its entry in tilek_call.loops */
+    const int *device_loops; /* likewise for device launches */
+    void **state; /* the runtime's memory of this kernel: address of a static void * that starts NULL */
+} tilek_kernel;
+
+/* ---- What a launch is ------------------------------------------------------------------------------------------ */
+
+typedef struct tilek_array {
+    void *base; /* the object: its first element, &scalar, or the row-pointer array */
+    int64_t lower[TILEK_MAX_RANK], length[TILEK_MAX_RANK]; /* the section */
+    int64_t extent[TILEK_MAX_RANK]; /* CONTIGUOUS: the object's own lengths; [0] = -1 where unknown */
+} tilek_array;
+
+typedef struct tilek_bounds { int64_t lower, upper, step, trip; } tilek_bounds; /* trip = tilek_trip(…), -1 where endless */
+
+enum { TILEK_QUEUE_SYNCHRONOUS = -1, TILEK_QUEUE_DEFAULT = -2, TILEK_QUEUES_ALL = -1 };
+
+typedef struct tilek_call {
+    tilek_array *arrays;
+    const void *const *scalars; /* addresses of their values; copied where the launch is asynchronous */
+    const tilek_bounds *loops;
+    const int64_t *tile_arguments;
+    int64_t axes[TILEK_AXES]; /* counts that the user gave; 0 = the runtime's choice */
+    int64_t device;           /* device(e); -1 = TILEK_DEVICE or the first */
+    int64_t queue;            /* async(e); -1 = synchronous, -2 = async without argument */
+    const int64_t *waits;     /* wait(e, …) */
+    int wait_count;           /* -1 = wait for all queues */
+    int enabled;              /* if(e) */
+    void *state;              /* the runtime's; NULL at first */
+} tilek_call;
+
+/* What host functions receive. Counts and strides of loop l's tile t: tiles[first_tile[l] + t]. */
+typedef struct tilek_host_call {
+    const tilek_array *arrays;
+    const void *const *scalars;
+    const tilek_bounds *const *loops; /* per loop of the launch */
+    const tilek_tile *const *tiles;   /* per loop of the launch: its tiles */
+    const int64_t *tile_arguments;
+    const int64_t *axes;  /* all counts decided */
+    void *const *partials; /* per reduction: one value an instance of the parallel space, type as declared */
+} tilek_host_call;
+
+/* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
+int tilek_launch(const tilek_kernel *kernel, tilek_call *call);
+void tilek_complete(const tilek_kernel *kernel, tilek_call *call);
+
+/* ---- Data directives --------------------------------------------------------------------------------------------- */
+
+typedef enum tilek_motion { TILEK_COPY, TILEK_COPYIN, TILEK_COPYOUT, TILEK_CREATE, TILEK_DELETE, TILEK_PRESENT,
+                            TILEK_UPDATE_SELF, TILEK_UPDATE_DEVICE } tilek_motion;
+
+typedef struct tilek_data_item { const tilek_array_shape *shape; tilek_array array; tilek_motion motion; } tilek_data_item;
+
+/* Locations are the directive's; each call reports its own failures (a warning, or exit under TILEK_STRICT). */
+void tilek_data_enter(const char *file, int line, int item_count, const tilek_data_item items[]);
+void tilek_data_exit(const char *file, int line, int item_count, const tilek_data_item items[]);
+void tilek_data_update(const char *file, int line, int item_count, const tilek_data_item items[], int64_t queue);
+void tilek_wait(int queue_count, const int64_t queues[]); /* -1 = all */
+
+/* ---- Small helpers of generated code ----------------------------------------------------------------------------- */
+
+static inline int64_t tilek_minimum(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t tilek_maximum(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / b + (a % b > 0); }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

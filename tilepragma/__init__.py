@@ -1,0 +1,3 @@
+"""tilepragma: C loop nests under `#pragma tilek`, run on GPUs and cores."""
+
+__version__ = "0.1.0"

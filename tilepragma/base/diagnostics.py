@@ -1,0 +1,107 @@
+"""Diagnostics: collected over a whole run, located, rendered as a C compiler renders them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tilepragma.base.ranges import SourceRange
+
+
+class Severity(Enum):
+    """How serious a diagnostic is; only ERROR stops the translation."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message about one range; `notes` say the remedy or name related places."""
+
+    severity: Severity
+    range: SourceRange
+    message: str
+    notes: tuple[Diagnostic, ...] = ()
+
+
+class SourceError(Exception):
+    """Raised where the user's source cannot be accepted and the pass cannot go on with this construct."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
+
+
+@dataclass
+class Diagnostics:
+    """Collects every diagnostic of a run, in order of discovery."""
+
+    items: list[Diagnostic] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self.items)
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether an error was reported."""
+        return any(item.severity is Severity.ERROR for item in self.items)
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Keep `diagnostic` unless the very same one was kept before."""
+        if diagnostic not in self.items:
+            self.items.append(diagnostic)
+
+    def error(self, range_: SourceRange, message: str, *remedies: str) -> Diagnostic:
+        """Report an error at `range_`; each remedy becomes a note at the same place."""
+        return self._report(Severity.ERROR, range_, message, remedies)
+
+    def warning(self, range_: SourceRange, message: str, *remedies: str) -> Diagnostic:
+        """Report a warning at `range_`; each remedy becomes a note at the same place."""
+        return self._report(Severity.WARNING, range_, message, remedies)
+
+    def note(self, range_: SourceRange, message: str, *remedies: str) -> Diagnostic:
+        """Report a note at `range_`; each remedy becomes a further note at the same place."""
+        return self._report(Severity.NOTE, range_, message, remedies)
+
+    def _report(self, severity: Severity, range_: SourceRange, message: str, remedies: tuple[str, ...]) -> Diagnostic:
+        notes = tuple(Diagnostic(Severity.NOTE, range_, remedy) for remedy in remedies)
+        diagnostic = Diagnostic(severity, range_, message, notes)
+        self.add(diagnostic)
+        return diagnostic
+
+
+def source_error(range_: SourceRange, message: str, *remedies: str) -> SourceError:
+    """The exception for an error at `range_`; each remedy becomes a note at the same place."""
+    notes = tuple(Diagnostic(Severity.NOTE, range_, remedy) for remedy in remedies)
+    return SourceError(Diagnostic(Severity.ERROR, range_, message, notes))
+
+
+def render(diagnostic: Diagnostic, line_of: Callable[[str, int], str | None]) -> str:
+    """`file:line:col: severity: message`, the source line and a caret; then the notes.
+
+    `line_of(file, line)` gives the text of a source line, or None where it is not at hand. A note at the very
+    place of its parent repeats neither line nor caret.
+    """
+    text = _head(diagnostic) + _excerpt(diagnostic.range, line_of)
+    for note in diagnostic.notes:
+        repeated = note.range == diagnostic.range
+        text += _head(note) + ("" if repeated else _excerpt(note.range, line_of))
+    return text
+
+
+def _head(diagnostic: Diagnostic) -> str:
+    start = diagnostic.range.start
+    return f"{start.file}:{start.line}:{start.column}: {diagnostic.severity.value}: {diagnostic.message}\n"
+
+
+def _excerpt(range_: SourceRange, line_of: Callable[[str, int], str | None]) -> str:
+    line = line_of(range_.start.file, range_.start.line)
+    if line is None:
+        return ""
+    column = range_.start.column
+    width = range_.end.column - column if range_.end.line == range_.start.line else len(line.rstrip()) - column + 1
+    pad = "".join("\t" if c == "\t" else " " for c in line[: column - 1])
+    return f" {line.rstrip()}\n {pad}^{'~' * max(0, width - 1)}\n"

@@ -1,0 +1,32 @@
+"""Source positions: where a construct stands in the user's files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """One character of a file. `line` and `column` count from 1, `offset` is in bytes from 0."""
+
+    file: str
+    line: int
+    column: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class SourceRange:
+    """The half-open range [start, end) of one construct; both ends lie in one file."""
+
+    start: Position
+    end: Position
+
+    @property
+    def file(self) -> str:
+        """The file as the user named it."""
+        return self.start.file
+
+
+#: The range of what no user wrote (defaults, command-line settings).
+NOWHERE = SourceRange(Position("<built-in>", 1, 1, 0), Position("<built-in>", 1, 1, 0))

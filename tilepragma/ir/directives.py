@@ -1,0 +1,240 @@
+"""Directives as parsed: every clause of LANGUAGE.md's grammar, with expressions still as located text.
+
+The pragma grammar knows C only as balanced token sequences: an expression of a clause is a `ClauseExpression`, a
+piece of the user's text. It is printed into the generated host code as it stands, where the user's names, macros and
+types are in scope, so that no second C expression parser is needed. Clause expressions are evaluated once, at launch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tilepragma.base.ranges import SourceRange
+
+
+class Construct(Enum):
+    """The construct a directive names."""
+
+    KERNEL = "kernel"
+    LOOP = "loop"
+    KERNEL_LOOP = "kernel loop"
+    DATA = "data"
+    ENTER_DATA = "enter data"
+    EXIT_DATA = "exit data"
+    UPDATE = "update"
+    WAIT = "wait"
+    ROUTINE = "routine"
+
+
+class Target(Enum):
+    """Where kernels run."""
+
+    SERIAL = "serial"
+    THREADS = "threads"
+    OPENCL = "opencl"
+    CUDA = "cuda"
+    AUTO = "auto"
+
+
+class Mode(Enum):
+    """`mode:` of a data clause: what the kernel does with the data."""
+
+    READ = "r"
+    WRITE = "w"
+    READ_WRITE = "rw"
+
+
+class Live(Enum):
+    """`live:` of a data clause: whether values enter and leave the kernel."""
+
+    IN = "in"
+    OUT = "out"
+    IN_OUT = "inout"
+    NOT = "not"
+
+
+@dataclass(frozen=True)
+class ClauseExpression:
+    """A C expression in a clause, as the user wrote it (line continuations removed)."""
+
+    text: str
+    range: SourceRange
+
+    @property
+    def literal(self) -> int | None:
+        """The value where the text is a plain integer literal, else None."""
+        try:
+            return int(self.text.strip().rstrip("uUlL"), 0)
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True)
+class SectionDimension:
+    """`[lower:length]`; `[length]` has lower None; `[]` or `[:]` has both None."""
+
+    lower: ClauseExpression | None
+    length: ClauseExpression | None
+
+
+@dataclass(frozen=True)
+class Section:
+    """`id[…][…]`. `path` is the text before the first bracket: an identifier, or a member path (`grid->u`)."""
+
+    path: str
+    dimensions: tuple[SectionDimension, ...]
+    range: SourceRange
+
+
+@dataclass(frozen=True)
+class DataClause:
+    """`data(…)`, or OpenACC's sugar for it: the attributes hold for all sections of the clause.
+
+    `present` requires the data on the device already; `create` (live:not) allocates without copying.
+    `name` is the clause's spelling ("data", "copyin", …).
+    """
+
+    name: str
+    sections: tuple[Section, ...]
+    mode: Mode | None
+    live: Live | None
+    present: bool
+    range: SourceRange
+
+
+@dataclass(frozen=True)
+class CountClause:
+    """`num_threads(e)`, `num_gangs[d](e)`, `num_workers[d](e)`; the list form yields one clause an element."""
+
+    axis: AxisKind
+    dimension: int
+    count: ClauseExpression
+    range: SourceRange
+
+
+class AxisKind(Enum):
+    """A kind of parallel dimension of the abstract machine."""
+
+    THREAD = "thread"
+    GANG = "gang"
+    WORKER = "worker"
+
+
+@dataclass(frozen=True)
+class ReductionClause:
+    """`reduction(op : id, …)`; `operator` one of + * min max & | ^ && ||."""
+
+    operator: str
+    names: tuple[str, ...]
+    range: SourceRange
+
+
+@dataclass(frozen=True)
+class PrivateClause:
+    """`private(id, …)` or, with `first`, `firstprivate(id, …)`."""
+
+    names: tuple[str, ...]
+    first: bool
+    range: SourceRange
+
+
+@dataclass(frozen=True)
+class KernelDirective:
+    """`#pragma tilek kernel …`, or the kernel part of `kernel loop`.
+
+    `asynchronous` is the queue's expression, or None; `async` without an argument sets `asynchronous_default`.
+    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`.
+    """
+
+    range: SourceRange
+    name: str | None = None
+    data: tuple[DataClause, ...] = ()
+    counts: tuple[CountClause, ...] = ()
+    targets: tuple[Target, ...] = ()
+    device: ClauseExpression | None = None
+    asynchronous: ClauseExpression | None = None
+    asynchronous_default: bool = False
+    waits: tuple[ClauseExpression, ...] = ()
+    wait_all: bool = False
+    condition: ClauseExpression | None = None
+    reductions: tuple[ReductionClause, ...] = ()
+    privates: tuple[PrivateClause, ...] = ()
+    independent: bool = False
+
+
+class TileKind(Enum):
+    """The kinds of `tile(…)` that this version executes; `auto` is refused by the grammar's checker."""
+
+    STATIC = "static"
+    SIZE = "size"
+    DYNAMIC = "dynamic"
+    THREAD = "thread"
+    GANG = "gang"
+    WORKER = "worker"
+
+
+@dataclass(frozen=True)
+class TileClause:
+    """`tile[order](kind, argument)`. `argument` is the count (static) or extent (size); `dimension` that of gang, worker."""
+
+    kind: TileKind
+    order: int | None
+    argument: ClauseExpression | None
+    dimension: int
+    range: SourceRange
+
+
+@dataclass(frozen=True)
+class LoopDirective:
+    """`#pragma tilek loop …`, or the loop part of `kernel loop`; tiles in declaration order."""
+
+    range: SourceRange
+    tiles: tuple[TileClause, ...] = ()
+    unroll: int | None = None
+    sequential: bool = False
+    independent: bool = False
+    reductions: tuple[ReductionClause, ...] = ()
+    privates: tuple[PrivateClause, ...] = ()
+    collapse: int = 1
+
+
+@dataclass(frozen=True)
+class DataDirective:
+    """`data`, `enter data`, `exit data`, `update`: `construct` says which. `clauses` names are copy, copyin, copyout,
+    create, delete, present, self, device.
+    """
+
+    construct: Construct
+    clauses: tuple[DataClause, ...]
+    range: SourceRange
+    condition: ClauseExpression | None = None
+    asynchronous: ClauseExpression | None = None
+    asynchronous_default: bool = False
+    waits: tuple[ClauseExpression, ...] = ()
+    wait_all: bool = False
+
+
+@dataclass(frozen=True)
+class WaitDirective:
+    """`#pragma tilek wait [(queue, …)]`; no queue means all."""
+
+    queues: tuple[ClauseExpression, ...]
+    range: SourceRange
+
+
+@dataclass(frozen=True)
+class RoutineDirective:
+    """`#pragma tilek routine` before a function definition: its name may be called from kernels (a mark, never needed)."""
+
+    range: SourceRange
+
+
+Directive = (
+    KernelDirective
+    | LoopDirective
+    | tuple[KernelDirective, LoopDirective]
+    | DataDirective
+    | WaitDirective
+    | RoutineDirective
+)

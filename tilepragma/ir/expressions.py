@@ -1,0 +1,236 @@
+"""Expressions of the LoopTree: C99 expressions after macro expansion, each with its type and source range.
+
+    Expression := IntegerLiteral | FloatingLiteral | Access | Unary | Binary | Assignment | Increment
+                | Conditional | Cast | Call | Comma | AddressOf
+
+Every use of storage, scalar or array, is an Access. `a[i][j]`, `*(a + i)`, `(*p).x`, `p->x[i]` are brought to this one
+form by the front end. Parentheses are not kept: the printer puts them where precedence needs them. Implicit conversions
+are not written out: the usual conversions are the same in C, OpenCL C and CUDA C++ as long as the types are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from tilepragma.base.ranges import NOWHERE, SourceRange
+from tilepragma.ir.types import DOUBLE, INT, ScalarType, Type
+
+
+class Storage(Enum):
+    """How an object's elements lie in memory."""
+
+    SCALAR = "scalar"
+    """one object of scalar or record type"""
+    CONTIGUOUS = "contiguous"
+    """`T a[n][m]`, `T (*a)[m]`, `T *a`: one block, row-major"""
+    ROWS = "rows"
+    """`T **a`, `T ***a`: pointers to rows; the last dimension alone is contiguous"""
+
+
+class Scope(Enum):
+    """Where an object was declared, seen from its kernel region."""
+
+    EXTERNAL = "external"
+    """outside the region: a parameter of the kernel"""
+    REGION = "region"
+    """among the statements of the region's own block, outside every loop: made by the host before the first launch"""
+    LOCAL = "local"
+    """inside a loop, condition or inner block of the region, or inside a function: private to each iteration"""
+
+
+@dataclass(frozen=True)
+class DataObject:
+    """A variable, or an array reached through an invariant path (`grid->u`): what sections, modes and liveness are of.
+
+    `name` is an identifier unique in the region and readable in kernels (`u`, `grid_u`; a local that shadows another
+    gets a suffix). `host` is the C expression for it in the user's function (`grid->u`). `element` is the type of one
+    element after all dimensions. `lengths` has one entry a dimension: for CONTIGUOUS the first may be None (a pointer or `a[]`),
+    the others are expressions (literals for fixed arrays); for ROWS all are None; for SCALAR it is empty.
+    Two objects are the same iff they are equal.
+    """
+
+    name: str
+    host: str
+    element: Type
+    storage: Storage
+    scope: Scope
+    lengths: tuple[Expression | None, ...] = ()
+    const: bool = False
+    restrict: bool = False
+    volatile: bool = False
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+    @property
+    def rank(self) -> int:
+        """The number of array dimensions; 0 for a scalar."""
+        return len(self.lengths)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A step `.name` of an access path inside one element."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Index:
+    """A step `[index]` into an array member inside one element."""
+
+    index: Expression
+
+
+@dataclass(frozen=True)
+class IntegerLiteral:
+    """An integer (or character) constant; `spelling` is legal C of the very same type ("3", "0x10u", "8l")."""
+
+    value: int
+    spelling: str
+    type: Type = INT
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class FloatingLiteral:
+    """A floating constant; `spelling` is the user's, or 17 significant digits where a macro hides it."""
+
+    value: float
+    spelling: str
+    type: Type = DOUBLE
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Access:
+    """`object[subscripts…]path…`. Fewer subscripts than the object's rank denote a pointer to a row (call arguments only)."""
+
+    object: DataObject
+    subscripts: tuple[Expression, ...]
+    path: tuple[Member | Index, ...]
+    type: Type
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Unary:
+    """`operator operand`, operator one of + - ! ~."""
+
+    operator: str
+    operand: Expression
+    type: Type
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """`left operator right` without side effect of its own: arithmetic, shifts, comparisons, && and ||."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    type: Type
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """`target operator value`, operator one of = += -= *= /= %= <<= >>= &= ^= |=."""
+
+    operator: str
+    target: Access
+    value: Expression
+    type: Type
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Increment:
+    """`++x`, `x++`, `--x`, `x--`; `operator` is "++" or "--"."""
+
+    operator: str
+    prefix: bool
+    target: Access
+    type: Type
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """`condition ? then : otherwise`."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+    type: Type
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """`(type)operand`, as the user wrote it."""
+
+    type: Type
+    operand: Expression
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+class Callee(Enum):
+    """What kind of function is called."""
+
+    MATH = "math"
+    """math.h or stdlib.h's abs family; `function` is the C name ("sqrtf", "fmax")"""
+    USER = "user"
+    """defined in the same translation unit; carried into the kernel"""
+
+
+@dataclass(frozen=True)
+class Call:
+    """`function(arguments…)`."""
+
+    function: str
+    callee: Callee
+    arguments: tuple[Expression, ...]
+    type: Type
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Comma:
+    """`left, right`."""
+
+    left: Expression
+    right: Expression
+    type: Type
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class AddressOf:
+    """`&target`; allowed as a call argument only."""
+
+    target: Access
+    type: Type
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+Expression = (
+    IntegerLiteral
+    | FloatingLiteral
+    | Access
+    | Unary
+    | Binary
+    | Assignment
+    | Increment
+    | Conditional
+    | Cast
+    | Call
+    | Comma
+    | AddressOf
+)
+
+
+def integer(value: int, type_: ScalarType = INT) -> IntegerLiteral:
+    """The literal `value`, for expressions that no user wrote."""
+    suffix = "" if type_ == INT else "l" if type_.signed else "ul"
+    return IntegerLiteral(value, f"{value}{suffix}", type_)

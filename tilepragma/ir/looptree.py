@@ -1,0 +1,316 @@
+"""The LoopTree: loops, conditions and statements of one kernel region, with the user's directives attached.
+
+    Statement := Loop | If | While | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
+               | TileNest | Barrier          (made by the planner, never by the front end)
+
+It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new tree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilepragma.base.ranges import NOWHERE, SourceRange
+from tilepragma.ir.directives import (
+    AxisKind,
+    ClauseExpression,
+    DataDirective,
+    KernelDirective,
+    LoopDirective,
+    TileKind,
+    WaitDirective,
+)
+from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.types import RecordType, Type
+
+
+@dataclass(frozen=True)
+class ExpressionStatement:
+    """An expression evaluated for its effect."""
+
+    expression: Expression
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Declarator:
+    """One declared variable; `initializer` is a tuple for `{a, b, …}` (nested tuples for nested braces), None where absent."""
+
+    object: DataObject
+    initializer: Initializer | None
+
+
+Initializer = Expression | tuple["Initializer", ...]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """`T x = …, y;`."""
+
+    declarators: tuple[Declarator, ...]
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Block:
+    """`{ … }`; the bodies of loops and conditions are blocks even where the user left the braces out."""
+
+    statements: tuple[Statement, ...]
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class If:
+    """`if (condition) then else otherwise`; `otherwise` is None where absent."""
+
+    condition: Expression
+    then: Block
+    otherwise: Block | None
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A canonical loop: `iterator` runs from `lower` by `step` while `iterator comparison upper`.
+
+    Trip count (LANGUAGE.md): N = max(0, ceil((upper - lower) / step)) for `<` and `>`, one more where `<=` or `>=` is
+    reached exactly, exact division for `!=`. The iterator stands on the left of `comparison` (the front end turns `n > i` round),
+    one of < <= > >= !=. `step` is signed: `i -= s` gives the expression `-s`; `decreasing` is true where the loop
+    counts down (by the comparison, or for != by the step, ±1). `declares_iterator`: `for (int i = …`.
+    `index` numbers the loops of the region in textual order, from 0.
+    """
+
+    index: int
+    iterator: DataObject
+    declares_iterator: bool
+    lower: Expression
+    comparison: str
+    upper: Expression
+    step: Expression
+    decreasing: bool
+    body: Block
+    directive: LoopDirective | None
+    range: SourceRange = field(default=NOWHERE, compare=False)
+    header: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class ForLoop:
+    """A `for` that is not canonical (or whose iterator is changed in its body): executed as written, never tiled.
+
+    `reason` says why it is not canonical, for the error where a directive asks to tile it.
+    """
+
+    initialization: Declaration | Expression | None
+    condition: Expression | None
+    advance: Expression | None
+    body: Block
+    directive: LoopDirective | None
+    reason: str
+    range: SourceRange = field(default=NOWHERE, compare=False)
+    reason_range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class While:
+    """`while (condition) body`, or `do body while (condition);` with `test_last`."""
+
+    condition: Expression
+    body: Block
+    test_last: bool
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Break:
+    """`break;` of an untiled loop."""
+
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Continue:
+    """`continue;`."""
+
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Return:
+    """`return value;`, inside functions called from kernels only."""
+
+    value: Expression | None
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One parallel dimension of the abstract machine: thread 0, gang 0..2, worker 0..2."""
+
+    kind: AxisKind
+    dimension: int
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One tile of one loop. `position` counts in declaration order from 0 (outermost); `axis` is set iff distributed.
+
+    `argument` is the count (static) or the extent (size), evaluated on the host at launch.
+    """
+
+    loop: int
+    position: int
+    kind: TileKind
+    argument: ClauseExpression | None
+    axis: Axis | None
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class TiledLoop:
+    """A loop of a TileNest. `symbol` is the prefix, unique in the region, of its numbers in kernels (`i` in `i_stride0`).
+
+    `launch_bounds`: bounds and step are invariant in the kernel, so trip, counts and strides come from the launch.
+    Otherwise they depend on outer iterators (a triangular nest) and Algorithm 1 is evaluated in the kernel where the
+    loop is entered.
+    """
+
+    loop: Loop
+    symbol: str
+    tiles: tuple[Tile, ...]
+    launch_bounds: bool
+
+
+@dataclass(frozen=True)
+class TileNest:
+    """A maximal perfectly nested chain of loops taken apart into tiles (the paper's Figure 5).
+
+    `order` holds all tiles of `loops` in execution order, outermost first, distributed tiles at the place they sort to.
+    At any point, iterator of loop l = lower + step * (sum of its tile iterators), tile iterators counting iterations in
+    multiples of their stride. The last undistributed tile of a loop in `order` is its point loop: it declares the
+    iterator and is clipped by the loop's trip count; a loop all of whose tiles are distributed is guarded instead.
+    """
+
+    loops: tuple[TiledLoop, ...]
+    order: tuple[Tile, ...]
+    body: Block
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Barrier:
+    """All workers of a gang wait for each other, between sibling worker-distributed nests; nothing where workers are loops."""
+
+
+Statement = (
+    TileNest
+    | Barrier
+    | Loop
+    | ForLoop
+    | While
+    | If
+    | Block
+    | ExpressionStatement
+    | Declaration
+    | Break
+    | Continue
+    | Return
+)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the translation unit that a kernel calls; parameters are LOCAL objects."""
+
+    name: str
+    result: Type
+    parameters: tuple[DataObject, ...]
+    body: Block
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class Enclosing:
+    """Where a region stands: the function around it. `insertion` is the byte offset in the file where
+    code of file scope may be put so that it sees what the region sees (the start of the function's declaration).
+    """
+
+    function: str
+    file: str
+    insertion: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel region. `range` covers the statement the directive stands before (the region), without the directive.
+
+    `body` holds the statements of the region: those of the block, or the one loop. `objects` are the EXTERNAL and REGION objects used,
+    in order of first use. `functions` come callee first, `records` dependencies first.
+    `read_after` names the EXTERNAL scalars (loop iterators among them) whose value may be read after the region before being
+    written (conservatively: mentioned textually later in the function, or the region stands in a loop that mentions them outside the region, or they
+    are not automatic variables of the function, or their address is taken).
+    """
+
+    name: str
+    directive: KernelDirective
+    body: Block
+    objects: tuple[DataObject, ...]
+    functions: tuple[Function, ...]
+    records: tuple[RecordType, ...]
+    read_after: frozenset[str]
+    enclosing: Enclosing
+    range: SourceRange
+
+
+@dataclass(frozen=True)
+class DataRegion:
+    """`#pragma tilek data …` over a statement, or a standalone `enter data`, `exit data`, `update`, `wait`.
+
+    `objects` maps each section's path to its object. `range` is the statement of a `data` region; for standalone directives, an empty
+    range at the directive.
+    """
+
+    directive: DataDirective | WaitDirective
+    objects: tuple[tuple[str, DataObject], ...]
+    enclosing: Enclosing
+    range: SourceRange
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file with constructs of ours: the main file, or a header that the main file includes (directly or not).
+
+    `pragmas` are the byte ranges of our directives' text, which the host rewriting blanks out.
+    """
+
+    path: str
+    text: bytes
+    pragmas: tuple[SourceRange, ...]
+
+
+@dataclass(frozen=True)
+class Inclusion:
+    """An `#include` line of `file` (whole directive: `range`) that brings in `included`, one of the unit's SourceFiles."""
+
+    range: SourceRange
+    included: str
+
+
+@dataclass(frozen=True)
+class TranslationUnit:
+    """What the front end hands on. `files[0]` is the main file. `floating` says what the compile flags allow on devices."""
+
+    files: tuple[SourceFile, ...]
+    inclusions: tuple[Inclusion, ...]
+    kernels: tuple[Kernel, ...]
+    data_regions: tuple[DataRegion, ...]
+    floating: FloatingRules
+    dependencies: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FloatingRules:
+    """What the user's flags allow: `contract` (fused multiply-add), `fast` (-ffast-math)."""
+
+    contract: bool
+    fast: bool

@@ -1,0 +1,49 @@
+"""Walks over the LoopTree, generic over node types, so that no pass writes its own."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import TileNest
+from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
+
+_LEAVES = (SourceRange, DataObject, ScalarType, RecordType, PointerType, ArrayType, VoidType)
+
+
+def children(node: Any) -> Iterator[Any]:
+    """The direct sub-nodes of an expression, statement, declarator or initializer, in textual order.
+
+    Types, ranges, data objects and directives are not nodes. Of a TileNest these are the bounds and steps of its loops
+    and its body: the loops' own bodies are the nest seen a second time.
+    """
+    if isinstance(node, TileNest):
+        for tiled in node.loops:
+            yield from (tiled.loop.lower, tiled.loop.upper, tiled.loop.step)
+        yield node.body
+        return
+    for field in dataclasses.fields(node):
+        value = getattr(node, field.name)
+        yield from _nodes(value)
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """`node` and all nodes below it, in pre-order."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+def _nodes(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for item in value:
+            yield from _nodes(item)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, _LEAVES) and not _is_directive(value):
+        yield value
+
+
+def _is_directive(value: Any) -> bool:
+    return type(value).__module__ == "tilepragma.ir.directives"

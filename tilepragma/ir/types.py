@@ -1,0 +1,97 @@
+"""C types as the host compiler sees them: kinds, sizes and signedness are the host's, never a guess."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilepragma.ir.expressions import Expression
+
+
+class ScalarKind(Enum):
+    """The family of an arithmetic type; width and signedness stand beside it in ScalarType."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    FLOATING = "floating"
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """An arithmetic (or enumeration) type after all typedefs.
+
+    `spelling` is canonical C ("unsigned long", "char", "double", "_Bool"); enumerations appear as their
+    underlying integer type. `bits` is the storage size; `signed` is true for floating types.
+    """
+
+    kind: ScalarKind
+    bits: int
+    signed: bool
+    spelling: str
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether values are real numbers."""
+        return self.kind is ScalarKind.FLOATING
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether values are integers; true for booleans."""
+        return not self.is_floating
+
+
+@dataclass(frozen=True)
+class Field:
+    """One member of a record, in declaration order; `offset` in bytes."""
+
+    name: str
+    type: Type
+    offset: int
+
+
+@dataclass(frozen=True)
+class RecordType:
+    """A struct or union. `spelling` names it in the user's C ("struct point", or a typedef's name "point_t");
+    `tag` is an identifier that names it in kernels ("point"). `size` and `alignment` are in bytes.
+    """
+
+    spelling: str
+    tag: str
+    is_union: bool
+    fields: tuple[Field, ...]
+    size: int
+    alignment: int
+
+
+@dataclass(frozen=True)
+class PointerType:
+    """A pointer; the qualifiers are those of the pointer itself (`restrict`) and of what it points to (`const`)."""
+
+    pointee: Type
+    const: bool = False
+    restrict: bool = False
+
+
+@dataclass(frozen=True)
+class ArrayType:
+    """An array; `length` is None where C leaves it open (`a[]`), an expression for fixed and variable lengths."""
+
+    element: Type
+    length: Expression | None
+
+
+@dataclass(frozen=True)
+class VoidType:
+    """`void`, as a function's result."""
+
+
+Type = ScalarType | RecordType | PointerType | ArrayType | VoidType
+
+INT = ScalarType(ScalarKind.INTEGER, 32, True, "int")
+LONG = ScalarType(ScalarKind.INTEGER, 64, True, "long")
+UNSIGNED_LONG = ScalarType(ScalarKind.INTEGER, 64, False, "unsigned long")
+FLOAT = ScalarType(ScalarKind.FLOATING, 32, True, "float")
+DOUBLE = ScalarType(ScalarKind.FLOATING, 64, True, "double")
+VOID = VoidType()

@@ -1,0 +1,100 @@
+"""The waist of tilepragma: one frozen KernelPlan says all that emission and launching need to know of a region.
+
+Whatever decides (the user's clauses, the default mapping, later the engine) produces this, and one verifier checks it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilepragma.ir.directives import ClauseExpression, CountClause, Target
+from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, TiledLoop
+
+#: Evaluated in the user's function right before the launch: text of a clause, or an expression over host objects.
+#: Expressions may call `tilek_minimum` and `tilek_maximum` (64-bit, from tilek.h) as USER functions.
+HostExpression = ClauseExpression | Expression
+
+
+@dataclass(frozen=True)
+class SectionBound:
+    """`[lower : length]` of one dimension, in elements."""
+
+    lower: HostExpression
+    length: HostExpression
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """An object that the kernel reaches by address: an array, or a scalar it writes (storage SCALAR, no section).
+
+    `section` has one bound a dimension: what a device must hold. `reads`/`writes` are from the accesses, narrowed by the user's mode.
+    `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence.
+    """
+
+    object: DataObject
+    section: tuple[SectionBound, ...]
+    reads: bool
+    writes: bool
+    copy_in: bool
+    copy_out: bool
+    present: bool = False
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """`object` starts at the operator's identity in every instance; instances are combined in index order, then with the old value."""
+
+    operator: str
+    object: DataObject
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One nest, one kernel launch. `name` is the entry point's name, unique in the program's file.
+
+    `loops` are the TiledLoops with launch bounds anywhere in `body`, in textual order: their trip, counts and strides are launch numbers.
+    `axes` are those in use, by kind and dimension. `privates` are outside objects that each instance owns a copy of;
+    those in `first_privates` start with the outside value.
+    """
+
+    name: str
+    body: Block
+    loops: tuple[TiledLoop, ...]
+    axes: tuple[Axis, ...]
+    reductions: tuple[Reduction, ...]
+    privates: tuple[DataObject, ...]
+    first_privates: tuple[DataObject, ...]
+
+
+@dataclass(frozen=True)
+class FinalValue:
+    """After the region `iterator` holds lower + step * trip of `loop`, if every loop of `enclosing` runs at all."""
+
+    iterator: DataObject
+    loop: TiledLoop
+    enclosing: tuple[TiledLoop, ...]
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """What becomes of one region.
+
+    `prologue` holds the region's own declarations, executed on the host before the launches. `host` serves the serial and
+    threads targets, `device` OpenCL and CUDA; both have one Launch a nest, equal where the user said the tiles. `as_written`
+    is a sentence where the region simply runs as the user wrote it (no launches then). `targets` is what the user allows at
+    all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
+    """
+
+    kernel: Kernel
+    prologue: tuple[Declaration, ...]
+    host: tuple[Launch, ...]
+    device: tuple[Launch, ...]
+    arrays: tuple[ArrayArgument, ...]
+    scalars: tuple[DataObject, ...]
+    counts: tuple[CountClause, ...]
+    final_values: tuple[FinalValue, ...]
+    targets: tuple[Target, ...]
+    preferred: Target
+    floating: FloatingRules
+    as_written: str | None = None
