@@ -11,13 +11,13 @@ def resource_folder(name: str) -> Path:
 
     Raises FileNotFoundError where the installation lacks it.
     """
+    source_tree = Path(__file__).resolve().parents[2]
+    if (source_tree / "setup.cfg").is_file() and (source_tree / name).is_dir():
+        return source_tree / name
     try:
         module = importlib.import_module(f"tilepragma.{name}")
     except ModuleNotFoundError:
         module = None
-    if module is not None and module.__file__ is not None:
-        return Path(module.__file__).parent
-    folder = Path(__file__).resolve().parents[2] / name
-    if not folder.is_dir():
+    if module is None or module.__file__ is None:
         raise FileNotFoundError(f"tilepragma is installed without its folder '{name}'; install it again")
-    return folder
+    return Path(module.__file__).parent
