@@ -40,6 +40,7 @@ class Use:
     """One use of an object. `loops` are the canonical loops around it, outermost first.
 
     `conditional`: it may be left out although all `loops` run (if, ?:, &&, ||, while, break, a function's body).
+    `partial`: of one element only a member is meant.
     """
 
     object: DataObject
@@ -49,6 +50,7 @@ class Use:
     conditional: bool
     loops: tuple[Loop, ...]
     range: SourceRange
+    partial: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,7 @@ def _uses(node: Any, at: _Context) -> Iterator[Use]:
     elif isinstance(node, Assignment):
         yield from _uses(node.value, at)
         yield from _access(node.target, at, reads=node.operator != "=", writes=True)
-    elif isinstance(node, Increment):
-        yield from _access(node.target, at, reads=True, writes=True)
-    elif isinstance(node, AddressOf):
+    elif isinstance(node, (Increment, AddressOf)):
         yield from _access(node.target, at, reads=True, writes=True)
     elif isinstance(node, Call):
         yield from _call(node, at)
@@ -123,7 +123,7 @@ def _access(node: Access, at: _Context, *, reads: bool, writes: bool) -> Iterato
     for step in node.path:
         if isinstance(step, Index):
             yield from _uses(step.index, at)
-    yield Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range)
+    yield Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, bool(node.path))
 
 
 def _call(node: Call, at: _Context) -> Iterator[Use]:
