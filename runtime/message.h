@@ -5,9 +5,9 @@
 #include "backend.h"
 
 #if defined(__GNUC__)
-#define TILEK_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define TILEK_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
 #else
-#define TILEK_PRINTF(format, first)
+#define TILEK_PRINTF(text, first)
 #endif
 
 /* Writes a sentence over `message`. */
