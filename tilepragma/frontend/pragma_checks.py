@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
@@ -24,7 +24,6 @@ _SINGLE = (
     *("independent", "seq", "unroll", "collapse"),
 )
 _AXES = {TileKind.THREAD: AxisKind.THREAD, TileKind.GANG: AxisKind.GANG, TileKind.WORKER: AxisKind.WORKER}
-_MOVING = (Construct.DATA, Construct.ENTER_DATA, Construct.EXIT_DATA, Construct.UPDATE)
 _EXAMPLES = {
     Construct.DATA: "copy(A[0:n])",
     Construct.ENTER_DATA: "copyin(A[0:n])",
@@ -33,10 +32,8 @@ _EXAMPLES = {
 }
 
 
-def check_clauses(
-    construct: Construct, clauses: Sequence[tuple[str, Clause]], place: SourceRange, diagnostics: Diagnostics
-) -> None:
-    """Report every repetition and contradiction among the named clauses of the directive at `place`."""
+def check_clauses(construct: Construct, clauses: Sequence[tuple[str, Clause]], diagnostics: Diagnostics) -> None:
+    """Report every repetition and contradiction among the clauses of a directive, each with its name."""
     _check_single(clauses, diagnostics)
     values = [clause for _, clause in clauses]
     _check_counts(values, diagnostics)
@@ -44,7 +41,11 @@ def check_clauses(
     _check_sequential(values, diagnostics)
     _check_targets(values, diagnostics)
     _check_variables(construct, values, diagnostics)
-    if construct in _MOVING and not any(isinstance(clause, DataClause) for clause in values):
+
+
+def check_moves(construct: Construct, names: Collection[str], place: SourceRange, diagnostics: Diagnostics) -> None:
+    """Report a directive that is about data and has no data clause among those named, right or wrong."""
+    if construct in _EXAMPLES and not set(names) - {"if", "async", "wait"}:
         diagnostics.error(
             place, f"'{construct.value}' names no data", f"add the data that it is about: {_EXAMPLES[construct]}"
         )
@@ -162,30 +163,30 @@ def _axis(clause: CountClause | TileClause) -> tuple[AxisKind | None, str]:
 def _check_variables(construct: Construct, clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
     """No array twice in the data, no variable with two roles."""
     arrays: dict[str, DataClause] = {}
-    roles: dict[str, str] = {}
-    for clause in clauses:
-        if isinstance(clause, DataClause):
-            for section in clause.sections:
-                # Several pieces of one array may be updated, in one direction.
-                first = arrays.get(section.path)
-                if first is not None and (construct is not Construct.UPDATE or first.name != clause.name):
-                    diagnostics.error(
-                        section.range,
-                        f"'{section.path}' appears twice in the data of this directive",
-                        "name each array once, with a section that covers all that is used",
-                    )
-                arrays.setdefault(section.path, clause)
-        elif isinstance(clause, (PrivateClause, ReductionClause)):
-            for name in clause.names:
-                role = roles.get(name, "data" if name in arrays else None)
-                if role is not None:
-                    other = f"and in '{role}'" if role != _role(clause) else "twice"
-                    diagnostics.error(
-                        clause.range,
-                        f"'{name}' is named in '{_role(clause)}' {other}",
-                        "a variable has one role in a kernel",
-                    )
-                roles.setdefault(name, _role(clause))
+    for clause in (clause for clause in clauses if isinstance(clause, DataClause)):
+        for section in clause.sections:
+            # Several pieces of one array may be updated, in one direction.
+            first = arrays.setdefault(section.path, clause)
+            seen = section is not next(other for other in first.sections if other.path == section.path)
+            if seen and (construct is not Construct.UPDATE or first.name != clause.name):
+                diagnostics.error(
+                    section.range,
+                    f"'{section.path}' appears twice in the data of this directive",
+                    "name each array once, with a section that covers all that is used",
+                )
+    roles: dict[str, str] = dict.fromkeys(arrays, "data")
+    for owner in (clause for clause in clauses if isinstance(clause, (PrivateClause, ReductionClause))):
+        for name in owner.names:
+            role = roles.get(name)
+            if role is None:
+                roles[name] = _role(owner)
+            else:
+                other = f"and in '{role}'" if role != _role(owner) else "twice"
+                diagnostics.error(
+                    owner.range,
+                    f"'{name}' is named in '{_role(owner)}' {other}",
+                    "a variable has one role in a kernel",
+                )
 
 
 def _role(clause: PrivateClause | ReductionClause) -> str:

@@ -268,6 +268,8 @@ _FOREIGN_OPERATORS = {
     "^=": "^",
     "add": "+",
     "sum": "+",
+    "plus": "+",
+    "times": "*",
     "mul": "*",
     "and": "&&",
     "or": "||",
@@ -297,7 +299,7 @@ def _targets(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     return (Targets("target", tuple(values), raw.range),) if len(values) == len(parts) else ()
 
 
-_FOREIGN_TARGETS = {"gpu": "cuda", "nvidia": "cuda", "openmp": "threads", "cpu": "threads", "host": "serial"}
+_FOREIGN_TARGETS = {"nvidia": "cuda", "openmp": "threads", "cpu": "threads", "host": "serial"}
 
 
 def _tile(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
@@ -315,7 +317,7 @@ def _tile(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
         return ()
     kinds = {kind.value: kind for kind in TileKind}
     if word not in kinds:
-        near = nearest(word, kinds)
+        near = "worker" if word == "vector" else nearest(word, kinds)
         every = f"the kinds are {listed(kinds)}"
         remedy = f"did you mean '{near}'? {every}" if near else every
         diagnostics.error(range_of(parts[0]), f"there is no kind of tile '{word}'", remedy)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
-from tilepragma.frontend.pragma_checks import check_clauses
+from tilepragma.frontend.pragma_checks import check_clauses, check_moves
 from tilepragma.frontend.pragma_clauses import (
     Clause,
     Expressions,
@@ -53,9 +53,18 @@ _ALL = f"the constructs are {listed([construct.value for construct in Construct]
 def parse_directive(tokens: Sequence[Token], place: SourceRange, diagnostics: Diagnostics) -> Directive | None:
     """The directive that `tokens`, those behind `tilek`, spell; `place` becomes its range.
 
-    Every error of the directive is reported. What is in order is returned all the same; None where the construct is unknown.
-    For `kernel loop` both parts are returned; clauses legal on either (reduction, private, independent) are the kernel's.
+    Every error of the directive is reported, in the order of their places. What is in order is returned all the same;
+    None where the construct is unknown. For `kernel loop` both parts are returned; clauses legal on either (reduction,
+    private, independent) are the kernel's.
     """
+    found = Diagnostics()
+    directive = _parse(tokens, place, found)
+    for diagnostic in sorted(found, key=lambda item: item.range.start.offset):
+        diagnostics.add(diagnostic)
+    return directive
+
+
+def _parse(tokens: Sequence[Token], place: SourceRange, diagnostics: Diagnostics) -> Directive | None:
     construct, rest = _construct(tokens, place, diagnostics)
     if construct is None:
         return None
@@ -63,10 +72,12 @@ def parse_directive(tokens: Sequence[Token], place: SourceRange, diagnostics: Di
     if construct is Construct.WAIT:
         return _wait(rest, place, diagnostics)
     clauses: list[tuple[str, Clause]] = []
-    for raw in split_clauses(rest, diagnostics):
+    raws = split_clauses(rest, diagnostics)
+    for raw in raws:
         if _allowed(raw, construct, diagnostics):
             clauses += [(raw.name, clause) for clause in parse_clause(raw, construct, diagnostics)]
-    check_clauses(construct, clauses, place, diagnostics)
+    check_clauses(construct, clauses, diagnostics)
+    check_moves(construct, [raw.name for raw in raws], place, diagnostics)
     return _assemble(construct, [clause for _, clause in clauses], place)
 
 

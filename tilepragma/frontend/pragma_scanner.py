@@ -10,23 +10,28 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.pragma_grammar import parse_directive
+from tilepragma.frontend.pragma_macros import (
+    COMMENT,
+    LITERAL,
+    NAME,
+    OPERATOR,
+    PragmaMacro,
+    argument_end,
+    is_tilek,
+    operator_text,
+    piece,
+    read_definition,
+)
 from tilepragma.frontend.pragma_source import DirectiveText, SplicedSource, tokenize
 from tilepragma.ir.directives import Directive
 
-_COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
-_LITERAL = rb"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
-_SPACE = rb"(?:\s|//[^\n]*|/\*.*?\*/)*"
 _BLANK = rb"(?:[ \t\f\v\r]|/\*.*?\*/)*"
-_REST_OF_LINE = re.compile(rb"(?:[^\n/\"']+|" + _COMMENT + rb"|" + _LITERAL + rb"|[/\"'])*", re.DOTALL)
+_REST_OF_LINE = re.compile(rb"(?:[^\n/\"']+|" + COMMENT + rb"|" + LITERAL + rb"|[/\"'])*", re.DOTALL)
 _KEYWORD = re.compile(rb"#" + _BLANK + rb"(pragma|define|undef)\b" + _BLANK, re.DOTALL)
-_OPERATOR = re.compile(
-    rb"_Pragma" + _SPACE + rb"\(" + _SPACE + rb"((?:u8|[LuU])?\"(?:[^\"\\\n]|\\.)*\")" + _SPACE + rb"\)", re.DOTALL
-)
-_DEFINED = re.compile(rb"#[ \t]*define[ \t]+(\w+)[ \t]([^\n]*)")
-_NAME = re.compile(rb"[A-Za-z_$]\w*")
+_DEFINED = re.compile(rb"#[ \t]*define[ \t]+([A-Za-z_$][A-Za-z0-9_$]*)([^\n]*)")
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class LocatedDirective:
     """A directive and its place.
 
     `range` covers all bytes of the directive: of `#pragma` from the `#` to the end of its last line, the newline left
-    out; of `_Pragma` the operator's text; of a macro the name where it is used. C continues at the byte `end_offset`.
+    out; of `_Pragma` the operator's text; of a macro its use. C continues at the byte `end_offset`.
     """
 
     directive: Directive
@@ -44,11 +49,12 @@ class LocatedDirective:
 
 @dataclass(frozen=True)
 class _Site:
-    """A directive before it is parsed; `start` and `end` are offsets of the spliced text."""
+    """A directive before it is parsed, or the use of a macro with a fault; offsets are those of the spliced text."""
 
-    text: DirectiveText
+    text: DirectiveText | None
     start: int
     end: int
+    macro: PragmaMacro | None = None
 
 
 def find_directives(
@@ -69,6 +75,9 @@ def find_directives(
         if any(first <= start < last for first, last in skipped):
             continue
         place = source.range(start, end)
+        if site.text is None:
+            _refuse(source, site, place, diagnostics)
+            continue
         directive = parse_directive(tokenize(site.text)[1:], place, diagnostics)
         if directive is not None:
             found.append(LocatedDirective(directive, place, _continuation(source, site)))
@@ -80,6 +89,25 @@ def mentions_tilek(text: bytes) -> bool:
     if b"tilek" not in text and b"\\" not in text:
         return False
     return next(_sites(SplicedSource("", text)), None) is not None
+
+
+def _refuse(source: SplicedSource, site: _Site, place: SourceRange, diagnostics: Diagnostics) -> None:
+    macro = site.macro
+    if macro is None or macro.fault is None:
+        return
+    name = source.text[macro.start : macro.end].decode("utf-8", "replace")
+    definition = source.range(source.origin(macro.start), source.origin_end(macro.end))
+    diagnostics.add(
+        Diagnostic(
+            Severity.ERROR,
+            place,
+            f"macro '{name}' cannot stand for a tilek directive: {macro.fault}",
+            (
+                Diagnostic(Severity.NOTE, definition, f"'{name}' is defined here"),
+                Diagnostic(Severity.NOTE, place, "write the directive here, or define a macro for the directive alone"),
+            ),
+        )
+    )
 
 
 def _continuation(source: SplicedSource, site: _Site) -> int:
@@ -97,7 +125,7 @@ def _sites(source: SplicedSource) -> Iterator[_Site]:
     if b"tilek" not in text:
         return
     pattern = _interesting(text)
-    macros: dict[bytes, tuple[DirectiveText, ...]] = {}
+    macros: dict[bytes, PragmaMacro] = {}
     comment_starts: dict[int, int] = {}
     position = 0
     while match := pattern.search(text, position):
@@ -113,15 +141,33 @@ def _sites(source: SplicedSource) -> Iterator[_Site]:
         elif found[:1] == b"/":
             comment_starts[position] = start
         elif found == b"_Pragma":
-            operator = _OPERATOR.match(text, start)
+            operator = OPERATOR.match(text, start)
             if operator is not None:
                 position = operator.end()
-                content = _operator_text(source, operator)
-                if content is not None:
+                content = operator_text(source, operator)
+                if is_tilek(content):
                     yield _Site(content, start, position)
-        else:
-            for content in macros.get(found, ()):
-                yield _Site(content, start, position)
+        elif found in macros:
+            sites = tuple(_uses(source, start, position, macros[found]))
+            position = sites[-1].end if sites else position
+            yield from sites
+
+
+def _uses(source: SplicedSource, start: int, end: int, macro: PragmaMacro) -> Iterator[_Site]:
+    """The directives of the use of `macro` whose name is [`start`, `end`)."""
+    argument = argument_end(source.text, end) if macro.called else None
+    if macro.called and argument is None:
+        return
+    end = argument[1] + 1 if argument else end
+    if macro.fault is not None:
+        yield _Site(None, start, end, macro)
+    elif argument is not None:
+        content = piece(source, *argument)
+        if is_tilek(content):
+            yield _Site(content, start, end)
+    else:
+        for content in macro.directives:
+            yield _Site(content, start, end)
 
 
 def _interesting(text: bytes) -> re.Pattern[bytes]:
@@ -132,9 +178,9 @@ def _interesting(text: bytes) -> re.Pattern[bytes]:
         before = -1
         while len(names) != before:
             before = len(names)
-            names |= {n for n, body in definitions if b"_Pragma" in body or names & set(_NAME.findall(body))}
+            names |= {n for n, body in definitions if b"_Pragma" in body or names & set(NAME.findall(body))}
     words = b"|".join([rb"_Pragma", *(re.escape(name) for name in sorted(names))])
-    return re.compile(_COMMENT + rb"|" + _LITERAL + rb"|#|\b(?:" + words + rb")\b", re.DOTALL)
+    return re.compile(COMMENT + rb"|" + LITERAL + rb"|#|\b(?:" + words + rb")\b", re.DOTALL)
 
 
 def _begins_line(text: bytes, hash_: int, comment_starts: dict[int, int]) -> bool:
@@ -158,65 +204,19 @@ def _end_of_line(text: bytes, start: int) -> int:
 
 
 def _preprocessing_line(
-    source: SplicedSource, start: int, end: int, macros: dict[bytes, tuple[DirectiveText, ...]]
+    source: SplicedSource, start: int, end: int, macros: dict[bytes, PragmaMacro]
 ) -> DirectiveText | None:
     """The directive text of a tilek pragma at `start`; a macro definition updates `macros`."""
     keyword = _KEYWORD.match(source.text, start, end)
     if keyword is None:
         return None
     if keyword[1] == b"pragma":
-        content = DirectiveText(
-            source, source.text[keyword.end() : end], [source.origin(i) for i in range(keyword.end(), end)]
-        )
-        return content if _is_tilek(content) else None
-    name = _NAME.match(source.text, keyword.end(), end)
+        content = piece(source, keyword.end(), end)
+        return content if is_tilek(content) else None
+    name = NAME.match(source.text, keyword.end(), end)
     if name is not None:
         macros.pop(name.group(), None)
-        if keyword[1] == b"define" and source.text[name.end() : name.end() + 1] != b"(":
-            body = _macro_body(source, name.end(), end, macros)
-            if body:
-                macros[name.group()] = body
+        macro = read_definition(source, name, end, macros) if keyword[1] == b"define" else None
+        if macro is not None:
+            macros[name.group()] = macro
     return None
-
-
-def _macro_body(
-    source: SplicedSource, start: int, end: int, macros: dict[bytes, tuple[DirectiveText, ...]]
-) -> tuple[DirectiveText, ...]:
-    """The tilek directives that a macro with this body stands for; macros in the body count as defined by now."""
-    pattern = re.compile(_COMMENT + rb"|" + _LITERAL + rb"|" + _NAME.pattern, re.DOTALL)
-    found: list[DirectiveText] = []
-    position = start
-    while match := pattern.search(source.text, position, end):
-        position = match.end()
-        if match.group() == b"_Pragma":
-            operator = _OPERATOR.match(source.text, match.start(), end)
-            content = _operator_text(source, operator) if operator else None
-            if operator and content is not None:
-                position = operator.end()
-                found.append(content)
-        else:
-            found.extend(macros.get(match.group(), ()))
-    return tuple(found)
-
-
-def _operator_text(source: SplicedSource, operator: re.Match[bytes]) -> DirectiveText | None:
-    """The unescaped string of a `_Pragma` operator, if it is tilek's."""
-    literal = operator[1]
-    at = literal.index(b'"') + 1
-    content = bytearray()
-    origins: list[int] = []
-    while at < len(literal) - 1:
-        if literal[at : at + 2] in (b'\\"', b"\\\\"):
-            at += 1
-        content += literal[at : at + 1]
-        origins.append(source.origin(operator.start(1) + at))
-        at += 1
-    text = DirectiveText(source, bytes(content), origins)
-    return text if _is_tilek(text) else None
-
-
-_TILEK = re.compile(rb"(?:\s|/\*.*?\*/)*tilek(?![A-Za-z0-9_$\x80-\xff])", re.DOTALL)
-
-
-def _is_tilek(text: DirectiveText) -> bool:
-    return _TILEK.match(text.content) is not None

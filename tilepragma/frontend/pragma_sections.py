@@ -15,6 +15,7 @@ from tilepragma.ir.directives import DataClause, Live, Mode, Section, SectionDim
 _Attribute = TypeVar("_Attribute", bound=Enum)
 
 _SUGAR_LIVE = {"copy": Live.IN_OUT, "copyin": Live.IN, "copyout": Live.OUT, "create": Live.NOT}
+_BOTH = {"mode": "rw", "live": "inout"}
 _BRACKETS = ("(", "[", "{")
 
 
@@ -103,7 +104,7 @@ def _once(key: str, kept: Sequence[tuple[_Attribute, tuple[Token, ...]]], diagno
             diagnostics.error(
                 range_of(part),
                 f"'{key}:{value.value}' contradicts '{key}:{first.value}' in the same clause",
-                "attributes hold for all sections of a clause; write one clause for each attribute",
+                f"write {key}:{_BOTH[key]}, or a clause of its own for each array: attributes hold for the whole clause",
             )
 
 
