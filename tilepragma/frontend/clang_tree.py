@@ -31,8 +31,6 @@ _DETAILED_RECORD = 0x01
 class Node:
     """A cursor with its children and facts remembered; two nodes of one declaration share `key`."""
 
-    __slots__ = ("__dict__", "cursor", "unit")
-
     def __init__(self, cursor: Any, unit: ClangUnit) -> None:
         self.cursor = cursor
         self.unit = unit
@@ -194,6 +192,12 @@ class ClangUnit:
         """All declarations at file scope."""
         return (Node(cursor, self) for cursor in self.handle.cursor.get_children())
 
+    def is_system(self, path: str) -> bool:
+        """Whether the file was found in a system folder."""
+        file = cindex.File.from_name(self.handle, path)
+        location = cindex.SourceLocation.from_offset(self.handle, file, 0)
+        return bool(_in_system_header()(location))
+
     def position(self, path: str, offset: int) -> Position:
         """Line and column of a byte offset."""
         text = self.text(path)
@@ -205,7 +209,7 @@ class ClangUnit:
 
     def skipped(self, path: str) -> tuple[tuple[int, int], ...]:
         """The byte ranges that the preprocessor left out."""
-        library = cindex.conf.lib
+        library = _raw_library()
         function = library.clang_getSkippedRanges
         function.argtypes = [cindex.TranslationUnit, cindex.c_object_p]
         function.restype = ctypes.POINTER(_RangeList)
@@ -217,13 +221,24 @@ class ClangUnit:
         library.clang_disposeSourceRangeList(found)
         return offsets
 
+    def initializer(self, cursor: Any) -> Any:
+        """The cursor of a variable's initialiser, or None."""
+        children = list(cursor.get_children())
+        if not children or not children[-1].kind.is_expression():
+            return None
+        last = children[-1]
+        text = self.text(str(cursor.location.file.name))
+        # An initialiser follows the `=` of the declarator; the lengths of an array stand before it.
+        between = text[cursor.location.offset : last.extent.start.offset]
+        return last if re.search(rb"=[^=]*\Z|=\s*\Z", between) or b"=" in between else None
+
     def evaluate(self, cursor: Any) -> int | float | None:
         """The value of the constant expression at `cursor`."""
         return _evaluate(self._evaluation, cursor)
 
 
 class _RangeList(ctypes.Structure):
-    _fields_ = [("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange))]  # noqa: RUF012
+    _fields_ = [("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange))]
 
 
 def parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit:
@@ -244,6 +259,13 @@ def _spelling_location(location: Any) -> tuple[str | None, int, int, int]:
     )
     name = str(cindex.File(file).name) if file else None
     return name, line.value, column.value, offset.value
+
+
+def _in_system_header() -> Any:
+    function = _raw_library().clang_Location_isInSystemHeader
+    function.argtypes = [cindex.SourceLocation]
+    function.restype = ctypes.c_int
+    return function
 
 
 def _find_operators() -> _Operators:
