@@ -15,18 +15,27 @@ from tilepragma.ir.types import DOUBLE, FLOAT
 
 Lower = Callable[[Node], Expression]
 
-_REAL = (
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_REAL = _words(
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax fmin "
     "fmod hypot ilogb ldexp lgamma llrint llround log log10 log1p log2 logb lrint lround nearbyint nextafter pow remainder rint "
     "round scalbln scalbn sin sinh sqrt tan tanh tgamma trunc"
-).split()
-_CLASSIFYING = (
-    "isnan isinf isfinite isnormal signbit isgreater isgreaterequal isless islessequal islessgreater isunordered".split()
+)
+_CLASSIFYING = _words(
+    "isnan isinf isfinite isnormal signbit isgreater isgreaterequal isless islessequal islessgreater isunordered"
 )
 _WHOLE = ("abs", "labs", "llabs")
 
 #: Every function that any target has under its C name.
-MATH = frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l")) | frozenset(_CLASSIFYING) | frozenset(_WHOLE)
+MATH = (
+    frozenset(name + suffix for name in _REAL for suffix in ("", "f", "l"))
+    | frozenset(_CLASSIFYING)
+    | frozenset(_WHOLE)
+)
 _INNER_NAMES = {
     "__isnan": "isnan", "__isnanf": "isnan", "__isinf": "isinf", "__isinff": "isinf", "__finite": "isfinite",
     "__finitef": "isfinite", "__signbit": "signbit", "__signbitf": "signbit", "__isnanl": "isnan", "__isinfl": "isinf",
@@ -98,5 +107,7 @@ def _unknown(name: str, node: Node) -> Exception:
     elif name.startswith(("mem", "str")):
         remedy = "write the loop over the elements"
     else:
-        remedy = f"define '{name}' in this file or in a header it includes (static inline), or call it outside the kernel"
+        remedy = (
+            f"define '{name}' in this file or in a header it includes (static inline), or call it outside the kernel"
+        )
     return source_error(node.range, f"'{name}' cannot be called in a kernel: it is not defined in this file", remedy)

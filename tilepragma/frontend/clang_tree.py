@@ -22,7 +22,7 @@ _BINARY = (
     "||", "=", "*=", "/=", "%=", "+=", "-=", "<<=", ">>=", "&=", "^=", "|=", ",",
 )  # fmt: skip
 _UNARY = ("", "x++", "x--", "++", "--", "&", "*", "+", "-", "~", "!", "__real", "__imag", "__extension__")
-_TOKEN = re.compile(rb'[A-Za-z_0-9.]+(?:(?<=[eEpP])[+-][A-Za-z_0-9.]+)*|\'(?:\\.|[^\'\\])*\'')
+_TOKEN = re.compile(rb"[A-Za-z_0-9.]+(?:(?<=[eEpP])[+-][A-Za-z_0-9.]+)*|\'(?:\\.|[^\'\\])*\'")
 #: CXEvalResultKind: integer, floating.
 _EVALUATED_INTEGER, _EVALUATED_FLOATING = 1, 2
 _DETAILED_RECORD = 0x01
@@ -245,7 +245,10 @@ def parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit:
     """Parse `path` (or `source`, where the file is standard input). Raises cindex's errors only for broken libclangs."""
     index = cindex.Index.create()
     unsaved = None if source is None else [(path, source)]
-    text = source if source is not None else open(path, "rb").read()
+    text = source
+    if text is None:
+        with open(path, "rb") as file:
+            text = file.read()
     options = _DETAILED_RECORD if re.search(rb"#\s*(?:if|elif)", text) else 0
     handle = index.parse(path, args=arguments, unsaved_files=unsaved, options=options)
     return ClangUnit(handle, path, {path: text})
@@ -269,7 +272,7 @@ def _in_system_header() -> Any:
 
 
 def _find_operators() -> _Operators:
-    found = []
+    found: list[Any] = []
     for name in ("clang_getCursorBinaryOperatorKind", "clang_getCursorUnaryOperatorKind"):
         try:
             function = getattr(_raw_library(), name)

@@ -16,7 +16,18 @@ from pathlib import Path
 from tilepragma.ir.looptree import FloatingRules
 
 #: Options whose argument is the next word when it is not joined to them.
-_WITH_ARGUMENT = ("-I", "-D", "-U", "-include", "-imacros", "-isystem", "-iquote", "-idirafter", "--sysroot", "-isysroot")
+_WITH_ARGUMENT = (
+    "-I",
+    "-D",
+    "-U",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "--sysroot",
+    "-isysroot",
+)
 #: Options that change what the preprocessor sees or how C is read.
 _JOINED = (*_WITH_ARGUMENT, "-std=", "-m", "-O", "-ansi", "-fsigned-char", "-funsigned-char", "-fno-signed-char")
 _JOINED_FLOATING = (
@@ -74,14 +85,14 @@ class CompilerAnswer:
         return any(macro == name for macro, _ in self.macros)
 
 
-class CompilerFault(Exception):
+class CompilerError(Exception):
     """The compiler could not be run, or refused the user's flags; the message is its own."""
 
 
 def ask_compiler(flags: CompilerFlags) -> CompilerAnswer:
     """Include folders and macros of the user's compiler under the user's flags.
 
-    The answer is cached on disk, by the compiler's path, size and time of change and the flags. Raises CompilerFault.
+    The answer is cached on disk, by the compiler's path, size and time of change and the flags. Raises CompilerError.
     """
     entry = _cache_entry(flags)
     cached = _read_entry(entry)
@@ -141,10 +152,10 @@ def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
             command, capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"}, check=False
         )
     except OSError as fault:
-        raise CompilerFault(f"cannot run the C compiler '{flags.command[0]}': {fault.strerror}") from fault
+        raise CompilerError(f"cannot run the C compiler '{flags.command[0]}': {fault.strerror}") from fault
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line]
-        raise CompilerFault(lines[0] if lines else f"the C compiler '{flags.command[0]}' failed")
+        raise CompilerError(lines[0] if lines else f"the C compiler '{flags.command[0]}' failed")
     return CompilerAnswer(_folders(done.stderr), _interesting_macros(done.stdout))
 
 

@@ -84,7 +84,9 @@ def _path_root(member: Node) -> Node | None:
     while True:
         if node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
             node = strip(node.children[0])
-        elif node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*" and is_pointer(node.children[0].type):
+        elif (
+            node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*" and is_pointer(node.children[0].type)
+        ):
             node = strip(node.children[0])
             if node.kind not in (CursorKind.MEMBER_REF_EXPR, CursorKind.DECL_REF_EXPR):
                 return None

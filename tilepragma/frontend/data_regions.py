@@ -39,7 +39,9 @@ def _region(builder: RegionBuilder, found: Found, kernels: Sequence[Kernel]) -> 
     offset = found.range.start.offset
     for kernel in kernels:
         if kernel.range.file == found.path and kernel.range.start.offset <= offset < kernel.range.end.offset:
-            raise source_error(found.range, f"'{what}' cannot stand inside a kernel", "put it before or after the kernel")
+            raise source_error(
+                found.range, f"'{what}' cannot stand inside a kernel", "put it before or after the kernel"
+            )
     if isinstance(directive, DataDirective) and directive.construct is Construct.DATA:
         if found.statement is None:
             raise source_error(found.range, f"no statement follows '{what}'", "put it before a block '{ … }'")
@@ -62,9 +64,7 @@ def _objects(
     """Each section's path with its object; unknown names are reported."""
     if isinstance(directive, WaitDirective):
         return ()
-    context = Context(
-        builder.unit, builder.diagnostics, builder.types, builder.functions, facts, is_region=True
-    )
+    context = Context(builder.unit, builder.diagnostics, builder.types, builder.functions, facts, is_region=True)
     lower = StatementLowering(context).expressions.lower
     objects: dict[str, DataObject] = {}
     for section in (s for clause in directive.clauses for s in clause.sections):

@@ -198,4 +198,3 @@ def _pointer_written(node: Node) -> SourceError:
         "a pointer is changed here; kernels can only use pointers that stay what they were",
         "index the array instead of moving the pointer",
     )
-

@@ -43,7 +43,9 @@ def source_files(
     names = [unit.main, *dict.fromkeys(i.path for i in included if i.path in wanted and i.path != unit.main)]
     files = tuple(SourceFile(name, unit.text(name), tuple(pragmas.get(name, ()))) for name in names)
     lines = tuple(
-        Inclusion(_line(unit, i.includer, i.offset), i.path) for i in included if i.path in wanted and i.path != unit.main
+        Inclusion(_line(unit, i.includer, i.offset), i.path)
+        for i in included
+        if i.path in wanted and i.path != unit.main
     )
     return files, lines
 

@@ -28,6 +28,4 @@ def note_foreign_pragmas(file: SourceFile, kernels: Iterable[Kernel], diagnostic
                 Position(file.path, line, column, start),
                 Position(file.path, line, column + len(text), start + len(text)),
             )
-            diagnostics.note(
-                range_, f"'{text.decode(errors='replace')}' is ignored in kernels and kept for the host"
-            )
+            diagnostics.note(range_, f"'{text.decode(errors='replace')}' is ignored in kernels and kept for the host")

@@ -78,7 +78,9 @@ class FunctionCollector:
         name = definition.spelling
         if name in RESERVED:
             raise source_error(
-                call.range, f"'{name}' is a word of OpenCL or CUDA and cannot name a function there", "rename the function"
+                call.range,
+                f"'{name}' is a word of OpenCL or CUDA and cannot name a function there",
+                "rename the function",
             )
         if definition.type.get_canonical().kind.name == "FUNCTIONPROTO" and definition.type.is_function_variadic():
             raise source_error(

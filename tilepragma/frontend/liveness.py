@@ -59,9 +59,8 @@ class Liveness:
                     return True
                 if effect is _Effect.KILLS and not self._leaves_early(parent, position):
                     return False
-            elif parent.kind in _LOOPS:
-                if _around(parent, variable) is _Effect.READS:
-                    return True
+            elif parent.kind in _LOOPS and _around(parent, variable) is _Effect.READS:
+                return True
         return False
 
     def _leaves_early(self, block: Node, position: int) -> bool:

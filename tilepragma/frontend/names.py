@@ -11,10 +11,15 @@ _VECTORS = {
     for width in ("1", "2", "3", "4", "8", "16")
 } | {f"{base}{width}" for base in ("double", "half", "bool", "dim") for width in ("1", "2", "3", "4", "8", "16")}
 
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 #: Words of OpenCL C, CUDA C++ and their runtime headers that a C program may use as names.
 RESERVED = frozenset(
     _VECTORS
-    | set(
+    | _words(
         # OpenCL C
         "kernel global local constant private generic read_only write_only read_write pipe uniform half quad bool uchar ushort "
         "uint ulong size_t ptrdiff_t intptr_t uintptr_t image1d_t image2d_t image3d_t sampler_t event_t vec_step as_type "
@@ -32,7 +37,7 @@ RESERVED = frozenset(
         "fmin fmod frexp hypot ilogb ldexp lgamma log log10 log1p log2 logb max min modf nextafter pow remainder remquo rint "
         "round rsqrt sin sinh sqrt tan tanh tgamma trunc abs "
         # other
-        "in out inout unix linux register".split()
+        "in out inout unix linux register"
     )
 )
 

@@ -160,7 +160,9 @@ def _lengths(
         elif array.kind == TypeKind.INCOMPLETEARRAY:
             lengths.append(None)
         else:
-            lengths.append(_variable_length(context, declaration, written.get(number), scope, range_, lower, not lengths))
+            lengths.append(
+                _variable_length(context, declaration, written.get(number), scope, range_, lower, not lengths)
+            )
     if any(length is None for length in lengths[1:]):
         raise source_error(range_, f"only the first length of '{declaration.spelling}' may be left open")
     return tuple(lengths)

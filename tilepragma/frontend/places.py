@@ -101,10 +101,8 @@ def _place(context: Context, node: Node, lower: Lower) -> Place:
             return Place(declaration, (), declaration.type)
     elif kind == CursorKind.MEMBER_REF_EXPR and node.children:
         base = node.children[0]
-        if is_pointer(base.type):
-            place = _dereference(_pointer(context, base, lower), arrow=True)
-        else:
-            place = _place(context, base, lower)
+        is_arrow = is_pointer(base.type)
+        place = _dereference(_pointer(context, base, lower), True) if is_arrow else _place(context, base, lower)
         if node.spelling:
             return Place(place.root, (*place.steps, MemberStep(node.spelling, node.type)), node.type)
     elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
@@ -287,7 +285,4 @@ def _invariant_path(
 
 def _is_struct(clang_type: Any) -> bool:
     canonical = clang_type.get_canonical()
-    return bool(
-        canonical.kind == TypeKind.RECORD and canonical.get_declaration().kind == CursorKind.STRUCT_DECL
-    )
-
+    return bool(canonical.kind == TypeKind.RECORD and canonical.get_declaration().kind == CursorKind.STRUCT_DECL)

@@ -100,9 +100,7 @@ class RegionBuilder:
         """Find the statement after each directive of a file."""
         ends = {d.range.start.offset: d.end_offset for d in directives}
         skipped = self.skipped.get(file.path, ())
-        return tuple(
-            Found(d, file.path, next_statement(file.text, d.end_offset, ends, skipped)) for d in directives
-        )
+        return tuple(Found(d, file.path, next_statement(file.text, d.end_offset, ends, skipped)) for d in directives)
 
     def bind(self, found: Found, offset: int, what: str) -> BoundStatement:
         """The statement at `offset` in the function around the directive. Raises SourceError where there is none."""
@@ -176,7 +174,9 @@ class RegionBuilder:
         what = "#pragma tilek kernel" if directive.loop is None else "#pragma tilek kernel loop"
         self.function_around(directive, what)
         no_loop = source_error(
-            directive.range, f"no loop follows '{what}'", "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block")
+            directive.range,
+            f"no loop follows '{what}'",
+            "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
         )
         if directive.statement is None:
             raise no_loop
@@ -184,7 +184,9 @@ class RegionBuilder:
             statement = self.bind(directive, directive.statement, what)
         except SourceError:
             raise no_loop from None
-        wanted = {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
+        wanted = (
+            {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
+        )
         if statement.node.kind not in wanted:
             raise no_loop
         return statement
@@ -229,10 +231,14 @@ class RegionBuilder:
         self.function_around(directive, "#pragma tilek loop")
         around = [s for _, s in kernels if offset is not None and _contains(s.range, offset)]
         if not around and directive.kernel is not None:
-            raise source_error(directive.range, "no loop follows '#pragma tilek kernel loop'", "put it right before a 'for' loop")
+            raise source_error(
+                directive.range, "no loop follows '#pragma tilek kernel loop'", "put it right before a 'for' loop"
+            )
         path = None if offset is None else find_statement(self._body(directive), offset)
         if path is None or path[-1].kind != CursorKind.FOR_STMT:
-            raise source_error(directive.range, "no loop follows '#pragma tilek loop'", "put it right before a 'for' loop")
+            raise source_error(
+                directive.range, "no loop follows '#pragma tilek loop'", "put it right before a 'for' loop"
+            )
         if not around:
             raise source_error(
                 directive.range,
@@ -305,4 +311,3 @@ def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
 
 def _contains(range_: SourceRange, offset: int) -> bool:
     return range_.start.offset <= offset < range_.end.offset
-

@@ -21,10 +21,10 @@ from tilepragma.ir.looptree import (
     Declaration,
     Declarator,
     ExpressionStatement,
+    ForLoop,
     If,
     Initializer,
     Loop,
-    ForLoop,
     Return,
     Statement,
     While,
@@ -200,7 +200,9 @@ class StatementLowering:
                     child.range, "a type is defined inside the kernel", "define it before the function, at file scope"
                 )
             elif child.kind not in _PASSED_OVER and child.kind != CursorKind.FUNCTION_DECL:
-                raise source_error(child.range, "this declaration cannot stand in a kernel", "move it before the kernel")
+                raise source_error(
+                    child.range, "this declaration cannot stand in a kernel", "move it before the kernel"
+                )
         return Declaration(tuple(declarators), node.range) if declarators else None
 
     def _declarator(self, node: Node, scope: Scope, in_loop: bool) -> Declarator:

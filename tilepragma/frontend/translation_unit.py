@@ -9,7 +9,7 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import NOWHERE, Position, SourceRange
 from tilepragma.frontend.clang_tree import ClangUnit, parse
 from tilepragma.frontend.compiler import (
-    CompilerFault,
+    CompilerError,
     CompilerFlags,
     ask_compiler,
     floating_rules,
@@ -20,7 +20,7 @@ from tilepragma.frontend.files import Included, find_inclusions, source_files
 from tilepragma.frontend.foreign import note_foreign_pragmas
 from tilepragma.frontend.pragma_scanner import find_directives
 from tilepragma.frontend.regions import RegionBuilder
-from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUnit
+from tilepragma.ir.looptree import DataRegion, Kernel, TranslationUnit
 
 _ERROR = 3
 """clang's severity from which on the source is not C"""
@@ -38,7 +38,7 @@ def parse_translation_unit(
         return None
     try:
         answer = ask_compiler(flags)
-    except CompilerFault as fault:
+    except CompilerError as fault:
         diagnostics.error(NOWHERE, str(fault), "name the C compiler in TILEK_CC")
         return None
     unit = parse(path, source, libclang_arguments(flags, answer))
@@ -113,8 +113,3 @@ def _range(unit: ClangUnit, item: Any) -> SourceRange:
     name = unit.main if location.file is None else str(location.file.name)
     start = Position(name, max(1, int(location.line)), max(1, int(location.column)), int(location.offset))
     return SourceRange(start, Position(name, start.line, start.column + 1, start.offset + 1))
-
-
-def main_file(unit: TranslationUnit) -> SourceFile:
-    """The file that was translated."""
-    return unit.files[0]

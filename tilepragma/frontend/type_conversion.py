@@ -50,12 +50,12 @@ def is_array(clang_type: Any) -> bool:
 
 def is_pointer(clang_type: Any) -> bool:
     """Whether the type is a pointer, after typedefs."""
-    return clang_type.get_canonical().kind == TypeKind.POINTER
+    return bool(clang_type.get_canonical().kind == TypeKind.POINTER)
 
 
 def is_record(clang_type: Any) -> bool:
     """Whether the type is a struct or union, after typedefs."""
-    return clang_type.get_canonical().kind == TypeKind.RECORD
+    return bool(clang_type.get_canonical().kind == TypeKind.RECORD)
 
 
 @dataclass
@@ -124,7 +124,9 @@ class TypeConverter:
             return known
         declaration = canonical.get_declaration().get_definition()
         if declaration is None:
-            raise source_error(range_, f"'{spelling}' is declared but not defined here", "include the header that defines it")
+            raise source_error(
+                range_, f"'{spelling}' is declared but not defined here", "include the header that defines it"
+            )
         refuse_part = _part_refusal(spelling, range_)
         fields: list[Field] = []
         for member in canonical.get_fields():
