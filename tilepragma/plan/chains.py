@@ -18,7 +18,6 @@ from tilepragma.ir.expressions import Expression
 from tilepragma.ir.looptree import Axis, Block, ForLoop, If, Loop, Statement, Tile, TiledLoop, TileNest, While
 from tilepragma.plan.chain_checks import (
     check_collapse,
-    check_for_loop,
     check_tiles,
     depends_on,
     legal_order,
@@ -102,7 +101,6 @@ def _statement(statement: Statement, context: ChainContext, outer: _Outer) -> St
         otherwise = None if statement.otherwise is None else _block(statement.otherwise, context, outer)
         return dataclasses.replace(statement, then=_block(statement.then, context, outer), otherwise=otherwise)
     if isinstance(statement, ForLoop):
-        check_for_loop(statement, context.diagnostics)
         return dataclasses.replace(statement, body=_block(statement.body, context, outer))
     if isinstance(statement, While):
         return dataclasses.replace(statement, body=_block(statement.body, context, outer))
@@ -112,7 +110,7 @@ def _statement(statement: Statement, context: ChainContext, outer: _Outer) -> St
 def _chain(head: Loop, context: ChainContext, outer: _Outer) -> Statement:
     chain = chain_from(head)
     for place, loop in enumerate(chain):
-        check_tiles(loop, context.clauses.get(loop.index, ()), context.diagnostics)
+        check_tiles(loop, context.clauses.get(loop.index, ()), context.literal_counts, context.diagnostics)
         check_collapse(loop, len(chain) - place, context.diagnostics)
     first, last = _extent(chain, context)
     if first == last:
@@ -204,7 +202,7 @@ def _check_axes(order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
     for tile in order:
         if tile.axis is None:
             continue
-        if tile.axis in seen:
+        if tile.axis in seen and seen[tile.axis].loop != tile.loop:
             what = axis_text(tile.axis)
             diagnostics.error(
                 tile.range,

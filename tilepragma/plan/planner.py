@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, Statement, TileNest
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.accesses import function_uses, uses
+from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.data import DataContext, array_arguments, check_clauses, said_live_out
 from tilepragma.plan.final_values import FinalIterators, final_iterators, final_values
@@ -62,6 +63,9 @@ class _Region:
 def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults) -> KernelPlan:
     on_host = host_evaluable(written_objects(kernel))
     region = _take_apart(kernel, diagnostics)
+    for node in walk(kernel.body):
+        if isinstance(node, ForLoop):
+            check_for_loop(node, diagnostics)
     targets = allowed_targets(kernel, defaults.targets, diagnostics)
     check_axes(kernel.directive, region.user, diagnostics)
     preferred = preferred_target(kernel.directive, region.user, targets)
