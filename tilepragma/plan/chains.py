@@ -35,13 +35,11 @@ _AXIS_KINDS = {
 class ChainContext:
     """What building nests needs to know of the region.
 
-    `clauses` holds the tiles of each loop, by its index (none for untiled loops); `numbered` the loops that must have launch
-    numbers for a final value; `on_host` says whether the host can evaluate an expression at launch; `literal_counts`
-    the counts of axes that are integer literals.
+    `clauses` holds the tiles of each loop, by its index (none for untiled loops); `on_host` says whether the host can
+    evaluate an expression at launch; `literal_counts` the counts of axes that are integer literals.
     """
 
     clauses: Mapping[int, tuple[TileClause, ...]]
-    numbered: frozenset[int]
     symbols: Mapping[int, str]
     on_host: Callable[[Expression], bool]
     literal_counts: Mapping[Axis, int]
@@ -138,9 +136,7 @@ def _plain(chain: tuple[Loop, ...], body: Block) -> Loop:
 
 def _extent(chain: tuple[Loop, ...], context: ChainContext) -> tuple[int, int]:
     """The part of the chain that becomes a nest: untiled loops at the ends stay plain where the order keeps them there."""
-    fixed = [
-        place for place, loop in enumerate(chain) if context.clauses.get(loop.index) or loop.index in context.numbered
-    ]
+    fixed = [place for place, loop in enumerate(chain) if context.clauses.get(loop.index)]
     if not fixed:
         return 0, 0
     order = [placed.tile.loop for placed in _sorted(_placed(chain, context))]

@@ -153,6 +153,12 @@ def _condition(nonempty: frozenset[Polynomial]) -> Expression | None:
     return result
 
 
+def last_value(loop: Loop) -> Polynomial:
+    """The iterator's value in the last iteration of a loop that runs at all. Raises NotExactError for a step of 0."""
+    found = _range(loop)
+    return found.lows[0] if loop.decreasing else found.highs[0]
+
+
 def _range(loop: Loop) -> _Range:
     lower, upper, step = polynomial(loop.lower), polynomial(loop.upper), polynomial(loop.step)
     atom = Access(loop.iterator, (), (), loop.iterator.element)
@@ -214,9 +220,18 @@ class _Eliminator:
         """1 or -1 where `value` is known to be on that side of 0 (or 0 itself), else 0."""
         if value.constant is not None:
             return 1 if value.constant >= 0 else -1
-        if any(_at_most(known, value) for known in self.nonempty):
+        if self._is_positive(value):
             return 1
-        return -1 if any(_at_most(known, -value) for known in self.nonempty) else 0
+        return -1 if self._is_positive(-value) else 0
+
+    def _is_positive(self, value: Polynomial) -> bool:
+        """Whether `value` is at least a known one, or a sum of products of such."""
+        if any(_at_most(known, value) for known in self.nonempty):
+            return True
+        return all(
+            factor > 0 and all(any(_at_most(known, of_atom(atom)) for known in self.nonempty) for atom in monomial)
+            for monomial, factor in value.terms
+        )
 
     def _single(self, values: tuple[Polynomial, ...], pick: Callable[[Iterable[Polynomial]], Polynomial]) -> Polynomial:
         """The one bound that counts among several."""
