@@ -29,15 +29,17 @@ def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostic
         )
         return ()
     obstacle = next(_device_obstacles(kernel), None)
-    if obstacle is not None and any(target in _DEVICES for target in targets):
+    if obstacle is None or not any(target in _DEVICES for target in targets):
+        return tuple(targets)
+    targets = [target for target in targets if target not in _DEVICES]
+    if targets:
         diagnostics.note(kernel.directive.range, f"kernel '{kernel.name}' is not built for OpenCL and CUDA: {obstacle}")
-        targets = [target for target in targets if target not in _DEVICES]
-        if not targets:
-            diagnostics.error(
-                kernel.directive.range,
-                f"kernel '{kernel.name}' cannot be built for the targets asked for: {obstacle}",
-                "allow threads or serial as well, or change the type",
-            )
+    else:
+        diagnostics.error(
+            kernel.directive.range,
+            f"kernel '{kernel.name}' cannot be built for the targets asked for: {obstacle}",
+            "allow threads or serial as well, or change the declaration",
+        )
     return tuple(targets)
 
 
@@ -79,12 +81,10 @@ def check_axes(directive: KernelDirective, clauses: Clauses, diagnostics: Diagno
 
 
 def check_counts(directive: KernelDirective, axes: frozenset[Axis], said: bool, diagnostics: Diagnostics) -> None:
-    """Refuse counts of axes that nothing uses (`said`: the user wrote tiles), and counts below 1."""
+    """Refuse counts of axes that nothing uses (`said`: the user wrote tiles)."""
     for count in directive.counts:
         axis = Axis(count.axis, count.dimension)
         name = f"num_{count.axis.value}s" + ("" if count.axis is AxisKind.THREAD else f"[{count.dimension}]")
-        if count.count.literal is not None and count.count.literal < 1:
-            diagnostics.error(count.range, f"{name} must be at least 1, not {count.count.literal}")
         if axis not in axes and said:
             tile = "thread" if count.axis is AxisKind.THREAD else f"{count.axis.value}, {count.dimension}"
             diagnostics.error(
