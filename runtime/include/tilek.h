@@ -146,7 +146,8 @@ typedef struct tilek_launch_shape {
 enum { /* tilek_kernel.flags */
     TILEK_CONTRACT = 1,  /* the host may fuse multiply-adds, so devices may */
     TILEK_FAST_MATH = 2, /* -ffast-math */
-    TILEK_USES_DOUBLE = 4
+    TILEK_USES_DOUBLE = 4,
+    TILEK_TARGET_EXPLICIT = 8 /* `preferred` is the user's own target clause: it goes before TILEK_TARGET */
 };
 
 typedef struct tilek_kernel {
@@ -156,7 +157,8 @@ typedef struct tilek_kernel {
     unsigned flags;
     unsigned targets;       /* bit t: built for target t */
     tilek_target preferred; /* what the source says; TILEK_AUTO leaves it to the environment */
-    const char *opencl, *cuda; /* whole program texts, or NULL */
+    const char *const *opencl; /* the program's text in pieces to be concatenated, closed by NULL; NULL where there is none */
+    const char *const *cuda;   /* likewise */
     int array_count;
     const tilek_array_shape *arrays;
     int scalar_count;
