@@ -36,7 +36,7 @@ for (i = 0; i < n; i++)
      A[i][j] += b;
  }
 """
-LISTING_2 = """#pragma tilek kernel data(A[0:n][0:m]) num_threads(4)
+LISTING_2 = """#pragma tilek kernel data(...) num_threads(4)
 {
   #pragma tilek loop tile(thread) \\
     tile[1](dynamic)
@@ -46,7 +46,7 @@ LISTING_2 = """#pragma tilek kernel data(A[0:n][0:m]) num_threads(4)
         A[i][j] += b;
 }
 """
-LISTING_3 = """#pragma tilek kernel data(A[0:n][0:m]) \\
+LISTING_3 = """#pragma tilek kernel data(...) \\
   num_gangs[0](2) num_gangs[1](2) \\
   num_workers[0](4) num_workers[1](4)
 {
@@ -120,6 +120,7 @@ def test_listing_2() -> None:
     head, outer, inner = parse_all(LISTING_2)
     assert isinstance(head, KernelDirective)
     assert [(c.axis, c.dimension, c.count.text) for c in head.counts] == [(AxisKind.THREAD, 0, "4")]
+    assert head.data == ()
     assert tiles(outer) == [("thread", None, None, 0), ("dynamic", 1, None, 0)]
     assert tiles(inner) == [("dynamic", 2, None, 0)]
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.ranges import Position, SourceRange
 from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives, mentions_tilek
 from tilepragma.ir.directives import KernelDirective, LoopDirective, RoutineDirective
 
@@ -17,7 +17,7 @@ def scan(text: str | bytes) -> tuple[LocatedDirective, ...]:
     diagnostics = Diagnostics()
     found = find_directives("a.c", data, diagnostics)
     assert not diagnostics.items
-    assert mentions_tilek(data) == bool(found)
+    assert mentions_tilek(data) or not found
     return found
 
 
@@ -82,6 +82,7 @@ def test_a_comment_that_began_on_an_earlier_line_may_stand_before_a_pragma() -> 
 )
 def test_what_only_looks_like_a_directive_is_none(text: str) -> None:
     assert scan(text) == ()
+    assert not mentions_tilek(text.encode())
 
 
 def test_quotes_in_comments_and_lone_quotes_hide_nothing() -> None:
@@ -200,6 +201,26 @@ def test_a_macro_that_makes_a_pragma_of_its_argument_is_seen(definitions: str) -
     assert isinstance(found[0].directive, KernelDirective)
     assert found[0].directive.name == "k"
     assert text[found[0].end_offset :] == " for (;;);\nPRAGMA;\n"
+
+
+def test_a_macro_in_a_body_is_looked_up_at_the_use() -> None:
+    text = '#define ALIAS LOOP\nALIAS\n#define LOOP _Pragma("tilek loop") ALIAS\nLOOP\n'
+    assert [found.line for found in starts(text)] == []
+    text = '#define ALIAS LOOP\nALIAS\n#define LOOP _Pragma("tilek loop")\nALIAS\n#undef LOOP\nALIAS\n'
+    assert [found.line for found in starts(text)] == [4]
+
+
+def starts(text: str) -> list[Position]:
+    found = find_directives("a.c", text.encode(), Diagnostics())
+    return [item.range.start for item in found]
+
+
+def test_a_macro_defined_away_in_a_skipped_branch_holds() -> None:
+    text = '#if 1\n#define LOOP _Pragma("tilek loop")\n#else\n#define LOOP\n#endif\nLOOP for (;;);\n'
+    skipped = [(text.index("#else"), text.index("#endif"))]
+    (found,) = find_directives("a.c", text.encode(), Diagnostics(), skipped)
+    assert found.range.start.line == 6
+    assert mentions_tilek(text.encode())
 
 
 def test_such_a_macro_may_stand_in_the_body_of_another() -> None:
