@@ -114,7 +114,7 @@ def counts(draw: st.DrawFn) -> tuple[CountClause, ...]:
 def kernels(draw: st.DrawFn) -> KernelDirective:
     return KernelDirective(
         NOWHERE,
-        name=draw(st.one_of(st.none(), st.sampled_from(["k", "kernel", "data_1"]))),
+        name=draw(st.one_of(st.none(), st.sampled_from(["k", "loop", "data_1"]))),
         data=draw(st.one_of(st.just(()), data_clauses(("data", "copy", "copyin", "copyout", "create", "present")))),
         counts=draw(counts()),
         targets=draw(st.sampled_from([(), (Target.AUTO,), (Target.CUDA, Target.THREADS, Target.OPENCL)])),

@@ -204,10 +204,15 @@ def test_a_macro_that_makes_a_pragma_of_its_argument_is_seen(definitions: str) -
 
 
 def test_a_macro_in_a_body_is_looked_up_at_the_use() -> None:
-    text = '#define ALIAS LOOP\nALIAS\n#define LOOP _Pragma("tilek loop") ALIAS\nLOOP\n'
-    assert [found.line for found in starts(text)] == []
     text = '#define ALIAS LOOP\nALIAS\n#define LOOP _Pragma("tilek loop")\nALIAS\n#undef LOOP\nALIAS\n'
     assert [found.line for found in starts(text)] == [4]
+
+
+def test_macros_that_name_each_other_end() -> None:
+    diagnostics = Diagnostics()
+    text = b'#define ALIAS LOOP\n#define LOOP _Pragma("tilek loop") ALIAS\nLOOP ALIAS\n'
+    assert find_directives("a.c", text, diagnostics) == ()
+    assert "holds more than tilek directives" in diagnostics.items[0].message
 
 
 def starts(text: str) -> list[Position]:
