@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.pragma_source import DirectiveText, SplicedSource
 
 COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
@@ -35,15 +36,15 @@ class PragmaMacro:
     """A macro that stands for `directives`, or that makes one of its argument (`stringizes`).
 
     `called` tells that a use needs parentheses. `fault`, where not None, says why a use cannot be translated.
-    [`start`, `end`) is the name in its definition, in offsets of the spliced text.
+    `name` and `definition` say where it comes from, for messages.
     """
 
     directives: tuple[DirectiveText, ...]
     stringizes: bool
     called: bool
     fault: str | None
-    start: int
-    end: int
+    name: str
+    definition: SourceRange
 
 
 def is_tilek(text: DirectiveText) -> bool:
@@ -88,16 +89,20 @@ def argument_end(text: bytes, name_end: int) -> tuple[int, int] | None:
 
 
 class MacroTable:
-    """The macros of a file at one place in it. As in C, a macro in the body of another is looked up at the use."""
+    """The macros of a translation unit at one place in it, those of headers among them.
 
-    def __init__(self, source: SplicedSource) -> None:
-        self._source = source
-        self._definitions: dict[bytes, tuple[re.Match[bytes], int]] = {}
+    As in C, a macro in the body of another is looked up at the use. `names` holds the macros that may have to do with
+    pragmas, defined at this place or not.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[bytes] = set()
+        self._definitions: dict[bytes, _Definition] = {}
         self._read: dict[bytes, PragmaMacro | None] = {}
 
-    def define(self, name: re.Match[bytes], end: int) -> None:
-        """Take the definition that has `name` and ends at `end`."""
-        self._definitions[name.group()] = (name, end)
+    def define(self, source: SplicedSource, name: re.Match[bytes], end: int) -> None:
+        """Take the definition that has `name` and ends at `end` of the text of `source`."""
+        self._definitions[name.group()] = _Definition(source, name, end)
         self._read.clear()
 
     def undefine(self, name: bytes) -> None:
@@ -110,31 +115,51 @@ class MacroTable:
         if name not in self._read:
             self._read[name] = None  # a macro does not expand in its own body
             if name in self._definitions:
-                self._read[name] = _read_definition(self._source, *self._definitions[name], self)
+                self._read[name] = _read_definition(self._definitions[name], self)
         return self._read[name]
 
 
-def _read_definition(source: SplicedSource, name: re.Match[bytes], end: int, macros: MacroTable) -> PragmaMacro | None:
-    text = source.text
-    if text[name.end() : name.end() + 1] == b"(":
-        return _function_like(source, name, end, macros)
+@dataclass(frozen=True)
+class _Definition:
+    """A `#define`: the match of the name, and where its line ends."""
+
+    source: SplicedSource
+    name: re.Match[bytes]
+    end: int
+
+    def macro(
+        self,
+        directives: tuple[DirectiveText, ...] = (),
+        stringizes: bool = False,
+        called: bool = False,
+        fault: str | None = None,
+    ) -> PragmaMacro:
+        start, end = self.source.origin(self.name.start()), self.source.origin_end(self.name.end())
+        name = self.name.group().decode()
+        return PragmaMacro(directives, stringizes, called, fault, name, self.source.range(start, end))
+
+
+def _read_definition(definition: _Definition, macros: MacroTable) -> PragmaMacro | None:
+    source, name, end = definition.source, definition.name, definition.end
+    if source.text[name.end() : name.end() + 1] == b"(":
+        return _function_like(definition, macros)
     directives, others = _body(source, name.end(), end, macros)
     if not directives:
         return None
-    fault = "it holds more than tilek directives" if others else None
-    return PragmaMacro(directives, False, False, fault, name.start(), name.end())
+    return definition.macro(directives, fault="it holds more than tilek directives" if others else None)
 
 
-def _function_like(source: SplicedSource, name: re.Match[bytes], end: int, macros: MacroTable) -> PragmaMacro | None:
+def _function_like(definition: _Definition, macros: MacroTable) -> PragmaMacro | None:
+    source, name, end = definition.source, definition.name, definition.end
     text = source.text
     parameter = _PARAMETER.match(text, name.end(), end)
     if parameter is not None and _passes_on(text, parameter, end, macros):
-        return PragmaMacro((), True, True, None, name.start(), name.end())
+        return definition.macro(stringizes=True, called=True)
     directives, _ = _body(source, name.end(), end, macros)
     words = {match.group() for match in _WORD.finditer(text, name.end(), end)}
     used = [macro for word in words if (macro := macros.get(word)) is not None]
     if directives or (b"tilek" in words and any(macro.stringizes for macro in used)):
-        return PragmaMacro((), False, True, "it has parameters", name.start(), name.end())
+        return definition.macro(called=True, fault="it has parameters")
     return None
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.ranges import SourceRange
-from tilepragma.frontend.pragma_grammar import parse_directive
 from tilepragma.frontend.pragma_macros import (
     COMMENT,
     LITERAL,
@@ -26,7 +26,9 @@ from tilepragma.frontend.pragma_macros import (
     piece,
 )
 from tilepragma.frontend.pragma_source import DirectiveText, SplicedSource, tokenize
-from tilepragma.ir.directives import Directive
+
+if TYPE_CHECKING:
+    from tilepragma.ir.directives import Directive
 
 _BLANK = rb"(?:[ \t\f\v\r]|/\*.*?\*/)*"
 _REST_OF_LINE = re.compile(rb"(?:[^\n/\"']+|" + COMMENT + rb"|" + LITERAL + rb"|[/\"'])*", re.DOTALL)
@@ -58,22 +60,28 @@ class _Site:
 
 
 def find_directives(
-    path: str, text: bytes, diagnostics: Diagnostics, skipped: Sequence[tuple[int, int]] = ()
+    path: str,
+    text: bytes,
+    diagnostics: Diagnostics,
+    skipped: Sequence[tuple[int, int]] = (),
+    macros: MacroTable | None = None,
 ) -> tuple[LocatedDirective, ...]:
     """All tilek directives of the file `path` with the bytes `text`, in textual order.
 
     Errors go to `diagnostics`; a directive with errors is still returned with what could be understood of it, unless
     not even its construct could. `skipped` lists the byte ranges [start, end) that the preprocessor leaves out
-    (`#if 0`): nothing in them counts, neither directives nor definitions of macros.
+    (`#if 0`): nothing in them counts, neither directives nor definitions of macros. `macros` are those that headers
+    defined before; this file's are added. Scan the headers of a unit first, each with the one table.
     """
-    if b"tilek" not in text and b"\\" not in text:
-        return ()
+    # Only files with directives are worth the time that the grammar takes to load.
+    from tilepragma.frontend.pragma_grammar import parse_directive
+
     source = SplicedSource(path, text)
     found = []
-    for site in _sites(source, skipped):
+    for site in _sites(source, skipped, macros or MacroTable()):
         place = source.range(source.origin(site.start), source.origin_end(site.end))
         if site.text is None:
-            _refuse(source, site, place, diagnostics)
+            _refuse(site, place, diagnostics)
             continue
         directive = parse_directive(tokenize(site.text)[1:], place, diagnostics)
         if directive is not None:
@@ -88,28 +96,20 @@ def mentions_tilek(text: bytes) -> bool:
     if b"tilek" not in text and b"\\" not in text:
         return False
     source = SplicedSource("", text)
-    if b"tilek" not in source.text:
-        return False
-    return bool(_pragma_macros(source.text)) or next(_sites(source, ()), None) is not None
+    macros = MacroTable()
+    return b"tilek" in source.text and (next(_sites(source, (), macros), None) is not None or bool(macros.names))
 
 
-def _refuse(source: SplicedSource, site: _Site, place: SourceRange, diagnostics: Diagnostics) -> None:
+def _refuse(site: _Site, place: SourceRange, diagnostics: Diagnostics) -> None:
     macro = site.macro
     if macro is None or macro.fault is None:
         return
-    name = source.text[macro.start : macro.end].decode("utf-8", "replace")
-    definition = source.range(source.origin(macro.start), source.origin_end(macro.end))
-    diagnostics.add(
-        Diagnostic(
-            Severity.ERROR,
-            place,
-            f"macro '{name}' cannot stand for a tilek directive: {macro.fault}",
-            (
-                Diagnostic(Severity.NOTE, definition, f"'{name}' is defined here"),
-                Diagnostic(Severity.NOTE, place, "write the directive here, or define a macro for the directive alone"),
-            ),
-        )
+    notes = (
+        Diagnostic(Severity.NOTE, macro.definition, f"'{macro.name}' is defined here"),
+        Diagnostic(Severity.NOTE, place, "write the directive here, or define a macro for the directive alone"),
     )
+    message = f"macro '{macro.name}' cannot stand for a tilek directive: {macro.fault}"
+    diagnostics.add(Diagnostic(Severity.ERROR, place, message, notes))
 
 
 def _continuation(source: SplicedSource, site: _Site) -> int:
@@ -121,13 +121,13 @@ def _continuation(source: SplicedSource, site: _Site) -> int:
     return source.origin_end(newline + 1) if newline >= 0 else len(source.original)
 
 
-def _sites(source: SplicedSource, skipped: Sequence[tuple[int, int]]) -> Iterator[_Site]:
+def _sites(source: SplicedSource, skipped: Sequence[tuple[int, int]], macros: MacroTable) -> Iterator[_Site]:
     """The directives of `source` outside `skipped`, found by jumping from one interesting place to the next."""
     text = source.text
-    if b"tilek" not in text:
+    macros.names |= _pragma_macros(text, macros.names)
+    if b"tilek" not in text and not macros.names:
         return
-    pattern = _interesting(_pragma_macros(text))
-    macros = MacroTable(source)
+    pattern = _interesting(macros.names)
     comment_starts: dict[int, int] = {}
     position = 0
     while match := pattern.search(text, position):
@@ -178,10 +178,10 @@ def _lies_in(offset: int, ranges: Sequence[tuple[int, int]]) -> bool:
     return any(first <= offset < last for first, last in ranges)
 
 
-def _pragma_macros(text: bytes) -> set[bytes]:
-    """The names of macros that may hold a `_Pragma`, in themselves or through others."""
-    names: set[bytes] = set()
-    if b"_Pragma" not in text:
+def _pragma_macros(text: bytes, known: set[bytes]) -> set[bytes]:
+    """The names of macros defined in `text` that may hold a `_Pragma`, in themselves or through others or those `known`."""
+    names = set(known)
+    if b"_Pragma" not in text and not known:
         return names
     definitions = _DEFINED.findall(text)
     before = -1
@@ -228,7 +228,7 @@ def _preprocessing_line(source: SplicedSource, start: int, end: int, macros: Mac
     name = NAME.match(source.text, keyword.end(), end)
     if name is not None:
         if keyword[1] == b"define":
-            macros.define(name, end)
+            macros.define(source, name, end)
         else:
             macros.undefine(name.group())
     return None

@@ -8,6 +8,7 @@ import pytest
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.frontend.pragma_macros import MacroTable
 from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives, mentions_tilek
 from tilepragma.ir.directives import KernelDirective, LoopDirective, RoutineDirective
 
@@ -226,6 +227,26 @@ def test_a_macro_defined_away_in_a_skipped_branch_holds() -> None:
     (found,) = find_directives("a.c", text.encode(), Diagnostics(), skipped)
     assert found.range.start.line == 6
     assert mentions_tilek(text.encode())
+
+
+def test_macros_of_headers_hold_in_the_files_that_follow() -> None:
+    header = b'#define PRAGMA(x) _Pragma(#x)\n#define LOOP _Pragma("tilek loop tile(dynamic)")\n'
+    second = b"#define ALIAS LOOP\n"
+    main = b"LOOP ALIAS PRAGMA(tilek routine)\n#undef LOOP\nALIAS\n"
+    macros, diagnostics = MacroTable(), Diagnostics()
+    assert find_directives("a.h", header, diagnostics, macros=macros) == ()
+    assert find_directives("b.h", second, diagnostics, macros=macros) == ()
+    found = find_directives("a.c", main, diagnostics, macros=macros)
+    assert [main[item.range.start.offset : item.range.end.offset] for item in found] == [
+        b"LOOP",
+        b"ALIAS",
+        b"PRAGMA(tilek routine)",
+    ]
+    assert isinstance(found[0].directive, LoopDirective)
+    assert found[0].directive.range.file == "a.c"
+    assert found[0].directive.tiles[0].range.file == "a.h"
+    assert not diagnostics.items
+    assert find_directives("a.c", b"LOOP", diagnostics) == ()
 
 
 def test_such_a_macro_may_stand_in_the_body_of_another() -> None:
