@@ -156,7 +156,8 @@ typedef struct tilek_kernel {
     unsigned flags;
     unsigned targets;       /* bit t: built for target t */
     tilek_target preferred; /* what the source says; TILEK_AUTO leaves it to the environment */
-    const char *opencl, *cuda; /* whole program texts, or NULL */
+    const char *const *opencl; /* the program's text in pieces to be concatenated, closed by NULL; NULL where there is none */
+    const char *const *cuda;   /* likewise */
     int array_count;
     const tilek_array_shape *arrays;
     int scalar_count;
