@@ -146,7 +146,8 @@ typedef struct tilek_launch_shape {
 enum { /* tilek_kernel.flags */
     TILEK_CONTRACT = 1,  /* the host may fuse multiply-adds, so devices may */
     TILEK_FAST_MATH = 2, /* -ffast-math */
-    TILEK_USES_DOUBLE = 4
+    TILEK_USES_DOUBLE = 4,
+    TILEK_TARGET_EXPLICIT = 8 /* `preferred` is the user's own target clause: it goes before TILEK_TARGET */
 };
 
 typedef struct tilek_kernel {

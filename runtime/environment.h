@@ -1,0 +1,25 @@
+/* environment.h: the TILEK_… variables, read once. */
+#ifndef TILEK_ENVIRONMENT_H
+#define TILEK_ENVIRONMENT_H
+
+#include "tilek.h"
+
+typedef struct tilek_settings {
+    tilek_target target;         /* TILEK_TARGET; meaningful where target_given */
+    int target_given;
+    int64_t device;              /* TILEK_DEVICE as a number; -1: none given */
+    const char *device_name;     /* TILEK_DEVICE otherwise: part of a device's name; NULL: none given */
+    int verify;                  /* TILEK_VERIFY */
+    double tolerance;            /* TILEK_TOLERANCE, relative; negative: by type */
+    int profile;                 /* TILEK_PROFILE: 1 = table at exit */
+    const char *trace;           /* TILEK_PROFILE=FILE.json; NULL: none */
+    int strict;                  /* TILEK_STRICT */
+    int specialize;              /* TILEK_SPECIALIZE, 1 by default */
+    int64_t threads;             /* TILEK_NUM_THREADS; 0: the cores */
+    const char *cache_directory; /* TILEK_CACHE_DIR; NULL: the cache decides */
+} tilek_settings;
+
+/* The program's settings. The first call reads the environment and complains about bad values; the strings live until exit. */
+const tilek_settings *tilek_get_settings(void);
+
+#endif
