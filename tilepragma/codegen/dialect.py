@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tilepragma.ir.types import ScalarKind, ScalarType
 
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

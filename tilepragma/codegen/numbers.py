@@ -59,13 +59,13 @@ class Numbers:
         return self._keep(name, Parameter(ParameterKind.AXIS_COUNT, axis_index(axis), 0, name))
 
     def tile_argument(self, loop: TiledLoop, tile: Tile) -> str:
-        """The name of a tile's argument, for tiles whose numbers are computed in the kernel."""
+        """A tile's argument, for tiles whose numbers are computed in the kernel: at least 1, whatever the user's expression says."""
         literal = literal_value(tile.argument)
         if literal is not None:
             return str(literal)
         name = self.fresh(f"{loop.symbol}_argument{tile.position}")
         index = self.first_arguments[loop] + tile.position
-        return self._keep(name, Parameter(ParameterKind.TILE_ARGUMENT, index, 0, name))
+        return f"tilek_maximum(1, {self._keep(name, Parameter(ParameterKind.TILE_ARGUMENT, index, 0, name))})"
 
     def name(self, loop: TiledLoop, suffix: str) -> str:
         """`i_suffix`, changed where an object of the user's is called so."""

@@ -181,7 +181,7 @@ class Printer:
     def _integer(self, node: IntegerLiteral) -> tuple[str, int]:
         spelling = node.spelling
         if self.dialect.device and isinstance(node.type, ScalarType):
-            plain = spelling.rstrip("uUlL") if spelling[0].isdigit() else ""
+            plain = spelling.rstrip("uUlL") if spelling.lstrip("-")[:1].isdigit() else ""
             if not plain or plain[:2] in ("0b", "0B"):
                 plain = spelling if len(spelling) == 3 and spelling.isascii() else str(node.value)
             signed, unsigned = self.dialect.literal_suffixes if node.type.bits == 64 else ("", "u")

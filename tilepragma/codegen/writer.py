@@ -58,5 +58,5 @@ class Writer:
         self.line("}")
 
     def text(self) -> str:
-        """All lines; marked as generated again at the end."""
-        return "\n".join(self.lines) + "\n"
+        """All lines; what follows them counts as generated again."""
+        return "\n".join([*self.lines, *([GENERATED_LINE] if self._in_user_text else [])]) + "\n"

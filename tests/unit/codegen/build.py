@@ -159,7 +159,10 @@ def argument(object_: DataObject, *section: object, reads: bool = True, writes: 
 
 
 def launch(
-    name: str, body: tuple[Statement, ...], reductions: tuple[Reduction, ...] = (), privates: tuple[DataObject, ...] = ()
+    name: str,
+    body: tuple[Statement, ...],
+    reductions: tuple[Reduction, ...] = (),
+    privates: tuple[DataObject, ...] = (),
 ) -> Launch:
     from tilepragma.ir.traversal import walk
 
@@ -199,7 +202,9 @@ def plan(
     return KernelPlan(kernel=kernel, arrays=arrays, scalars=scalars, counts=tuple(clauses), **(values | changes))  # type: ignore[arg-type]
 
 
-def listing3(tiles_i: str = "gang0 worker0 dynamic", tiles_j: str = "gang1 worker1 dynamic", **more: object) -> KernelPlan:
+def listing3(
+    tiles_i: str = "gang0 worker0 dynamic", tiles_j: str = "gang1 worker1 dynamic", **more: object
+) -> KernelPlan:
     """Listings 1 to 3: `A[i][j] += b` with the tiles given."""
     n, m, b = scalar("n"), scalar("m"), scalar("b", FLOAT)
     i, j = scalar("i", scope=Scope.LOCAL), scalar("j", scope=Scope.LOCAL)
@@ -224,3 +229,27 @@ def convolution() -> KernelPlan:
     made = launch("conv", (nest(parts, (assign(at(b, i, j), value),)),))
     rows, columns = E(expr(n)) - 2, E(expr(m)) - 2
     return plan((made,), (argument(a, n, m), argument(b, (1, rows), (1, columns), writes=True)), name="conv")
+
+
+def dot(tiles: str = "gang0 dynamic worker0", operator: str = "+", type_: Type = FLOAT) -> KernelPlan:
+    """`s += x[i] * y[i]`."""
+    n, s, i = scalar("n"), scalar("s", type_), scalar("i", scope=Scope.LOCAL)
+    x, y = array("x", None, type_=type_), array("y", None, type_=type_)
+    product = at(x, i) * at(y, i)
+    body = (assign(s, product, "+="),) if operator == "+" else (assign(s, product),)
+    made = launch("dot", (nest([tiled(loop(0, i, 0, n), tiles)], body),), (Reduction(operator, s),))
+    arguments = (argument(x, n), argument(y, n), argument(s, writes=True))
+    return plan((made,), arguments, name="dot")
+
+
+def triangle(tiles_i: str = "gang0 worker0 dynamic", tiles_j: str = "gang1 worker1 dynamic") -> KernelPlan:
+    """`for i < n: for (j = i; j <= n; j += 2) A[i][j] = 1`, the inner numbers computed in the kernel."""
+    n = scalar("n")
+    i, j = scalar("i", scope=Scope.LOCAL), scalar("j", scope=Scope.LOCAL)
+    matrix = array("A", n, 100)
+    parts = [
+        tiled(loop(0, i, 0, n), tiles_i),
+        tiled(loop(1, j, i, n, step=2, comparison="<="), tiles_j, launch_bounds=False),
+    ]
+    made = launch("triangle", (nest(parts, (assign(at(matrix, i, j), 1.0),)),))
+    return plan((made,), (argument(matrix, n, 100, writes=True),), (n,), name="triangle")
