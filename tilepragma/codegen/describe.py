@@ -124,6 +124,7 @@ def _flags(plan: KernelPlan) -> tuple[str, ...]:
         "CONTRACT": plan.floating.contract,
         "FAST_MATH": plan.floating.fast,
         "USES_DOUBLE": uses_double(plan),
+        "TARGET_EXPLICIT": plan.preferred in plan.kernel.directive.targets and plan.preferred is not Target.AUTO,
     }
     return tuple(name for name, holds in chosen.items() if holds)
 
