@@ -35,7 +35,8 @@ class DeviceFunctions:
         if function is None:
             return call.function
         spaces = tuple(
-            bool(self.dialect.global_space) and _base(argument) in global_objects for argument in call.arguments
+            bool(self.dialect.global_space) and parameter.rank > 0 and _base(argument) in global_objects
+            for argument, parameter in zip(call.arguments, function.parameters, strict=True)
         )
         name = f"{self.prefix}_{function.name}"
         if any(spaces):

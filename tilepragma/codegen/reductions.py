@@ -83,13 +83,13 @@ class ReductionPrinter:
                     own = self.printer.name(reduction.object)
                     self._combine(writer, reduction, f"{worker} - {turn}", own)
             writer.line(barrier)
-        half = self.numbers.fresh("half")
-        head = f"for ({wide} {used} = {workers} < {slots} ? {workers} : {slots}, {half}; {used} > 1; {used} = {half})"
+        kept = self.numbers.fresh("kept")
+        head = f"for ({wide} {used} = {workers} < {slots} ? {workers} : {slots}, {kept}; {used} > 1; {used} = {kept})"
         with writer.block(head):
-            writer.line(f"{half} = ({used} + 1) / 2;")
-            with writer.block(f"if ({worker} < {used} - {half})"):
+            writer.line(f"{kept} = ({used} + 1) / 2;")
+            with writer.block(f"if ({worker} < {used} - {kept})"):
                 for reduction in self.launch.reductions:
-                    self._combine(writer, reduction, worker, f"{self._tree(reduction)}[{worker} + {half}]")
+                    self._combine(writer, reduction, worker, f"{self._tree(reduction)}[{worker} + {kept}]")
             writer.line(barrier)
         with writer.block(f"if ({worker} == 0)"):
             for reduction, partials in zip(self.launch.reductions, self.partials, strict=True):

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from build import array, at, binary, expr, scalar
+from hand_built import array, at, binary, expr, scalar
 
 from tilepragma.codegen.dialect import CUDA, OPENCL, C
 from tilepragma.codegen.printer import Flat, ObjectMap, Printer, combination, identity

@@ -11,8 +11,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "codegen"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-import build
-import source
+import hand_built as build
+import marked_source as source
 
 from tilepragma.host.rewriter import rewrite, statement_end
 from tilepragma.ir.directives import (
