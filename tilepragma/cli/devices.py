@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tilepragma.base.resources import resource_folder
 from tilepragma.cli import runtime_library
+from tilepragma.cli.compiler import compiler
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def _lister() -> Path:
         source = resource_folder("runtime") / "tools" / "list_devices.c"
         flags = [*runtime_library.COMPILE_OPTIONS, *runtime_library.compile_flags()]
         words = [
-            *runtime_library.compiler(),
+            *compiler(),
             *flags,
             str(source),
             str(library),

@@ -12,6 +12,7 @@ from pathlib import Path
 from tilepragma import __version__
 from tilepragma.base.cache_folder import cache_folder
 from tilepragma.base.resources import resource_folder
+from tilepragma.cli.compiler import compiler
 
 #: What a program that uses the runtime is linked with, besides the library itself.
 LINK_OPTIONS = ("-ldl", "-lpthread", "-lm")
@@ -24,13 +25,6 @@ _NAME = "libtilek.a"
 
 class RuntimeLibraryError(Exception):
     """The runtime did not compile; the message holds the command and what the compiler said."""
-
-
-def compiler() -> list[str]:
-    """The user's compiler as words: `TILEK_CC`, default `cc`."""
-    import shlex
-
-    return shlex.split(os.environ.get("TILEK_CC") or "cc")
 
 
 def include_folder() -> Path:

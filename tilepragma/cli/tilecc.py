@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from tilepragma.base.source_scan import scan_source
+from tilepragma.cli.compiler import compiler
 from tilepragma.cli.compiler_arguments import DEPENDENCIES, LINK, Command, Input, UsageError, read_command
 
 #: With these the link is not a program's, or the user names every library: the runtime is left out.
@@ -81,15 +82,13 @@ def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None
         from tilepragma.cli import runtime_library
 
         try:
-            words += runtime_library.link_flags(command.options)
+            words += [*end_of_language(command), *runtime_library.link_flags(command.options)]
         except (runtime_library.RuntimeLibraryError, OSError) as error:
             runtime_library.report(error)
             return 1
     if text is None:
         return _execute(words)
     import subprocess
-
-    from tilepragma.cli.runtime_library import compiler
 
     return subprocess.run([*compiler(), *words], input=text, check=False).returncode
 
@@ -99,10 +98,13 @@ def links_runtime(command: Command) -> bool:
     return command.stage == LINK and bool(command.inputs) and not command.has(*_NO_RUNTIME)
 
 
+def end_of_language(command: Command) -> list[str]:
+    """`-x none` where a `-x` is still in force: libraries that follow are no C."""
+    return ["-x", "none"] if any(word == "--language" or word.startswith("-x") for word in command.arguments) else []
+
+
 def _execute(words: Sequence[str]) -> int:
     """Become the compiler; returns only where that fails."""
-    from tilepragma.cli.runtime_library import compiler
-
     program = compiler()
     sys.stdout.flush()
     try:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilepragma.cli import runtime_library
+from tilepragma.cli.compiler import compiler
 from tilepragma.cli.compiler_arguments import LINK, Command, Input
 from tilepragma.cli.dependency_files import mend_dependency_files
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
-from tilepragma.cli.tilecc import USAGE_STATUS, links_runtime
+from tilepragma.cli.tilecc import USAGE_STATUS, end_of_language, links_runtime
 from tilepragma.driver import TARGET_NAMES, TranslateRequest, TranslateResult, explain, translate
 
 _RESPONSE_FILE_THRESHOLD = 100_000
@@ -141,7 +142,7 @@ def _compile(command: Command, made: Sequence[Translated], folder: Path) -> int:
     words = [replaced.get(position, word) for position, word in enumerate(command.arguments)]
     words = [*_source_options(command, made), *words]
     if links_runtime(command):
-        words += runtime_library.link_flags(command.options)
+        words += [*end_of_language(command), *runtime_library.link_flags(command.options)]
     status = _run(words, folder)
     mend_dependency_files(
         command, [one.path for one in made], [one.input.path for one in made], [one.result.inlined for one in made]
@@ -206,7 +207,7 @@ def _run(words: Sequence[str], folder: Path) -> int:
         response = folder / "arguments"
         response.write_text("\n".join(_quoted(word) for word in words), encoding="utf-8", errors="surrogateescape")
         words = [f"@{response}"]
-    program = runtime_library.compiler()
+    program = compiler()
     try:
         process = subprocess.Popen([*program, *words])
     except OSError as error:
