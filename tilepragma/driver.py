@@ -145,8 +145,7 @@ def rewrite(state: State) -> State:
         return replace(state, output=_line_directive(request.source) + state.text if state.plain else None)
     from tilepragma.host.rewriter import rewrite as rewrite_unit
 
-    text = rewrite_unit(state.unit, state.plans, request.output_name, _targets(request.targets))
-    return replace(state, output=text.encode("utf-8", "surrogateescape"))
+    return replace(state, output=rewrite_unit(state.unit, state.plans, request.output_name, _targets(request.targets)))
 
 
 def _line_directive(source: str) -> bytes:
