@@ -15,7 +15,7 @@ from tilepragma.base.source_scan import scan_source
 
 if TYPE_CHECKING:
     from tilepragma.ir.directives import Target
-    from tilepragma.ir.looptree import Kernel, TranslationUnit
+    from tilepragma.ir.looptree import TranslationUnit
     from tilepragma.plan.kernel_plan import KernelPlan
 
 #: What `targets` of a request may name.
@@ -88,38 +88,41 @@ def scan(state: State) -> State:
 
 def parse(state: State) -> State:
     """Bind directives to statements and build the LoopTree of every region."""
+    if state.plain:
+        return state
     from tilepragma.frontend.compiler import CompilerFlags
     from tilepragma.frontend.translation_unit import parse_translation_unit
 
-    if state.plain:
-        return state
     request = state.request
     flags = CompilerFlags(arguments=request.options)
-    return replace(state, unit=parse_translation_unit(request.source, state.text, flags, state.diagnostics))
+    return replace(state, unit=parse_translation_unit(request.source, request.text, flags, state.diagnostics))
 
 
 def plan(state: State) -> State:
     """Decide launches, mapping and data of every region; the errors of all regions are collected."""
     if state.unit is None:
         return state
-    made = [_plan_of(kernel, state.unit, state.diagnostics) for kernel in state.unit.kernels]
-    return replace(state, plans=tuple(one for one in made if one is not None))
+    if not state.unit.kernels:
+        return state
+    from tilepragma.plan.planner import PlanDefaults, make_plan
 
-
-def _plan_of(kernel: Kernel, unit: TranslationUnit, diagnostics: Diagnostics) -> KernelPlan | None:
-    from tilepragma.plan.planner import make_plan
-
-    try:  # so that the other regions are checked too
-        return make_plan(kernel, unit.floating, diagnostics)
-    except SourceError as error:
-        diagnostics.add(error.diagnostic)
-        return None
+    defaults = PlanDefaults(_targets(state.request.targets))
+    plans = []
+    for kernel in state.unit.kernels:
+        try:  # so that the other regions are checked too
+            made = make_plan(kernel, state.unit.floating, state.diagnostics, defaults)
+        except SourceError as error:
+            state.diagnostics.add(error.diagnostic)
+            continue
+        if made is not None:
+            plans.append(made)
+    return replace(state, plans=tuple(plans))
 
 
 def verify(state: State) -> State:
-    """Prove every plan; none that fails is emitted."""
+    """Check every plan by rules of their own; none that breaks one is emitted. Raises PlanFault, a fault of ours."""
     if state.plans:
-        from tilepragma.plan.verifier import verify_plan
+        from tilepragma.plan.verifier import verify as verify_plan
 
         for one in state.plans:
             verify_plan(one)
@@ -161,11 +164,14 @@ def _targets(names: tuple[str, ...]) -> tuple[Target, ...]:
 
 @dataclass(frozen=True)
 class Pass:
-    """One step of the pipeline: `show` prints its result for a dump."""
+    """One step of the pipeline: `show` prints its result for a dump. A step that `collects` errors runs in spite of
+    earlier ones, so that all errors of a file come in one run.
+    """
 
     name: str
     run: Callable[[State], State]
     show: Callable[[State], str]
+    collects: bool = False
 
 
 def _show_unit(state: State) -> str:
@@ -182,8 +188,8 @@ def _show_plans(state: State) -> str:
 
 PASSES = (
     Pass("scan", scan, lambda state: "plain\n" if state.plain else "mentions tilek\n"),
-    Pass("parse", parse, _show_unit),
-    Pass("plan", plan, _show_plans),
+    Pass("parse", parse, _show_unit, collects=True),
+    Pass("plan", plan, _show_plans, collects=True),
     Pass("verify", verify, _show_plans),
     Pass("rewrite", rewrite, lambda state: (state.output or b"").decode("utf-8", "replace")),
     Pass("emit", emit, lambda state: str(state.request.kernel_folder or "")),
@@ -191,20 +197,22 @@ PASSES = (
 
 
 def translate(request: TranslateRequest) -> TranslateResult:
-    """Run the passes up to `request.last`; stops after the first pass that leaves errors.
+    """Run the passes up to `request.last`; where there are errors, only the passes that collect more.
 
     Raises OSError where the source cannot be read or a kernel not be written. Errors in the source are in the result.
     """
     state = State(request)
     dumps: list[tuple[str, str]] = []
     for step in PASSES:
+        if state.diagnostics.has_errors and not step.collects:
+            break
         try:
             state = step.run(state)
         except SourceError as error:
             state.diagnostics.add(error.diagnostic)
         if step.name in request.dump:
             dumps.append((step.name, step.show(state)))
-        if state.diagnostics.has_errors or step.name == request.last:
+        if step.name == request.last:
             break
     failed = state.diagnostics.has_errors
     unit = state.unit
