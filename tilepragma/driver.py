@@ -175,15 +175,17 @@ class Pass:
 
 
 def _show_unit(state: State) -> str:
-    from tilepragma.ir.dump import dump_kernel
+    from tilepragma.ir.dump import statement_text
 
-    return "\n".join(dump_kernel(kernel) for kernel in state.unit.kernels) if state.unit else ""
+    kernels = state.unit.kernels if state.unit is not None else ()
+    return "\n".join(f"kernel {kernel.name}\n{statement_text(kernel.body)}" for kernel in kernels)
 
 
 def _show_plans(state: State) -> str:
-    from pprint import pformat
+    from tilepragma.ir.dump import statement_text
 
-    return "\n".join(pformat(one, width=140) for one in state.plans)
+    launches = [launch for one in state.plans for launch in (*one.host, *one.device)]
+    return "\n".join(f"launch {launch.name}\n{statement_text(launch.body)}" for launch in launches)
 
 
 PASSES = (

@@ -20,7 +20,7 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
     if plan.as_written is not None:
         yield f"  runs as it was written: {plan.as_written}"
         return
-    yield f"  targets  {', '.join(target.value for target in plan.targets)}; {_preference(plan.preferred)}"
+    yield f"  targets  {', '.join(target.value for target in plan.targets)}; {_preference(plan)}"
     same = plan.host == plan.device
     for launch in plan.host:
         yield from _launch(launch, "" if same else " (serial and threads)")
@@ -33,10 +33,14 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
         yield f"  values   {', '.join(scalar.name for scalar in plan.scalars)}"
 
 
-def _preference(preferred: Target) -> str:
+def _preference(plan: KernelPlan) -> str:
+    preferred = plan.preferred
     if preferred is Target.AUTO:
         return "TILEK_TARGET decides, else what is present"
-    return f"the source asks for {preferred.value}"
+    if plan.kernel.directive.targets:
+        return f"the source asks for {preferred.value}"
+    implied = {Target.CUDA: "gangs and workers ask for an accelerator", Target.THREADS: "tiles and counts ask for threads"}
+    return f"its {implied.get(preferred, 'tiles ask for one core')} where TILEK_TARGET does not"
 
 
 def _launch(launch: Launch, where: str) -> Iterator[str]:
