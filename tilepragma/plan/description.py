@@ -39,7 +39,10 @@ def _preference(plan: KernelPlan) -> str:
         return "TILEK_TARGET decides, else what is present"
     if plan.kernel.directive.targets:
         return f"the source asks for {preferred.value}"
-    implied = {Target.CUDA: "gangs and workers ask for an accelerator", Target.THREADS: "tiles and counts ask for threads"}
+    implied = {
+        Target.CUDA: "gangs and workers ask for an accelerator",
+        Target.THREADS: "tiles and counts ask for threads",
+    }
     return f"its {implied.get(preferred, 'tiles ask for one core')} where TILEK_TARGET does not"
 
 
