@@ -5,7 +5,7 @@ Heavy modules (libclang, jinja2) are imported by the pass that needs them, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -221,13 +221,18 @@ def translate(request: TranslateRequest) -> TranslateResult:
     return TranslateResult(
         diagnostics=tuple(state.diagnostics),
         output=None if failed else state.output,
-        dependencies=unit.dependencies if unit is not None else state.scanned,
-        inlined=tuple(file.path for file in unit.files[1:]) if unit is not None else (),
+        dependencies=_as_make_names(unit.dependencies if unit is not None else state.scanned),
+        inlined=_as_make_names([file.path for file in unit.files[1:]] if unit is not None else []),
         unit=unit,
         plans=state.plans,
         dumps=tuple(dumps),
         succeeded=not failed,
     )
+
+
+def _as_make_names(paths: Iterable[str]) -> tuple[str, ...]:
+    """Without a leading `./`, as C compilers name them: to make, `./k.h` and `k.h` are two files."""
+    return tuple(path.removeprefix("./") for path in paths)
 
 
 def explain(result: TranslateResult) -> str:

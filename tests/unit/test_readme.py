@@ -16,19 +16,18 @@ TEXT = (ROOT / "README.md").read_text()
 CHEAP = ("tilepragma --cflags", "tilepragma --makefile", "tilepragma --cmake", "tilepragma devices")
 
 
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of one language ("" where none is named)."""
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    return [text for name, text in found if name == language]
+
+
 def commands() -> list[str]:
-    blocks = re.findall(r"^```\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
-    return [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
+    return [line.split("  #")[0].strip() for block in blocks("") for line in block.splitlines()]
 
 
 def test_first_screen_names_the_two_commands() -> None:
-    assert commands()[:2] == [
-        [
-            "make demo",
-            " builds every sample, runs it on each target present here, prints times, speed-ups and differences",
-        ][0],
-        "make test",
-    ]
+    assert [command.partition(" #")[0].strip() for command in commands()[:2]] == ["make demo", "make test"]
 
 
 @pytest.mark.parametrize("command", CHEAP)
@@ -43,9 +42,8 @@ def test_cheap_command_works(command: str) -> None:
 
 
 def test_before_and_after_differ_by_pragmas_only() -> None:
-    block = re.search(r"```c\n(.*?)```", TEXT, re.DOTALL)
-    assert block is not None
-    rows = block[1].splitlines()[1:]
+    [block] = blocks("c")
+    rows = block.splitlines()[1:]
     before = [row[:50].strip() for row in rows if row[:50].strip()]
     after = [row[50:].strip() for row in rows if row[50:].strip() and "#pragma tilek" not in row]
     assert before == after
@@ -57,9 +55,8 @@ def test_links_lead_somewhere() -> None:
 
 
 def test_wave2d_difference_is_the_samples_own() -> None:
-    block = re.search(r"```diff\n(.*?)```", TEXT, re.DOTALL)
-    assert block is not None
+    [block] = blocks("diff")
     sources = "".join((ROOT / "samples" / "wave2d" / name).read_text() for name in ("main.c", "wave.c"))
-    added = [line[1:] for line in block[1].splitlines() if line.startswith("+") and not line.startswith("+++")]
+    added = [line[1:] for line in block.splitlines() if line.startswith("+") and not line.startswith("+++")]
     assert added
     assert [line for line in added if line not in sources] == []
