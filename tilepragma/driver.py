@@ -105,14 +105,20 @@ def plan(state: State) -> State:
     if not state.unit.kernels:
         return state
     from tilepragma.plan.planner import PlanDefaults, make_plan
+    from tilepragma.plan.verifier import PlanFault
 
     defaults = PlanDefaults(_targets(state.request.targets))
     plans = []
+    refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
         try:  # so that the other regions are checked too
             made = make_plan(kernel, state.unit.floating, state.diagnostics, defaults)
         except SourceError as error:
             state.diagnostics.add(error.diagnostic)
+            continue
+        except PlanFault:
+            if not refused:  # a region that was refused already need not make a sound plan
+                raise
             continue
         if made is not None:
             plans.append(made)
