@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError
+from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
 
 if TYPE_CHECKING:
@@ -136,14 +137,20 @@ def verify(state: State) -> State:
 
 
 def emit(state: State) -> State:
-    """Write the readable kernels where they are asked for."""
+    """Write the readable kernels where they are asked for: FILE.KERNEL.cl and FILE.KERNEL.cu."""
     folder = state.request.kernel_folder
-    if folder is not None and state.plans:
-        from tilepragma.codegen.program import emit_kernels
+    if folder is None or not state.plans:
+        return state
+    from tilepragma.codegen.device_program import cuda_program, opencl_program
+    from tilepragma.codegen.launches import number
 
-        folder.mkdir(parents=True, exist_ok=True)
-        for one in state.plans:
-            emit_kernels(one, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = Path(state.request.source).stem
+    for one in state.plans:
+        for target, suffix, program in (("opencl", "cl", opencl_program), ("cuda", "cu", cuda_program)):
+            if one.device and target in {allowed.value for allowed in one.targets}:
+                text = program(one, number(one)).text
+                write_atomically(folder / f"{stem}.{one.kernel.name}.{suffix}", text.encode())
     return state
 
 
