@@ -49,6 +49,12 @@ PREPROCESS, COMPILE, ASSEMBLE, OBJECT, LINK, DEPENDENCIES = (
 )
 
 
+#: With these the link is not a program's, or the user names every library: the runtime is left out.
+_NO_RUNTIME = ("-r", "-nostdlib", "-nodefaultlibs", "-###")
+#: Exit status for a command line that makes no sense.
+USAGE_STATUS = 2
+
+
 class UsageError(Exception):
     """An option of tilecc's own that makes no sense; the message says which and what would."""
 
@@ -96,6 +102,16 @@ class Command(NamedTuple):
     def values(self, *options: str) -> list[str]:
         """The values of `options` (among the search paths, macros, forced includes and -MF, -MT, -MQ), in order."""
         return [value for option, value in self.settings if option in options]
+
+    @property
+    def links_runtime(self) -> bool:
+        """Whether the command ends in a link that may need the runtime."""
+        return self.stage == LINK and bool(self.inputs) and not self.has(*_NO_RUNTIME)
+
+    @property
+    def end_of_language(self) -> list[str]:
+        """`-x none` where a `-x` is still in force: libraries that follow are no C."""
+        return ["-x", "none"] if any(word == "--language" or word.startswith("-x") for word in self.arguments) else []
 
 
 def read_command(arguments: Sequence[str]) -> Command:

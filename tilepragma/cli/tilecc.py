@@ -11,11 +11,7 @@ from collections.abc import Sequence
 
 from tilepragma.base.source_scan import scan_source
 from tilepragma.cli.compiler import compiler
-from tilepragma.cli.compiler_arguments import DEPENDENCIES, LINK, Command, Input, UsageError, read_command
-
-#: With these the link is not a program's, or the user names every library: the runtime is left out.
-_NO_RUNTIME = ("-r", "-nostdlib", "-nodefaultlibs", "-###")
-USAGE_STATUS = 2
+from tilepragma.cli.compiler_arguments import DEPENDENCIES, USAGE_STATUS, Command, Input, UsageError, read_command
 
 
 def main() -> int:
@@ -78,11 +74,11 @@ def _is_ours(one: Input, command: Command, text: bytes | None) -> bool:
 def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None) -> int:
     """The command as it stands, with the runtime where objects are linked."""
     words = list(arguments) if command.plain else list(command.arguments)
-    if links_runtime(command):
+    if command.links_runtime:
         from tilepragma.cli import runtime_library
 
         try:
-            words += [*end_of_language(command), *runtime_library.link_flags(command.options)]
+            words += [*command.end_of_language, *runtime_library.link_flags(command.options)]
         except (runtime_library.RuntimeLibraryError, OSError) as error:
             runtime_library.report(error)
             return 1
@@ -91,16 +87,6 @@ def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None
     import subprocess
 
     return subprocess.run([*compiler(), *words], input=text, check=False).returncode
-
-
-def links_runtime(command: Command) -> bool:
-    """Whether the command ends in a link that may need the runtime."""
-    return command.stage == LINK and bool(command.inputs) and not command.has(*_NO_RUNTIME)
-
-
-def end_of_language(command: Command) -> list[str]:
-    """`-x none` where a `-x` is still in force: libraries that follow are no C."""
-    return ["-x", "none"] if any(word == "--language" or word.startswith("-x") for word in command.arguments) else []
 
 
 def _execute(words: Sequence[str]) -> int:

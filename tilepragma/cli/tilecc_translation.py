@@ -15,10 +15,9 @@ from pathlib import Path
 
 from tilepragma.cli import runtime_library
 from tilepragma.cli.compiler import compiler
-from tilepragma.cli.compiler_arguments import LINK, Command, Input
+from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
 from tilepragma.cli.dependency_files import mend_dependency_files
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
-from tilepragma.cli.tilecc import USAGE_STATUS, end_of_language, links_runtime
 from tilepragma.driver import TARGET_NAMES, TranslateRequest, TranslateResult, explain, translate
 
 _RESPONSE_FILE_THRESHOLD = 100_000
@@ -141,8 +140,8 @@ def _compile(command: Command, made: Sequence[Translated], folder: Path) -> int:
             mend_dependency_files(command, [one.path], [one.input.path], [one.result.inlined])
     words = [replaced.get(position, word) for position, word in enumerate(command.arguments)]
     words = [*_source_options(command, made), *words]
-    if links_runtime(command):
-        words += [*end_of_language(command), *runtime_library.link_flags(command.options)]
+    if command.links_runtime:
+        words += [*command.end_of_language, *runtime_library.link_flags(command.options)]
     status = _run(words, folder)
     mend_dependency_files(
         command, [one.path for one in made], [one.input.path for one in made], [one.result.inlined for one in made]
