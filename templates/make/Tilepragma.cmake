@@ -6,19 +6,22 @@
 #   tilepragma_translate(prog)                 # every C source of the target, or tilepragma_translate(prog SOURCES heat.c)
 #
 # TILEPRAGMA_FLAGS are options for the translator, such as --target=opencl,threads.
-cmake_minimum_required(VERSION 3.13)
 
 find_program(TILEPRAGMA_EXECUTABLE tilepragma)
 if(NOT TILEPRAGMA_EXECUTABLE)
   message(FATAL_ERROR "tilepragma is not on the PATH; pip install tilepragma, or set TILEPRAGMA_EXECUTABLE")
 endif()
 
-execute_process(COMMAND ${TILEPRAGMA_EXECUTABLE} --cflags OUTPUT_VARIABLE TILEPRAGMA_CFLAGS
-                OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-separate_arguments(TILEPRAGMA_CFLAGS UNIX_COMMAND "${TILEPRAGMA_CFLAGS}")
-execute_process(COMMAND ${CMAKE_COMMAND} -E env "TILEK_CC=${CMAKE_C_COMPILER}" ${TILEPRAGMA_EXECUTABLE} --libs
-                OUTPUT_VARIABLE TILEPRAGMA_LIBS OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-separate_arguments(TILEPRAGMA_LIBS UNIX_COMMAND "${TILEPRAGMA_LIBS}")
+# Options for compiling and linking, for the compiler of this project.
+foreach(kind CFLAGS LIBS)
+  string(TOLOWER "--${kind}" option)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env "TILEK_CC=${CMAKE_C_COMPILER}" ${TILEPRAGMA_EXECUTABLE} ${option}
+                  OUTPUT_VARIABLE answer OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "tilepragma ${option} failed")
+  endif()
+  separate_arguments(TILEPRAGMA_${kind} UNIX_COMMAND "${answer}")
+endforeach()
 
 function(tilepragma_translate target)
   cmake_parse_arguments(PARSE_ARGV 1 ARGUMENT "" "" "SOURCES")
@@ -45,13 +48,18 @@ function(tilepragma_translate target)
         set(standard "-std=c${number}")
       endif()
     endif()
+    # Before 3.20 only Ninja reads depfiles of custom commands; elsewhere headers with kernels must be named by hand.
+    set(depfile "")
+    if(CMAKE_GENERATOR MATCHES "Ninja" OR NOT CMAKE_VERSION VERSION_LESS 3.20)
+      set(depfile DEPFILE "${output}.d")
+    endif()
     add_custom_command(
       OUTPUT "${output}"
       COMMAND ${CMAKE_COMMAND} -E env "TILEK_CC=${CMAKE_C_COMPILER}" ${TILEPRAGMA_EXECUTABLE} translate "${path}" -o "${output}"
               "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>" "$<$<BOOL:${folders}>:-I$<JOIN:${folders},;-I>>"
               ${standard} ${TILEPRAGMA_FLAGS} -MF "${output}.d" -MT "${output}"
       DEPENDS "${path}"
-      DEPFILE "${output}.d"
+      ${depfile}
       COMMENT "Translating ${source}"
       COMMAND_EXPAND_LISTS VERBATIM)
     list(REMOVE_ITEM kept "${source}")

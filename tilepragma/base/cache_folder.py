@@ -15,8 +15,18 @@ def cache_folder(create: bool = True) -> Path:
     if chosen:
         folder = Path(chosen)
     else:
-        parent = os.environ.get("XDG_CACHE_HOME")
-        folder = (Path(parent) if parent else Path.home() / ".cache") / "tilek"
+        folder = _users_cache() / "tilek"
     if create:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
+
+
+def _users_cache() -> Path:
+    """XDG_CACHE_HOME where it is absolute, as its specification asks, else ~/.cache."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(named):
+        return Path(named)
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise FileNotFoundError(2, "there is no home folder; set TILEK_CACHE_DIR", home)
+    return Path(home) / ".cache"

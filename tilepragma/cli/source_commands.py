@@ -28,6 +28,8 @@ def run_source_command(options: argparse.Namespace, compiler_options: tuple[str,
     except WrongUsageError as error:
         print_error("tilepragma", str(error))
         return 2
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print_error("tilepragma", f"{error.filename or options.input}: {error.strerror}")
         return 2
@@ -56,6 +58,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
     )
     if options.command != "translate":
         return request
+    _check_output(options)
     return replace(
         request,
         output_name="<stdout>" if options.output == "-" else options.output,
@@ -63,6 +66,19 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         kernel_folder=options.emit_kernels,
         last=PASSES[-1].name,
     )
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    """The source must not be written over, nor an output go where there is no folder."""
+    if options.output == "-":
+        return
+    output = Path(options.output)
+    if output.exists() and Path(options.input).exists() and output.samefile(options.input):
+        raise WrongUsageError(f"-o {options.output}: that is the source itself")
+    if output.is_dir() or not output.parent.is_dir():
+        raise WrongUsageError(
+            f"-o {options.output}: " + ("that is a folder" if output.is_dir() else "there is no such folder")
+        )
 
 
 def _targets(text: str) -> tuple[str, ...]:

@@ -16,7 +16,10 @@ from tilepragma.cli.compiler_arguments import DEPENDENCIES, USAGE_STATUS, Comman
 
 def main() -> int:
     """The console script."""
-    return run(sys.argv[1:])
+    try:
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return 130
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -25,6 +28,9 @@ def run(arguments: Sequence[str]) -> int:
         command = read_command(arguments)
     except UsageError as error:
         print(f"tilecc: error: {error}", file=sys.stderr)
+        return USAGE_STATUS
+    if os.path.basename(compiler()[0]) == "tilecc":
+        print("tilecc: error: TILEK_CC names tilecc itself; set it to the C compiler underneath", file=sys.stderr)
         return USAGE_STATUS
     if list(arguments) == ["--version"]:
         return _version()

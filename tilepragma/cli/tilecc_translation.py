@@ -208,7 +208,8 @@ def _run(words: Sequence[str], folder: Path) -> int:
         words = [f"@{response}"]
     program = compiler()
     try:
-        process = subprocess.Popen([*program, *words])
+        # close_fds: make's job server hands its pipe down to the compiler.
+        process = subprocess.Popen([*program, *words], close_fds=False)
     except OSError as error:
         print_error("tilecc", f"cannot run the C compiler '{program[0]}': {error.strerror}; set TILEK_CC to yours")
         return 127

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,14 @@ Options of the C compiler are passed on to where they matter: -I -D -U -std= -in
 
 def main() -> int:
     """The console script."""
-    return run(sys.argv[1:])
+    try:
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has stopped; nothing is left to say, not even when the stream is flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.unit.cli.conftest import Tilecc
 
+ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """\
 /* tilek */
 #include <stdio.h>
@@ -182,6 +186,14 @@ def test_missing_compiler(
     assert "TILEK_CC" in capfd.readouterr().err
 
 
+def test_compiler_that_is_tilecc(
+    run_tilecc: Tilecc, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TILEK_CC", "/usr/bin/tilecc -O2")
+    assert run_tilecc("-c", "a.c") == 2
+    assert "TILEK_CC names tilecc itself" in capfd.readouterr().err
+
+
 def test_unknown_target(run_tilecc: Tilecc, capfd: pytest.CaptureFixture[str]) -> None:
     Path("a.c").write_text(PROGRAM)
     assert run_tilecc("--tilek-target=gpu", "a.c") == 2
@@ -200,6 +212,28 @@ def test_long_command_goes_through_a_response_file(run_tilecc: Tilecc, monkeypat
     Path("a.c").write_text(PROGRAM + "const char *text = TEXT;\n")
     assert run_tilecc("a.c", "-o", "prog", "-DTEXT=\"two words \\\\ 'x'\"") == 0
     assert output_of("./prog") == "2 a.c\n"
+
+
+def test_temporary_files_are_gone_after_a_signal(tmp_path: Path, tiny_runtime: Path) -> None:
+    (tmp_path / "a.c").write_text("/* tilek */\nint x;\n")
+    (tmp_path / "slow").write_text("#!/bin/sh\ntouch started\nexec sleep 60\n")
+    (tmp_path / "slow").chmod(0o755)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    code = (
+        "import sys\nfrom tests.unit.cli.conftest import word_translator\n"
+        "from tilepragma.cli import tilecc, tilecc_translation\ntilecc_translation.translate = word_translator\n"
+        "sys.exit(tilecc.run(['-c', 'a.c']))\n"
+    )
+    variables = {"TMPDIR": str(temporary), "TILEK_CC": "./slow", "PYTHONPATH": ":".join([str(ROOT), *sys.path])}
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=os.environ | variables)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "started").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert list(temporary.iterdir()) != []
+    process.terminate()
+    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    assert list(temporary.iterdir()) == []
 
 
 def test_pass_through_imports_nothing_heavy(tmp_path: Path) -> None:

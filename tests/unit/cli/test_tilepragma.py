@@ -88,6 +88,8 @@ def test_explain_without_kernels(capsys: pytest.CaptureFixture[str]) -> None:
         (["translate", "in.c", "-o", "out.c", "--targets", "cuda"], "unrecognized arguments: --targets"),
         (["translate", "in.c", "-o", "out.c", "--target", "gpu"], "targets are serial, threads, opencl, cuda"),
         (["translate", "missing.c", "-o", "out.c"], "missing.c: No such file or directory"),
+        (["translate", "in.c", "-o", "in.c"], "-o in.c: that is the source itself"),
+        (["translate", "in.c", "-o", "no/out.c"], "there is no such folder"),
         (["check", "in.c", "--device", "h200"], "without device models"),
         (["check", "in.c", "--dump", "tokens"], "passes are scan, parse"),
         (["devices", "-v"], "unrecognized arguments: -v"),
