@@ -12,10 +12,7 @@ def cache_folder(create: bool = True) -> Path:
     Raises OSError where it cannot be made or written.
     """
     chosen = os.environ.get("TILEK_CACHE_DIR")
-    if chosen:
-        folder = Path(chosen)
-    else:
-        folder = _users_cache() / "tilek"
+    folder = Path(chosen) if chosen else _users_cache() / "tilek"
     if create:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
