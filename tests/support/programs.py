@@ -44,10 +44,18 @@ def run_command(command: tuple[str, ...], environment: dict[str, str], folder: P
     """Standard output and error of `command`; raises Failure on another status than 0 or when time runs out."""
     try:
         done = subprocess.run(
-            command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=seconds, check=False
+            command,
+            env=environment,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=seconds,
+            check=False,
         )
     except subprocess.TimeoutExpired as late:
-        raise Failure(command, 124, f"stopped after {seconds} s\n{(late.output or b'').decode(errors='replace')}") from None
+        raise Failure(
+            command, 124, f"stopped after {seconds} s\n{(late.output or b'').decode(errors='replace')}"
+        ) from None
     output = done.stdout.decode(errors="replace")
     if done.returncode != 0:
         raise Failure(command, done.returncode, output)
@@ -106,7 +114,9 @@ class Suite:
     one defect fails one test.
     """
 
-    def __init__(self, workshop: Workshop, cases: CaseFile, sizes: tuple[int, ...] = (), flags: tuple[str, ...] = FLAGS) -> None:
+    def __init__(
+        self, workshop: Workshop, cases: CaseFile, sizes: tuple[int, ...] = (), flags: tuple[str, ...] = FLAGS
+    ) -> None:
         self.workshop = workshop
         self.cases = cases
         self.sizes = tuple(map(str, sizes))
@@ -168,6 +178,8 @@ def first_difference(expected: list[tuple[str, bytes]], found: list[tuple[str, b
     for (label, wanted), (_, got) in zip(expected, found, strict=True):
         if wanted != got:
             differing = [k for k in range(0, len(wanted), 4) if wanted[k : k + 4] != got[k : k + 4]]
-            words = ", ".join(f"word {k // 4}: {got[k : k + 4].hex()} for {wanted[k : k + 4].hex()}" for k in differing[:5])
+            words = ", ".join(
+                f"word {k // 4}: {got[k : k + 4].hex()} for {wanted[k : k + 4].hex()}" for k in differing[:5]
+            )
             return f"{label}: {len(differing)} of {len(wanted) // 4} words differ ({words})"
     return None
