@@ -151,7 +151,7 @@ static void integer_types(int n, char *c, signed char *sc, unsigned char *uc, sh
         s[i] = (short)(s[i] * 257 + c[i]);
         us[i] = (unsigned short)(us[i] * 40503u + uc[i]);
         u[i] = u[i] * 2654435761u + (unsigned)sc[i];
-        l[i] = l[i] * 6364136223846793005L / 3 + s[i];
+        l[i] = (long)((unsigned long)l[i] * 6364136223846793005ul) / 3 + s[i];
         ull[i] = (ull[i] ^ u[i]) * 0x9e3779b97f4a7c15ull + us[i];
         b[i] = (ull[i] & 4) != 0 && l[i] > 0;
         u[i] ^= (unsigned)(-7 / 2) + (unsigned)(-7 % 4) + (u[i] >> 5) + ('A' << 3);

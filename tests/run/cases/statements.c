@@ -274,7 +274,7 @@ static void integer_semantics(int n, const int *a, long long *r)
         v -= (u > 5u) + (-1 < (int)u) + (x == GREEN ? BLUE : RED);
         v += 0x7fffffff + 1u + 'z' + '\n' + 017 + (unsigned char)x;
         v += (100 / y) * (y % 10) - -x + +x;
-        v = v << 3 | (v > 0);
+        v = (long long)((unsigned long long)v << 3) | (v > 0);
         v &= ~0x10LL;
         r[i] = v + (short)x * 3 + (x ? !x : ~x) + (int)sizeof(long);
     }
@@ -337,6 +337,7 @@ static void assignments(int n, int *a, double *d)
         x *= y;
         x /= 3;
         x %= 1000;
+        x &= 0x3ff;
         x <<= 2;
         y >>= 1;
         x &= 0xfff;
