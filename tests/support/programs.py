@@ -91,6 +91,11 @@ class Workshop:
         """The program as tilecc makes it."""
         return self._build((*TILECC, *options), source, flags, "translated")
 
+    def translate_and_link(self, program: Path, *sources: Path, flags: tuple[str, ...] = FLAGS) -> None:
+        """One tilecc command from several sources to `program`."""
+        command = (*TILECC, *flags, "-o", str(program), *map(str, sources), "-lm")
+        run_command(command, tool_environment(self.cache), program.parent, BUILD_SECONDS)
+
     def _build(self, compiler: tuple[str, ...], source: Path, flags: tuple[str, ...], suffix: str) -> Path:
         program = source.with_suffix(f".{suffix}")
         include = f"-I{ROOT / 'tests' / 'support'}"

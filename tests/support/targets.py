@@ -58,14 +58,19 @@ def cuda_device_present() -> bool:
 
 @functools.cache
 def opencl_present() -> bool:
-    """Whether an OpenCL platform answers: the system's, or PoCL's wheel."""
+    """Whether an OpenCL platform answers: the system's, or PoCL's wheel through pyopencl's loader."""
+    try:
+        platforms = ctypes.c_uint(0)
+        system = ctypes.CDLL("libOpenCL.so.1")
+        if system.clGetPlatformIDs(0, None, ctypes.byref(platforms)) == 0 and platforms.value > 0:
+            return True
+    except OSError:
+        pass
     try:
         import pyopencl
-    except ImportError:
-        return False
-    try:
-        return any(platform.get_devices() for platform in pyopencl.get_platforms())
-    except pyopencl.Error:
+
+        return len(pyopencl.get_platforms()) > 0
+    except (ImportError, RuntimeError):
         return False
 
 
