@@ -68,9 +68,11 @@ def opencl_present() -> bool:
         pass
     try:
         import pyopencl
-
+    except ImportError:
+        return False
+    try:
         return len(pyopencl.get_platforms()) > 0
-    except (ImportError, RuntimeError):
+    except pyopencl.Error:
         return False
 
 
