@@ -1,12 +1,27 @@
-"""Fixtures that all tests may use: the targets at hand, and a workshop to build and run programs in."""
+"""Fixtures that all tests may use: the targets at hand, a workshop for programs. And the order of the tests: fast ones first."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from support.programs import Workshop
-from support.targets import NAMES, TargetEnvironment, target_environment
+
+from tests.support.programs import Workshop
+from tests.support.targets import NAMES, TargetEnvironment, target_environment
+
+ROOT = Path(__file__).resolve().parent
+#: Folders of tests/ in the order in which they run; others stand before the last.
+ORDER = ("unit", "golden", "property", "run", "packaging")
+
+
+def rank(path: Path) -> int:
+    """Place of a test file in the order."""
+    folder = path.relative_to(ROOT).parts[0]
+    return ORDER.index(folder) if folder in ORDER else ORDER.index("packaging") - 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: rank(item.path))
 
 
 @pytest.fixture(scope="session")

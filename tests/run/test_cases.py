@@ -6,9 +6,10 @@ import functools
 from pathlib import Path
 
 import pytest
-from support.cases import Case, CaseFile, read_cases
-from support.programs import FLAGS, Suite, Workshop, first_difference
-from support.targets import TargetEnvironment
+
+from tests.support.cases import Case, CaseFile, read_cases
+from tests.support.programs import FLAGS, Suite, Workshop, first_difference
+from tests.support.targets import TargetEnvironment
 
 FILES = tuple(read_cases(path) for path in sorted((Path(__file__).parent / "cases").glob("*.c")))
 CASES = [pytest.param(file, case, id=f"{Path(file.path).stem}-{case.name}") for file in FILES for case in file.cases]

@@ -7,9 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.cases import read_cases
-from support.programs import Failure, Suite, Workshop, first_difference
-from support.targets import TargetEnvironment, program_environment
+
+from tests.support.cases import read_cases
+from tests.support.programs import Failure, Suite, Workshop, first_difference
+from tests.support.targets import TargetEnvironment, program_environment
 
 CASES = Path(__file__).parent / "cases"
 

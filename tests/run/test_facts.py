@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pytest
-from support.cases import Case, CaseFile
-from support.programs import Suite, Workshop, first_difference
-from support.targets import TargetEnvironment
+
+from tests.support.cases import Case, CaseFile
+from tests.support.programs import Suite, Workshop, first_difference
+from tests.support.targets import TargetEnvironment
 
 COUNTS = "num_gangs(4) num_workers(4)"
 THREADS = "num_threads(4)"

@@ -7,10 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.paper_kernels import CONV2D
-from support.programs import FLAGS, ROOT, Workshop
-from support.targets import TargetEnvironment, program_environment
-from support.tilings import ODD, all_tilings
+
+from tests.support.paper_kernels import CONV2D
+from tests.support.programs import FLAGS, ROOT, Workshop
+from tests.support.targets import TargetEnvironment, program_environment
+from tests.support.tilings import ODD, all_tilings
 
 OPENCL = TargetEnvironment("opencl", (("TILEK_TARGET", "opencl"), ("TILEK_STRICT", "1")))
 SAMPLES = {

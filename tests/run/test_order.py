@@ -8,9 +8,10 @@ import struct
 from dataclasses import dataclass
 
 import pytest
-from support.cases import Case, CaseFile
-from support.programs import Suite, Workshop
-from support.targets import TargetEnvironment
+
+from tests.support.cases import Case, CaseFile
+from tests.support.programs import Suite, Workshop
+from tests.support.targets import TargetEnvironment
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 
 import pytest
-from support.paper_kernels import PAPER_KERNELS, PaperKernel
-from support.programs import Suite, Workshop, first_difference
-from support.targets import TargetEnvironment
-from support.tilings import ODD, PAPER, Machine, all_tilings
+
+from tests.support.paper_kernels import PAPER_KERNELS, PaperKernel
+from tests.support.programs import Suite, Workshop, first_difference
+from tests.support.targets import TargetEnvironment
+from tests.support.tilings import ODD, PAPER, Machine, all_tilings
 
 MACHINES = {"paper": PAPER, "odd": ODD}
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.programs import BUILD_SECONDS, COMPILER, TILECC, Workshop, run_command, tool_environment
-from support.targets import TargetEnvironment
+
+from tests.support.programs import BUILD_SECONDS, COMPILER, TILECC, Workshop, run_command, tool_environment
+from tests.support.targets import TargetEnvironment
 
 HEADER = """
 #ifndef SHIFT_H

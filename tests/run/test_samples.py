@@ -9,8 +9,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.programs import BUILD_SECONDS, COMPILER, ROOT, TILECC, Workshop, run_command, tool_environment
-from support.targets import TargetEnvironment
+
+from tests.support.programs import BUILD_SECONDS, COMPILER, ROOT, TILECC, Workshop, run_command, tool_environment
+from tests.support.targets import TargetEnvironment
 
 SAMPLES = ROOT / "samples"
 #: Sizes that divide nothing, small enough for a test.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from support.cases import Case, CaseFile
-from support.tilings import Tiling
+from tests.support.cases import Case, CaseFile
+from tests.support.tilings import Tiling
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from support.cases import Case, CaseFile
-from support.targets import TargetEnvironment, program_environment
+from tests.support.cases import Case, CaseFile
+from tests.support.targets import TargetEnvironment, program_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILER = os.environ.get("TILEK_CC", "cc")
