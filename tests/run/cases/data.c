@@ -69,10 +69,6 @@ static void hand_indexed(int n, int m, float *a, const float *b)
 #pragma tilek loop tile(gang) tile(worker) tile(dynamic)
     for (int i = 3; i < n + 3; ++i)
         middle[i] = -middle[i] + 1.0f;
-#pragma tilek kernel data(middle[-5:5], mode:rw) num_gangs(2) num_workers(2)
-#pragma tilek loop tile(gang) tile(worker) tile(dynamic)
-    for (int i = -5; i < 0; ++i)
-        middle[i] *= 3.0f;
 }
 
 CASE(hand_indexed)

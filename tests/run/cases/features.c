@@ -82,7 +82,7 @@ static void reduction_in_place(int n, int m, const int *a, int *rows, long *tota
 {
     long sum = *total;
     int most = *peak;
-#pragma tilek kernel data(a[0:n*m], mode:r, live:in) data(rows[0:n], mode:rw) num_gangs(2, 3) num_workers(4, 2) \
+#pragma tilek kernel data(a[0:n*m], mode:r, live:in) num_gangs(2, 3) num_workers(4, 2) \
     reduction(+: sum) reduction(max: most)
     {
 #pragma tilek loop tile(gang, 0) tile(worker, 0) tile(dynamic)

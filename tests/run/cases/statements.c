@@ -10,9 +10,7 @@ static void declarations(int n, int m, float *a)
 #pragma tilek loop tile(gang) tile(worker) tile(dynamic)
     for (int i = 0; i < n; ++i) {
         float window[4] = {1.0f, x, 0.5f}, sum = 0.0f;
-        const float *unused = 0;
         int k, last = m - 1;
-        (void)unused;
         for (k = 0; k < m; ++k) {
             const float x = a[i * m + k];
             window[k % 4] += x;
