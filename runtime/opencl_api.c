@@ -1,0 +1,128 @@
+/* opencl_api.c: finding an OpenCL library.
+ *
+ * In this order, the first that offers a platform: TILEK_OPENCL_LIBRARY (and nothing else, where it is set); what the program was
+ * started with (a tool such as oclgrind preloads its own); the system's libOpenCL; the loader in pyopencl's Python wheel, whose
+ * path the build of this library names (TILEK_WHEEL_OPENCL), so that OpenCL works with no system package.
+ *
+ * pyopencl's wheel holds an ICD loader (ocl-icd) that differs from the system's in two ways. It looks for drivers in
+ * $PYOPENCL_HOME/.libs as well as in /etc/OpenCL/vendors, and crashes without the variable. And the drivers' files named there
+ * (*.icd; pocl-binary-distribution puts PoCL's there) hold a bare soname, which resolves only where the driver is loaded already.
+ * Both are seen to here: whatever loader has *.icd files beside it gets PYOPENCL_HOME and its drivers loaded first. */
+#define _POSIX_C_SOURCE 200809L
+#include "opencl_api.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dynamic_library.h"
+#include "message.h"
+
+enum { PATH_BYTES = 4096 };
+
+/* ---- The wheel's loader ------------------------------------------------------------------------------------------ */
+
+/* Loads the driver that FOLDER/NAME, an *.icd file, gives the soname of. A driver that does not load is left out, as a loader would. */
+static void load_driver(const char *folder, const char *name)
+{
+    char path[PATH_BYTES], driver[PATH_BYTES / 2];
+    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = length > 0 && length < PATH_BYTES ? fopen(path, "r") : NULL;
+    if (file == NULL)
+        return;
+    if (fgets(driver, sizeof driver, file) != NULL) {
+        driver[strcspn(driver, "\r\n")] = '\0';
+        const int full = driver[0] == '/' ? snprintf(path, sizeof path, "%s", driver) : snprintf(path, sizeof path, "%s/%s", folder, driver);
+        if (full > 0 && full < PATH_BYTES)
+            (void)tilek_library_open((const char *[]){path, NULL}); /* held open for the loader */
+    }
+    (void)fclose(file);
+}
+
+static void prepare_wheel(const char *library)
+{
+    char folder[PATH_BYTES];
+    const char *slash = strrchr(library, '/');
+    if (slash == NULL || slash == library || (size_t)(slash - library) >= sizeof folder)
+        return;
+    memcpy(folder, library, (size_t)(slash - library));
+    folder[slash - library] = '\0';
+    DIR *directory = opendir(folder);
+    if (directory == NULL)
+        return;
+    int drivers = 0;
+    for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+        const size_t length = strlen(entry->d_name);
+        if (length > 4 && strcmp(entry->d_name + length - 4, ".icd") == 0) {
+            load_driver(folder, entry->d_name);
+            ++drivers;
+        }
+    }
+    (void)closedir(directory);
+    char *parent = strrchr(folder, '/');
+    if (drivers > 0 && parent != NULL && parent != folder) {
+        *parent = '\0';
+        (void)setenv("PYOPENCL_HOME", folder, 0);
+    }
+}
+
+/* ---- Loading ----------------------------------------------------------------------------------------------------- */
+
+static int offers_platform(void *library, tilek_opencl_api *api)
+{
+#define TILEK_SYMBOL(result, name, parameters) {#name, offsetof(tilek_opencl_api, name)},
+    static const tilek_symbol symbols[] = {TILEK_OPENCL_FUNCTIONS(TILEK_SYMBOL)};
+#undef TILEK_SYMBOL
+    cl_uint platforms = 0;
+    return library != NULL && tilek_library_bind(library, sizeof symbols / sizeof symbols[0], symbols, api) == NULL &&
+           api->clGetPlatformIDs(0, NULL, &platforms) == CL_SUCCESS && platforms > 0;
+}
+
+tilek_status tilek_opencl_load(tilek_opencl_api *api, tilek_message *why)
+{
+    static const char *const system_names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
+    const char *chosen = getenv("TILEK_OPENCL_LIBRARY");
+    if (chosen != NULL && *chosen != '\0') {
+        prepare_wheel(chosen);
+        if (offers_platform(tilek_library_open((const char *[]){chosen, NULL}), api))
+            return TILEK_OK;
+        tilek_say(why, "TILEK_OPENCL_LIBRARY names %s, which does not open or has no platform", chosen);
+        return TILEK_NO_DEVICE;
+    }
+    if (offers_platform(tilek_library_program(), api) || offers_platform(tilek_library_open(system_names), api))
+        return TILEK_OK;
+#ifdef TILEK_WHEEL_OPENCL
+    prepare_wheel(TILEK_WHEEL_OPENCL);
+    if (offers_platform(tilek_library_open((const char *[]){TILEK_WHEEL_OPENCL, NULL}), api))
+        return TILEK_OK;
+    tilek_say(why, "no OpenCL platform found (looked for libOpenCL.so.1 and in pyopencl's wheel, %s)", TILEK_WHEEL_OPENCL);
+#else
+    tilek_say(why, "no OpenCL platform found (looked for libOpenCL.so.1; TILEK_OPENCL_LIBRARY may name another)");
+#endif
+    return TILEK_NO_DEVICE;
+}
+
+/* ---- Errors ------------------------------------------------------------------------------------------------------- */
+
+const char *tilek_opencl_error(cl_int error)
+{
+    static const char *const first[] = {"CL_SUCCESS", "CL_DEVICE_NOT_FOUND", "CL_DEVICE_NOT_AVAILABLE", "CL_COMPILER_NOT_AVAILABLE",
+        "CL_MEM_OBJECT_ALLOCATION_FAILURE", "CL_OUT_OF_RESOURCES", "CL_OUT_OF_HOST_MEMORY", "CL_PROFILING_INFO_NOT_AVAILABLE",
+        "CL_MEM_COPY_OVERLAP", "CL_IMAGE_FORMAT_MISMATCH", "CL_IMAGE_FORMAT_NOT_SUPPORTED", "CL_BUILD_PROGRAM_FAILURE", "CL_MAP_FAILURE",
+        "CL_MISALIGNED_SUB_BUFFER_OFFSET", "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST", "CL_COMPILE_PROGRAM_FAILURE"};
+    static const char *const from_30[] = {"CL_INVALID_VALUE", "CL_INVALID_DEVICE_TYPE", "CL_INVALID_PLATFORM", "CL_INVALID_DEVICE",
+        "CL_INVALID_CONTEXT", "CL_INVALID_QUEUE_PROPERTIES", "CL_INVALID_COMMAND_QUEUE", "CL_INVALID_HOST_PTR", "CL_INVALID_MEM_OBJECT",
+        "CL_INVALID_IMAGE_FORMAT_DESCRIPTOR", "CL_INVALID_IMAGE_SIZE", "CL_INVALID_SAMPLER", "CL_INVALID_BINARY",
+        "CL_INVALID_BUILD_OPTIONS", "CL_INVALID_PROGRAM", "CL_INVALID_PROGRAM_EXECUTABLE", "CL_INVALID_KERNEL_NAME",
+        "CL_INVALID_KERNEL_DEFINITION", "CL_INVALID_KERNEL", "CL_INVALID_ARG_INDEX", "CL_INVALID_ARG_VALUE", "CL_INVALID_ARG_SIZE",
+        "CL_INVALID_KERNEL_ARGS", "CL_INVALID_WORK_DIMENSION", "CL_INVALID_WORK_GROUP_SIZE", "CL_INVALID_WORK_ITEM_SIZE",
+        "CL_INVALID_GLOBAL_OFFSET", "CL_INVALID_EVENT_WAIT_LIST", "CL_INVALID_EVENT", "CL_INVALID_OPERATION", "CL_INVALID_GL_OBJECT",
+        "CL_INVALID_BUFFER_SIZE", "CL_INVALID_MIP_LEVEL", "CL_INVALID_GLOBAL_WORK_SIZE"};
+    const cl_int first_count = sizeof first / sizeof first[0], last_count = sizeof from_30 / sizeof from_30[0];
+    if (error <= 0 && -error < first_count)
+        return first[-error];
+    if (error <= -30 && -error - 30 < last_count)
+        return from_30[-error - 30];
+    return "an error without a name in OpenCL 1.2";
+}
