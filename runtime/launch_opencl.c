@@ -10,6 +10,7 @@
 
 #include "environment.h"
 #include "message.h"
+#include "opencl_wheel.h"
 
 /* The devices of all platforms, found once: GPUs first, then others, each in the platforms' order. This is the order of TILEK_DEVICE. */
 static struct {
@@ -18,6 +19,7 @@ static struct {
     tilek_status status; /* of the search */
     tilek_message why;
     tilek_opencl_api api;
+    int from_wheel;
     int count;
     tilek_device *devices;
 } found = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -46,7 +48,7 @@ static int64_t capped(uint64_t number) { return number < INT64_MAX ? (int64_t)nu
 
 static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_device_id id, tilek_device *device)
 {
-    char platform_name[40] = "", version[40] = "", driver[40] = "";
+    char platform_name[128] = "", version[128] = "", driver[128] = "";
     cl_bitfield type = 0, single = 0, both = 0;
     cl_uint units = 0;
     size_t total = 0, sizes[16] = {0};
@@ -56,7 +58,7 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     ask(api, id, CL_DEVICE_VERSION, sizeof version - 1, version);
     ask(api, id, CL_DRIVER_VERSION, sizeof driver - 1, driver);
     (void)api->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, NULL);
-    (void)snprintf(limits->driver, sizeof limits->driver, "%s, %s, %s", platform_name, version, driver);
+    (void)snprintf(limits->driver, sizeof limits->driver, "%.24s, %.24s, %.70s", platform_name, driver, version);
     ask(api, id, CL_DEVICE_TYPE, sizeof type, &type);
     ask(api, id, CL_DEVICE_SINGLE_FP_CONFIG, sizeof single, &single);
     ask(api, id, CL_DEVICE_DOUBLE_FP_CONFIG, sizeof both, &both);
@@ -95,6 +97,8 @@ static int add_devices(cl_platform_id platform)
         ask(&found.api, ids[k], CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler);
         if (!available || !compiler)
             continue;
+        if (found.from_wheel)
+            tilek_opencl_repair_pocl(&found.api, ids[k]);
         tilek_device *devices = realloc(found.devices, ((size_t)found.count + 1) * sizeof *devices);
         if (devices == NULL)
             return 0;
@@ -122,7 +126,7 @@ static void search(void)
     cl_platform_id platforms[MOST];
     cl_uint count = 0;
     found.searched = 1;
-    found.status = tilek_opencl_load(&found.api, &found.why);
+    found.status = tilek_opencl_load(&found.api, &found.from_wheel, &found.why);
     if (found.status != TILEK_OK)
         return;
     if (found.api.clGetPlatformIDs(MOST, platforms, &count) != CL_SUCCESS)

@@ -2,70 +2,15 @@
  *
  * In this order, the first that offers a platform: TILEK_OPENCL_LIBRARY (and nothing else, where it is set); what the program was
  * started with (a tool such as oclgrind preloads its own); the system's libOpenCL; the loader in pyopencl's Python wheel, whose
- * path the build of this library names (TILEK_WHEEL_OPENCL), so that OpenCL works with no system package.
- *
- * pyopencl's wheel holds an ICD loader (ocl-icd) that differs from the system's in two ways. It looks for drivers in
- * $PYOPENCL_HOME/.libs as well as in /etc/OpenCL/vendors, and crashes without the variable. And the drivers' files named there
- * (*.icd; pocl-binary-distribution puts PoCL's there) hold a bare soname, which resolves only where the driver is loaded already.
- * Both are seen to here: whatever loader has *.icd files beside it gets PYOPENCL_HOME and its drivers loaded first. */
+ * path the build of this library names (TILEK_WHEEL_OPENCL), so that OpenCL works with no system package. */
 #define _POSIX_C_SOURCE 200809L
 #include "opencl_api.h"
 
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "dynamic_library.h"
 #include "message.h"
-
-enum { PATH_BYTES = 4096 };
-
-/* ---- The wheel's loader ------------------------------------------------------------------------------------------ */
-
-/* Loads the driver that FOLDER/NAME, an *.icd file, gives the soname of. A driver that does not load is left out, as a loader would. */
-static void load_driver(const char *folder, const char *name)
-{
-    char path[PATH_BYTES], driver[PATH_BYTES / 2];
-    const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = length > 0 && length < PATH_BYTES ? fopen(path, "r") : NULL;
-    if (file == NULL)
-        return;
-    if (fgets(driver, sizeof driver, file) != NULL) {
-        driver[strcspn(driver, "\r\n")] = '\0';
-        const int full = driver[0] == '/' ? snprintf(path, sizeof path, "%s", driver) : snprintf(path, sizeof path, "%s/%s", folder, driver);
-        if (full > 0 && full < PATH_BYTES)
-            (void)tilek_library_open((const char *[]){path, NULL}); /* held open for the loader */
-    }
-    (void)fclose(file);
-}
-
-static void prepare_wheel(const char *library)
-{
-    char folder[PATH_BYTES];
-    const char *slash = strrchr(library, '/');
-    if (slash == NULL || slash == library || (size_t)(slash - library) >= sizeof folder)
-        return;
-    memcpy(folder, library, (size_t)(slash - library));
-    folder[slash - library] = '\0';
-    DIR *directory = opendir(folder);
-    if (directory == NULL)
-        return;
-    int drivers = 0;
-    for (const struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
-        const size_t length = strlen(entry->d_name);
-        if (length > 4 && strcmp(entry->d_name + length - 4, ".icd") == 0) {
-            load_driver(folder, entry->d_name);
-            ++drivers;
-        }
-    }
-    (void)closedir(directory);
-    char *parent = strrchr(folder, '/');
-    if (drivers > 0 && parent != NULL && parent != folder) {
-        *parent = '\0';
-        (void)setenv("PYOPENCL_HOME", folder, 0);
-    }
-}
+#include "opencl_wheel.h"
 
 /* ---- Loading ----------------------------------------------------------------------------------------------------- */
 
@@ -79,12 +24,13 @@ static int offers_platform(void *library, tilek_opencl_api *api)
            api->clGetPlatformIDs(0, NULL, &platforms) == CL_SUCCESS && platforms > 0;
 }
 
-tilek_status tilek_opencl_load(tilek_opencl_api *api, tilek_message *why)
+tilek_status tilek_opencl_load(tilek_opencl_api *api, int *from_wheel, tilek_message *why)
 {
     static const char *const system_names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
     const char *chosen = getenv("TILEK_OPENCL_LIBRARY");
+    *from_wheel = 0;
     if (chosen != NULL && *chosen != '\0') {
-        prepare_wheel(chosen);
+        *from_wheel = tilek_opencl_prepare_wheel(chosen);
         if (offers_platform(tilek_library_open((const char *[]){chosen, NULL}), api))
             return TILEK_OK;
         tilek_say(why, "TILEK_OPENCL_LIBRARY names %s, which does not open or has no platform", chosen);
@@ -93,7 +39,7 @@ tilek_status tilek_opencl_load(tilek_opencl_api *api, tilek_message *why)
     if (offers_platform(tilek_library_program(), api) || offers_platform(tilek_library_open(system_names), api))
         return TILEK_OK;
 #ifdef TILEK_WHEEL_OPENCL
-    prepare_wheel(TILEK_WHEEL_OPENCL);
+    *from_wheel = tilek_opencl_prepare_wheel(TILEK_WHEEL_OPENCL);
     if (offers_platform(tilek_library_open((const char *[]){TILEK_WHEEL_OPENCL, NULL}), api))
         return TILEK_OK;
     tilek_say(why, "no OpenCL platform found (looked for libOpenCL.so.1 and in pyopencl's wheel, %s)", TILEK_WHEEL_OPENCL);

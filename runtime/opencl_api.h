@@ -98,8 +98,8 @@ typedef struct tilek_opencl_api {
 } tilek_opencl_api;
 
 /* Opens the library and fills the table; TILEK_NO_DEVICE where no library on this machine offers a platform. To be called once: the
- * library stays loaded, since drivers run threads of their own in it. */
-tilek_status tilek_opencl_load(tilek_opencl_api *api, tilek_message *why);
+ * library stays loaded, since drivers run threads of their own in it. *from_wheel: it is a Python wheel's (opencl_wheel.h). */
+tilek_status tilek_opencl_load(tilek_opencl_api *api, int *from_wheel, tilek_message *why);
 
 /* "CL_OUT_OF_RESOURCES" and so on. */
 const char *tilek_opencl_error(cl_int error);
