@@ -1,5 +1,6 @@
 #include "device_program.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,4 +43,16 @@ char *tilek_program_text(const tilek_build *build, const char *suffix)
 tilek_cache_key tilek_program_key(const char *backend, const tilek_limits *limits, const char *options, const char *text)
 {
     return tilek_cache_key_of(6, (const char *[]){TILEK_TEXT(TILEK_ABI), backend, limits->name, limits->driver, options, text});
+}
+
+int tilek_name_contains(const char *name, const char *part)
+{
+    for (; *name != '\0'; ++name) {
+        size_t k = 0;
+        while (part[k] != '\0' && tolower((unsigned char)name[k]) == tolower((unsigned char)part[k]))
+            ++k;
+        if (part[k] == '\0')
+            return 1;
+    }
+    return *part == '\0';
 }

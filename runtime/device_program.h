@@ -1,4 +1,4 @@
-/* device_program.h: what both device back ends do to a program text before a compiler sees it. Internal. */
+/* device_program.h: what both device back ends do before a compiler sees a program, and how both choose by name. Internal. */
 #ifndef TILEK_DEVICE_PROGRAM_H
 #define TILEK_DEVICE_PROGRAM_H
 
@@ -12,5 +12,8 @@ char *tilek_program_text(const tilek_build *build, const char *suffix);
 
 /* The disk cache's key of a compiled text. */
 tilek_cache_key tilek_program_key(const char *backend, const tilek_limits *limits, const char *options, const char *text);
+
+/* Whether a device of this name is meant by TILEK_DEVICE=part; letters match in either case. */
+int tilek_name_contains(const char *name, const char *part);
 
 #endif

@@ -2,12 +2,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "opencl_device.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "device_program.h"
 #include "environment.h"
 #include "message.h"
 #include "opencl_wheel.h"
@@ -146,18 +146,6 @@ static void search(void)
     }
 }
 
-static int name_contains(const char *name, const char *part)
-{
-    for (; *name != '\0'; ++name) {
-        size_t k = 0;
-        while (part[k] != '\0' && tolower((unsigned char)name[k]) == tolower((unsigned char)part[k]))
-            ++k;
-        if (part[k] == '\0')
-            return 1;
-    }
-    return *part == '\0';
-}
-
 static tilek_device *chosen_device(int64_t number, const char *name_part, tilek_message *why)
 {
     if (number >= 0) {
@@ -167,7 +155,7 @@ static tilek_device *chosen_device(int64_t number, const char *name_part, tilek_
         return NULL;
     }
     for (int k = 0; k < found.count; ++k)
-        if (name_part == NULL || name_contains(found.devices[k].limits.name, name_part))
+        if (name_part == NULL || tilek_name_contains(found.devices[k].limits.name, name_part))
             return &found.devices[k];
     tilek_say(why, "no OpenCL device has a name with '%s' in it (the first is '%s')", name_part, found.devices[0].limits.name);
     return NULL;
