@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import TileNest
+from tilepragma.ir.looptree import Block, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
+
+S = TypeVar("S", bound=Statement)
 
 _LEAVES = (SourceRange, DataObject, ScalarType, RecordType, PointerType, ArrayType, VoidType)
 
@@ -35,6 +37,13 @@ def walk(node: Any) -> Iterator[Any]:
     yield node
     for child in children(node):
         yield from walk(child)
+
+
+def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:
+    """`statement` with `change` applied to every block that is a direct part of it (bodies and branches)."""
+    parts = {field.name: getattr(statement, field.name) for field in dataclasses.fields(statement)}
+    changed: dict[str, Any] = {name: change(part) for name, part in parts.items() if isinstance(part, Block)}
+    return dataclasses.replace(statement, **changed) if changed else statement
 
 
 def _nodes(value: Any) -> Iterator[Any]:
