@@ -266,7 +266,7 @@ class RegionBuilder:
         )
         lowering = StatementLowering(context)
         body = lowering.region(statement.node, statement.range)
-        directive = resolve_clauses(context, found.kernel, statement, lowering.expressions.lower)
+        directive = resolve_clauses(context, found.kernel, statement.range.start.offset, lowering.expressions.lower)
         functions, records = self.functions.closure(context.callees)
         declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
         written = written_in(body)

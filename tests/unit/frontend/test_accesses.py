@@ -100,6 +100,11 @@ def test_const_and_restrict_are_kept() -> None:
     assert (a.const, a.restrict) == (False, False)
 
 
+def test_restrict_inside_brackets_counts() -> None:
+    found = in_kernel("a[i][0] = b[i][0];", "int n, double a[restrict n][n], double b[n][n]")
+    assert {o.name: o.restrict for o in found.objects if o.rank} == {"a": True, "b": False}
+
+
 def test_a_variable_used_as_a_whole_is_one_object_also_where_its_members_are_used() -> None:
     found = in_kernel("point_t t = s; a[i] = t.x + s.y + ps->x + ps[i].y;", PARAMETERS, TYPES)
     assert last_value(found) == "(((t.x + s.y) + ps[0].x) + ps[i].y)"

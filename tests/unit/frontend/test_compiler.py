@@ -99,18 +99,20 @@ def test_a_compiler_that_fails_or_is_missing_is_an_error(tmp_path: Path, monkeyp
     ("arguments", "relevant"),
     [
         (("-c", "-o", "x.o", "-Wall", "-g"), ()),
-        (("-I", "a", "-Ib", "-D", "X=1", "-UY"), ("-I", "a", "-Ib", "-D", "X=1", "-UY")),
+        (("-I", "a", "-Ib", "-D", "X=1", "-UY"), ()),
         (("-MMD", "-MF", "x.d", "-MT", "x", "-march=native"), ("-march=native",)),
-        (("-isystem", "s", "-include", "h.h", "-iquote", "q"), ("-isystem", "s", "-include", "h.h", "-iquote", "q")),
+        (("-isystem", "s", "--sysroot", "r", "-include", "h.h", "-iquote", "q"), ("--sysroot", "r")),
         (("-std=c99", "-O3", "-ffast-math", "-fopenmp", "-lm"), ("-std=c99", "-O3", "-ffast-math", "-fopenmp")),
     ],
 )
-def test_only_flags_that_change_the_meaning_count(arguments: tuple[str, ...], relevant: tuple[str, ...]) -> None:
-    assert CompilerFlags(arguments).relevant == relevant
+def test_the_compiler_is_asked_under_flags_that_change_its_answer_only(
+    arguments: tuple[str, ...], relevant: tuple[str, ...]
+) -> None:
+    assert CompilerFlags(arguments).for_compiler == relevant
 
 
 def test_an_option_without_its_word_is_passed_over() -> None:
-    assert CompilerFlags(("-I",)).relevant == ()
+    assert CompilerFlags(("-I",)).for_libclang == ()
 
 
 FMA = (("__FP_FAST_FMA", "1"),)
@@ -151,6 +153,7 @@ def test_libclang_gets_the_compilers_folders_and_no_option_it_does_not_know() ->
         flags, CompilerAnswer(("/inc",), (("_OPENMP", "201511"), ("__CHAR_UNSIGNED__", "1")))
     )
     assert "-DX" in arguments
+    assert "-O3" not in arguments
     assert "-D_TILEK=1" in arguments
     assert "-D_OPENMP=201511" in arguments
     assert "-funsigned-char" in arguments
@@ -196,3 +199,21 @@ def test_common_headers_are_read_under_every_standard(standard: str) -> None:
 def test_code_that_only_gcc_accepts_with_a_warning_is_accepted() -> None:
     source = "int g() { return undeclared(3); }\n#define VALUE 1\n" + LOOP
     assert len(read(source).kernels) == 1
+
+
+def test_folders_of_the_user_are_not_the_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "seven.h").write_text("#define VALUE 7\n")
+    (tmp_path / "forced.h").write_text("")
+    unit = read("#include <seven.h>\n" + LOOP, "-Isub", "-include", "forced.h")
+    assert {os.path.normpath(path) for path in unit.dependencies} == {"test.c", "sub/seven.h", "forced.h"}
+    broken = messages("#include <seven.h>\nint x = ;\n", "-isystem", "sub")
+    assert broken == ["error: expected expression"]
+
+
+def test_directives_of_a_forced_header_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "forced.h").write_text("#define VALUE 1\n" + LOOP)
+    (reported,) = messages("int x;", "-include", "forced.h")
+    assert reported.endswith("forced.h' has directives but is brought in by the option -include")

@@ -85,3 +85,17 @@ for (int i = 0; i < n; i++) a[i] = helper(a[i]);
     assert [file.path for file in unit.files] == [str(main)]
     assert unit.inclusions == ()
     assert unit.dependencies == (str(main), str(tmp_path / "helper.h"))
+
+
+def test_a_struct_that_points_to_itself_is_carried_with_plain_pointers() -> None:
+    found = in_kernel(
+        "struct list t = l[i]; a[i] = t.value;",
+        "int n, double *a, struct list *l",
+        "struct list { struct list *next; double *data; double value; };",
+    )
+    (record,) = found.records
+    assert [(f.name, type_text(f.type), f.offset) for f in record.fields] == [
+        ("next", "void *", 0),
+        ("data", "void *", 8),
+        ("value", "double", 16),
+    ]
