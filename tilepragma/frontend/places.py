@@ -72,7 +72,7 @@ def access(context: Context, node: Node, lower: Lower) -> Access:
 def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
     """The address that a call passes on: an array, a row, or `&x[i]`."""
     pointer = _pointer(context, node, lower)
-    type_ = context.types.convert(_decayed(node), node.range)
+    type_ = context.types.convert(node.type, node.range)
     if pointer.address:
         return AddressOf(_resolve(context, pointer.place, node.range, lower), type_, node.range)
     if pointer.offset is None:
@@ -80,16 +80,6 @@ def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
         return Access(row.object, row.subscripts, row.path, type_, node.range)
     target = _dereference(pointer, arrow=False)
     return AddressOf(_resolve(context, target, node.range, lower, pointee=True), type_, node.range)
-
-
-def _decayed(node: Node) -> Any:
-    """The type of the argument's pointer value, conversions to the parameter's type left out."""
-    inner = node
-    while inner.kind == CursorKind.PAREN_EXPR or (
-        inner.kind == CursorKind.UNEXPOSED_EXPR and len(inner.children) == 1 and is_pointer(inner.children[0].type)
-    ):
-        inner = inner.children[0]
-    return inner.type
 
 
 def _place(context: Context, node: Node, lower: Lower) -> Place:
