@@ -118,7 +118,7 @@ def _place(context: Context, node: Node, lower: Lower) -> Place:
         return _dereference(_pointer(context, node.children[0], lower), arrow=True)
     raise source_error(
         node.range,
-        f"this is no access to a variable, an array element or a member ({_what(node)})",
+        f"{_what(node)} is used as a variable or an array here, which kernels cannot do",
         "name the array and index it",
     )
 
@@ -130,7 +130,7 @@ def _what(node: Node) -> str:
         CursorKind.COMPOUND_LITERAL_EXPR: "a compound literal",
         CursorKind.STRING_LITERAL: "a string",
         CursorKind.CSTYLE_CAST_EXPR: "an address turned to another type",
-        CursorKind.BINARY_OPERATOR: "computed address",
+        CursorKind.BINARY_OPERATOR: "an address that is computed",
     }
     return names.get(node.kind, "an address that is computed")
 

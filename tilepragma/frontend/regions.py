@@ -17,10 +17,11 @@ from tilepragma.frontend.sections import resolve_clauses
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.text_scan import declaration_start, next_statement, statement_end
 from tilepragma.frontend.type_conversion import TypeConverter, records_used
-from tilepragma.frontend.written import written_in
+from tilepragma.frontend.written import Written, written_in
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile
+from tilepragma.ir.types import RecordType
 
 
 @dataclass(frozen=True)
@@ -267,9 +268,10 @@ class RegionBuilder:
         lowering = StatementLowering(context)
         body = lowering.region(statement.node, statement.range)
         directive = resolve_clauses(context, found.kernel, statement.range.start.offset, lowering.expressions.lower)
+        written = written_in(body)
+        _refuse_overlap(context, written, statement.range)
         functions, records = self.functions.closure(context.callees)
         declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
-        written = written_in(body)
         liveness = Liveness(statement.facts, statement.path)
         read_after = frozenset(
             o.name
@@ -294,6 +296,20 @@ class RegionBuilder:
         if wanted in RESERVED or wanted == "main":
             wanted = f"{wanted}_kernel"
         return self.names.unique(wanted)
+
+
+def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> None:
+    """Refuse `s->a` as a whole beside `s->a.x`, two objects of which one lies in the other, where one is written."""
+    for outer in context.used.values():
+        if not isinstance(outer.element, RecordType):
+            continue
+        for inner in context.used.values():
+            if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and written.objects & {outer, inner}:
+                raise source_error(
+                    range_,
+                    f"the kernel uses '{outer.host}' as a whole and its part '{inner.host}', and writes one of them",
+                    "copy the struct to a variable before the kernel and use that",
+                )
 
 
 def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
