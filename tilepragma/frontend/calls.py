@@ -11,7 +11,7 @@ from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, strip
 from tilepragma.frontend.type_conversion import is_pointer
 from tilepragma.ir.expressions import Call, Callee, Cast, Expression, FloatingLiteral
-from tilepragma.ir.types import DOUBLE, FLOAT
+from tilepragma.ir.types import DOUBLE, FLOAT, RecordType
 
 Lower = Callable[[Node], Expression]
 
@@ -58,6 +58,11 @@ def lower_call(context: Context, node: Node, lower: Lower) -> Expression:
             node.range, "a function is called through a pointer here", "call functions by their names in kernels"
         )
     name = declaration.spelling
+    if name == "__builtin_expect":
+        return lower(node.children[1])
+    result = context.types.convert(node.type, node.range)
+    if isinstance(result, RecordType):
+        context.records.add(result.spelling)
     definition = declaration.cursor.get_definition()
     if definition is None:
         constant = _constant(name, node)
@@ -66,14 +71,21 @@ def lower_call(context: Context, node: Node, lower: Lower) -> Expression:
         math_name = _math_name(name)
         if math_name is None:
             raise _unknown(name, node)
-        arguments = tuple(lower(argument) for argument in node.children[1:])
-        return Call(math_name, Callee.MATH, arguments, context.types.convert(node.type, node.range), node.range)
+        arguments = tuple(_converted(context, argument, lower) for argument in node.children[1:])
+        return Call(math_name, Callee.MATH, arguments, result, node.range)
     passed = tuple(
         places.pointer_argument(context, argument, lower) if is_pointer(argument.type) else lower(argument)
         for argument in node.children[1:]
     )
     function = context.functions.require(Node(definition, node.unit), node, context)
-    return Call(function, Callee.USER, passed, context.types.convert(node.type, node.range), node.range)
+    return Call(function, Callee.USER, passed, result, node.range)
+
+
+def _converted(context: Context, argument: Node, lower: Lower) -> Expression:
+    """The argument in the parameter's type: devices overload math functions, and would take another one for the argument's own type."""
+    lowered = lower(argument)
+    type_ = context.types.convert(argument.type, argument.range)
+    return lowered if lowered.type == type_ else Cast(type_, lowered, argument.range)
 
 
 def _math_name(name: str) -> str | None:
@@ -98,6 +110,7 @@ def _constant(name: str, node: Node) -> Expression | None:
 
 
 def _unknown(name: str, node: Node) -> Exception:
+    name = name.removeprefix("__builtin_")
     if name in _OUTPUT:
         remedy = "do input and output before or after the kernel"
     elif name in _MEMORY:

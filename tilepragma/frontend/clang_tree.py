@@ -25,6 +25,7 @@ _UNARY = ("", "x++", "x--", "++", "--", "&", "*", "+", "-", "~", "!", "__real", 
 _TOKEN = re.compile(rb"[A-Za-z_0-9.]+(?:(?<=[eEpP])[+-][A-Za-z_0-9.]+)*|\'(?:\\.|[^\'\\])*\'")
 #: CXEvalResultKind: integer, floating.
 _EVALUATED_INTEGER, _EVALUATED_FLOATING = 1, 2
+#: Keeps the ranges that the preprocessor left out; costs a millisecond.
 _DETAILED_RECORD = 0x01
 
 
@@ -169,7 +170,7 @@ class ClangUnit:
     main: str
     texts: dict[str, bytes] = field(default_factory=dict)
     operators: _Operators = field(default_factory=lambda: _find_operators())
-    _evaluation: Any = field(default_factory=lambda: _find_evaluation())
+    library: Any = field(default_factory=lambda: _raw_library())
 
     def text(self, path: str) -> bytes:
         """The content of a file of the unit; empty where it has none (the command line)."""
@@ -196,7 +197,10 @@ class ClangUnit:
         """Whether the file was found in a system folder."""
         file = cindex.File.from_name(self.handle, path)
         location = cindex.SourceLocation.from_offset(self.handle, file, 0)
-        return bool(_in_system_header()(location))
+        function = self.library.clang_Location_isInSystemHeader
+        function.argtypes = [cindex.SourceLocation]
+        function.restype = ctypes.c_int
+        return bool(function(location))
 
     def position(self, path: str, offset: int) -> Position:
         """Line and column of a byte offset."""
@@ -209,7 +213,7 @@ class ClangUnit:
 
     def skipped(self, path: str) -> tuple[tuple[int, int], ...]:
         """The byte ranges that the preprocessor left out."""
-        library = _raw_library()
+        library = self.library
         function = library.clang_getSkippedRanges
         function.argtypes = [cindex.TranslationUnit, cindex.c_object_p]
         function.restype = ctypes.POINTER(_RangeList)
@@ -221,20 +225,20 @@ class ClangUnit:
         library.clang_disposeSourceRangeList(found)
         return offsets
 
-    def initializer(self, cursor: Any) -> Any:
-        """The cursor of a variable's initialiser, or None."""
-        children = list(cursor.get_children())
-        if not children or not children[-1].kind.is_expression():
+    def initializer(self, variable: Node) -> Node | None:
+        """The initialiser of a variable's declaration."""
+        function = self.library.clang_Cursor_getVarDeclInitializer
+        function.argtypes = [cindex.Cursor]
+        function.restype = cindex.Cursor
+        found = function(variable.cursor)
+        if found.kind.is_invalid():
             return None
-        last = children[-1]
-        text = self.text(str(cursor.location.file.name))
-        # An initialiser follows the `=` of the declarator; the lengths of an array stand before it.
-        between = text[cursor.location.offset : last.extent.start.offset]
-        return last if re.search(rb"=[^=]*\Z|=\s*\Z", between) or b"=" in between else None
+        found._tu = variable.cursor._tu
+        return Node(found, self)
 
     def evaluate(self, cursor: Any) -> int | float | None:
         """The value of the constant expression at `cursor`."""
-        return _evaluate(self._evaluation, cursor)
+        return _evaluate(self.library, cursor)
 
 
 class _RangeList(ctypes.Structure):
@@ -245,13 +249,8 @@ def parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit:
     """Parse `path` (or `source`, where the file is standard input). Raises cindex's errors only for broken libclangs."""
     index = cindex.Index.create()
     unsaved = None if source is None else [(path, source)]
-    text = source
-    if text is None:
-        with open(path, "rb") as file:
-            text = file.read()
-    options = _DETAILED_RECORD if re.search(rb"#\s*(?:if|elif)", text) else 0
-    handle = index.parse(path, args=arguments, unsaved_files=unsaved, options=options)
-    return ClangUnit(handle, path, {path: text})
+    handle = index.parse(path, args=arguments, unsaved_files=unsaved, options=_DETAILED_RECORD)
+    return ClangUnit(handle, path, {} if source is None else {path: source})
 
 
 def _spelling_location(location: Any) -> tuple[str | None, int, int, int]:
@@ -262,13 +261,6 @@ def _spelling_location(location: Any) -> tuple[str | None, int, int, int]:
     )
     name = str(cindex.File(file).name) if file else None
     return name, line.value, column.value, offset.value
-
-
-def _in_system_header() -> Any:
-    function = _raw_library().clang_Location_isInSystemHeader
-    function.argtypes = [cindex.SourceLocation]
-    function.restype = ctypes.c_int
-    return function
 
 
 def _find_operators() -> _Operators:
@@ -286,12 +278,8 @@ def _find_operators() -> _Operators:
 
 
 def _raw_library() -> Any:
-    """A handle of our own, so that the declared argument types are not the binding's."""
-    return ctypes.CDLL(cindex.conf.lib._name)
-
-
-def _find_evaluation() -> Any:
-    library = _raw_library()
+    """libclang by a handle of our own, so that the argument types we declare are not the binding's."""
+    library = ctypes.CDLL(cindex.conf.lib._name)
     library.clang_Cursor_Evaluate.argtypes = [cindex.Cursor]
     library.clang_Cursor_Evaluate.restype = ctypes.c_void_p
     for name, result in (

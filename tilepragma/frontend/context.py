@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.type_conversion import TypeConverter, is_pointer
@@ -98,8 +98,9 @@ def _path_root(member: Node) -> Node | None:
 class Context:
     """The state of lowering one region or one called function.
 
-    `declared` holds the variables declared inside, `known` the outside objects by their host expression, `used` those of them
-    that the body uses, in order. `is_region` is false in called functions, which see nothing outside.
+    `declared` holds the variables declared inside, `known` the outside objects by their host expression, `used` those
+    of them that the body uses, in order; `roots` has their declarations. `refused` holds declarations that were
+    reported already. `is_region` is false in called functions, which see nothing outside.
     """
 
     unit: ClangUnit
@@ -116,5 +117,13 @@ class Context:
     used: dict[str, DataObject] = field(default_factory=dict)
     roots: dict[str, Node] = field(default_factory=dict)
     records: set[str] = field(default_factory=set)
+    refused: dict[Key, SourceError] = field(default_factory=dict)
     callees: list[str] = field(default_factory=list)
     loop_count: int = 0
+
+    def key_of(self, object_: DataObject) -> Key | None:
+        """The declaration that an object was made from; for a member path, that of its root."""
+        root = self.roots.get(object_.host)
+        if root is not None and self.known.get(object_.host) == object_:
+            return root.key
+        return next((key for key, declared in self.declared.items() if declared == object_), None)

@@ -46,16 +46,18 @@ def _region(builder: RegionBuilder, found: Found, kernels: Sequence[Kernel]) -> 
         if found.statement is None:
             raise source_error(found.range, f"no statement follows '{what}'", "put it before a block '{ … }'")
         bound = builder.bind(found, found.statement, what)
+        objects = _objects(builder, bound.facts, directive, offset)
         _refuse_exits(bound, what)
         facts, range_, enclosing = bound.facts, bound.range, bound.enclosing
     else:
         facts = builder.function_around(found, what)
+        objects = _objects(builder, facts, directive, offset)
         _require_block(facts, found, what)
         range_ = SourceRange(found.range.start, found.range.start)
         function = facts.node
         insertion = declaration_start(builder.unit.text(found.path), function.start)
         enclosing = Enclosing(function.spelling, found.path, insertion)
-    return DataRegion(directive, _objects(builder, facts, directive, offset), enclosing, range_)
+    return DataRegion(directive, objects, enclosing, range_)
 
 
 def _objects(

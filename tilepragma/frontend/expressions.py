@@ -78,6 +78,8 @@ class ExpressionLowering:
             return lower_call(self.context, node, self.lower)
         if kind == CursorKind.CXX_UNARY_EXPR:
             return self._size(node)
+        if kind == CursorKind.UNEXPOSED_EXPR and isinstance(value := node.evaluate(), int):
+            return literals.constant(value, self.type_of(node), node.range)
         raise self._refusal(node)
 
     def access(self, node: Node) -> Access:
@@ -117,7 +119,7 @@ class ExpressionLowering:
             return self._assignment(node, operator)
         if operator == ",":
             left, right = (self.lower(child) for child in node.children)
-            return Comma(left, right, right.type if not isinstance(right, Cast) else self.type_of(node), node.range)
+            return Comma(left, right, self.type_of(node), node.range)
         if is_pointer(node.children[0].type) or is_pointer(node.children[1].type):
             raise source_error(
                 node.range,
@@ -187,9 +189,7 @@ class ExpressionLowering:
         if node.kind in _REFUSED:
             message, remedy = _REFUSED[node.kind]
             return source_error(node.range, message, remedy)
-        value = node.evaluate() if not node.children else None
-        what = "this expression" if value is None else "this constant"
-        return source_error(node.range, f"{what} cannot be used in a kernel", "write it in plain C99")
+        return source_error(node.range, "this expression cannot be used in a kernel", "write it in plain C99")
 
 
 def _pointer_written(node: Node) -> SourceError:

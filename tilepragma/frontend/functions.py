@@ -12,6 +12,7 @@ from tilepragma.frontend.objects import declare
 from tilepragma.frontend.type_conversion import TypeConverter
 from tilepragma.ir.expressions import Scope
 from tilepragma.ir.looptree import Function
+from tilepragma.ir.types import RecordType
 
 
 @dataclass(frozen=True)
@@ -103,5 +104,7 @@ class FunctionCollector:
         )
         body = next(child for child in definition.children if child.kind == CursorKind.COMPOUND_STMT)
         result = self.types.convert(definition.cursor.result_type, definition.range)
+        if isinstance(result, RecordType):
+            context.records.add(result.spelling)
         function = Function(name, result, parameters, lowering.function_body(body), definition.range)
         return _Lowered(function, tuple(context.callees), frozenset(context.records))

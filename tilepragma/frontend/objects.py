@@ -170,7 +170,12 @@ def _lengths(
 
 def _written_lengths(declaration: Node, shape: _Shape) -> dict[int, Node]:
     """The length expressions of the declaration, by the number of their array level; libclang gives the innermost first."""
-    expressions = [child for child in declaration.children if child.kind.is_expression()]
+    initializer = declaration.unit.initializer(declaration)
+    expressions = [
+        child
+        for child in declaration.children
+        if child.kind.is_expression() and (initializer is None or child.cursor != initializer.cursor)
+    ]
     numbers = [n for n, array in enumerate(shape.arrays) if array.kind != TypeKind.INCOMPLETEARRAY]
     if len(expressions) < len(numbers):
         return {}

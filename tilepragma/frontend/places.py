@@ -248,6 +248,8 @@ def _object(
     declared = context.declared.get(place.root.key)
     if declared is not None:
         return declared, place.steps
+    if place.root.key in context.refused:
+        raise context.refused[place.root.key]
     if not context.is_region:
         raise source_error(
             range_,

@@ -38,6 +38,16 @@ _KEYWORDS = frozenset(
     )
 )
 
+# A kernel's name is an identifier in OpenCL C and CUDA C++ too, and stands beside the program's main.
+_DEVICE_WORDS = frozenset(
+    (
+        *("kernel", "global", "local", "constant", "generic", "half", "pipe", "uniform", "main", "alignas", "alignof"),
+        *("asm", "bool", "catch", "class", "concept", "constexpr", "decltype", "delete", "explicit", "export", "false"),
+        *("friend", "mutable", "namespace", "new", "noexcept", "nullptr", "operator", "private", "protected", "public"),
+        *("requires", "template", "this", "throw", "true", "try", "typeid", "typename", "using", "virtual"),
+    )
+)
+
 
 @dataclass(frozen=True)
 class Flag:
@@ -207,6 +217,13 @@ def _name(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
         return ()
     if len(names) > 1:
         diagnostics.error(range_of(raw.arguments or ()), "a kernel has one name", "write name(identifier)")
+        return ()
+    if names[0] in _DEVICE_WORDS:
+        diagnostics.error(
+            range_of(raw.arguments or ()),
+            f"'{names[0]}' cannot name a kernel: the word is reserved in OpenCL C, CUDA C++ or C",
+            "choose another name",
+        )
         return ()
     return (KernelName("name", names[0], raw.range),)
 

@@ -9,9 +9,9 @@ A use is rewritten as a whole, so a macro must hold directives and nothing else;
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.pragma_source import DirectiveText, SplicedSource
 
 COMMENT = rb"//[^\n]*|/\*.*?(?:\*/|\Z)"
@@ -36,15 +36,15 @@ class PragmaMacro:
     """A macro that stands for `directives`, or that makes one of its argument (`stringizes`).
 
     `called` tells that a use needs parentheses. `fault`, where not None, says why a use cannot be translated.
-    [`start`, `end`) is the name in its definition, in offsets of the spliced text.
+    `name` and `definition` say where it comes from, for messages.
     """
 
     directives: tuple[DirectiveText, ...]
     stringizes: bool
     called: bool
     fault: str | None
-    start: int
-    end: int
+    name: str
+    definition: SourceRange
 
 
 def is_tilek(text: DirectiveText) -> bool:
@@ -88,39 +88,82 @@ def argument_end(text: bytes, name_end: int) -> tuple[int, int] | None:
     return None
 
 
-def read_definition(
-    source: SplicedSource, name: re.Match[bytes], end: int, macros: Mapping[bytes, PragmaMacro]
-) -> PragmaMacro | None:
-    """The macro whose definition has `name` and ends at `end`, or None where it has nothing to do with tilek.
+class MacroTable:
+    """The macros of a translation unit at one place in it, those of headers among them.
 
-    Macros in its body count as they are defined by now.
+    As in C, a macro in the body of another is looked up at the use. `names` holds the macros that may have to do with
+    pragmas, defined at this place or not.
     """
-    text = source.text
-    if text[name.end() : name.end() + 1] == b"(":
-        return _function_like(source, name, end, macros)
+
+    def __init__(self) -> None:
+        self.names: set[bytes] = set()
+        self._definitions: dict[bytes, _Definition] = {}
+        self._read: dict[bytes, PragmaMacro | None] = {}
+
+    def define(self, source: SplicedSource, name: re.Match[bytes], end: int) -> None:
+        """Take the definition that has `name` and ends at `end` of the text of `source`."""
+        self._definitions[name.group()] = _Definition(source, name, end)
+        self._read.clear()
+
+    def undefine(self, name: bytes) -> None:
+        """Forget the definition of `name`, if there is one."""
+        self._definitions.pop(name, None)
+        self._read.clear()
+
+    def get(self, name: bytes) -> PragmaMacro | None:
+        """The macro `name`, or None where it has nothing to do with tilek."""
+        if name not in self._read:
+            self._read[name] = None  # a macro does not expand in its own body
+            if name in self._definitions:
+                self._read[name] = _read_definition(self._definitions[name], self)
+        return self._read[name]
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """A `#define`: the match of the name, and where its line ends."""
+
+    source: SplicedSource
+    name: re.Match[bytes]
+    end: int
+
+    def macro(
+        self,
+        directives: tuple[DirectiveText, ...] = (),
+        stringizes: bool = False,
+        called: bool = False,
+        fault: str | None = None,
+    ) -> PragmaMacro:
+        start, end = self.source.origin(self.name.start()), self.source.origin_end(self.name.end())
+        name = self.name.group().decode()
+        return PragmaMacro(directives, stringizes, called, fault, name, self.source.range(start, end))
+
+
+def _read_definition(definition: _Definition, macros: MacroTable) -> PragmaMacro | None:
+    source, name, end = definition.source, definition.name, definition.end
+    if source.text[name.end() : name.end() + 1] == b"(":
+        return _function_like(definition, macros)
     directives, others = _body(source, name.end(), end, macros)
     if not directives:
         return None
-    fault = "it holds more than tilek directives" if others else None
-    return PragmaMacro(directives, False, False, fault, name.start(), name.end())
+    return definition.macro(directives, fault="it holds more than tilek directives" if others else None)
 
 
-def _function_like(
-    source: SplicedSource, name: re.Match[bytes], end: int, macros: Mapping[bytes, PragmaMacro]
-) -> PragmaMacro | None:
+def _function_like(definition: _Definition, macros: MacroTable) -> PragmaMacro | None:
+    source, name, end = definition.source, definition.name, definition.end
     text = source.text
     parameter = _PARAMETER.match(text, name.end(), end)
     if parameter is not None and _passes_on(text, parameter, end, macros):
-        return PragmaMacro((), True, True, None, name.start(), name.end())
+        return definition.macro(stringizes=True, called=True)
     directives, _ = _body(source, name.end(), end, macros)
     words = {match.group() for match in _WORD.finditer(text, name.end(), end)}
-    makers = any(macros[word].stringizes for word in words if word in macros)
-    if directives or (makers and b"tilek" in words):
-        return PragmaMacro((), False, True, "it has parameters", name.start(), name.end())
+    used = [macro for word in words if (macro := macros.get(word)) is not None]
+    if directives or (b"tilek" in words and any(macro.stringizes for macro in used)):
+        return definition.macro(called=True, fault="it has parameters")
     return None
 
 
-def _passes_on(text: bytes, parameters: re.Match[bytes], end: int, macros: Mapping[bytes, PragmaMacro]) -> bool:
+def _passes_on(text: bytes, parameters: re.Match[bytes], end: int, macros: MacroTable) -> bool:
     """Whether the body behind `(parameter)` is `_Pragma(#parameter)`, or a call of such a macro with the parameter."""
     start = _skip(text, parameters.end(), end)
     parameter = parameters[1] or b"__VA_ARGS__"
@@ -128,7 +171,8 @@ def _passes_on(text: bytes, parameters: re.Match[bytes], end: int, macros: Mappi
     if stringized is not None:
         return stringized[1] == parameter and not _rest(text, stringized.end(), end)
     name = NAME.match(text, start, end)
-    if name is None or name.group() not in macros or not macros[name.group()].stringizes:
+    macro = macros.get(name.group()) if name else None
+    if name is None or macro is None or not macro.stringizes:
         return False
     argument = argument_end(text, name.end())
     return argument is not None and _rest(text, *argument) == parameter and not _rest(text, argument[1] + 1, end)
@@ -144,9 +188,7 @@ def _skip(text: bytes, start: int, end: int) -> int:
     return gap.end() if gap else start
 
 
-def _body(
-    source: SplicedSource, start: int, end: int, macros: Mapping[bytes, PragmaMacro]
-) -> tuple[tuple[DirectiveText, ...], bool]:
+def _body(source: SplicedSource, start: int, end: int, macros: MacroTable) -> tuple[tuple[DirectiveText, ...], bool]:
     """The tilek directives of a macro's body, and whether anything else stands there."""
     text = source.text
     found: list[DirectiveText] = []
@@ -171,7 +213,7 @@ def _body(
 
 
 def _use(
-    source: SplicedSource, name: re.Match[bytes], macros: Mapping[bytes, PragmaMacro]
+    source: SplicedSource, name: re.Match[bytes], macros: MacroTable
 ) -> tuple[tuple[DirectiveText, ...], int] | None:
     """The directives of a macro used at `name` and the end of the use; None where `name` is no sound macro of ours."""
     macro = macros.get(name.group())

@@ -9,24 +9,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.ranges import SourceRange
-from tilepragma.frontend.pragma_grammar import parse_directive
 from tilepragma.frontend.pragma_macros import (
     COMMENT,
     LITERAL,
     NAME,
     OPERATOR,
+    MacroTable,
     PragmaMacro,
     argument_end,
     is_tilek,
     operator_text,
     piece,
-    read_definition,
 )
 from tilepragma.frontend.pragma_source import DirectiveText, SplicedSource, tokenize
-from tilepragma.ir.directives import Directive
+
+if TYPE_CHECKING:
+    from tilepragma.ir.directives import Directive
 
 _BLANK = rb"(?:[ \t\f\v\r]|/\*.*?\*/)*"
 _REST_OF_LINE = re.compile(rb"(?:[^\n/\"']+|" + COMMENT + rb"|" + LITERAL + rb"|[/\"'])*", re.DOTALL)
@@ -58,25 +60,28 @@ class _Site:
 
 
 def find_directives(
-    path: str, text: bytes, diagnostics: Diagnostics, skipped: Sequence[tuple[int, int]] = ()
+    path: str,
+    text: bytes,
+    diagnostics: Diagnostics,
+    skipped: Sequence[tuple[int, int]] = (),
+    macros: MacroTable | None = None,
 ) -> tuple[LocatedDirective, ...]:
     """All tilek directives of the file `path` with the bytes `text`, in textual order.
 
     Errors go to `diagnostics`; a directive with errors is still returned with what could be understood of it, unless
     not even its construct could. `skipped` lists the byte ranges [start, end) that the preprocessor leaves out
-    (`#if 0`): directives in them are none.
+    (`#if 0`): nothing in them counts, neither directives nor definitions of macros. `macros` are those that headers
+    defined before; this file's are added. Scan the headers of a unit first, each with the one table.
     """
-    if b"tilek" not in text and b"\\" not in text:
-        return ()
+    # Only files with directives are worth the time that the grammar takes to load.
+    from tilepragma.frontend.pragma_grammar import parse_directive
+
     source = SplicedSource(path, text)
     found = []
-    for site in _sites(source):
-        start, end = source.origin(site.start), source.origin_end(site.end)
-        if any(first <= start < last for first, last in skipped):
-            continue
-        place = source.range(start, end)
+    for site in _sites(source, skipped, macros or MacroTable()):
+        place = source.range(source.origin(site.start), source.origin_end(site.end))
         if site.text is None:
-            _refuse(source, site, place, diagnostics)
+            _refuse(site, place, diagnostics)
             continue
         directive = parse_directive(tokenize(site.text)[1:], place, diagnostics)
         if directive is not None:
@@ -85,29 +90,26 @@ def find_directives(
 
 
 def mentions_tilek(text: bytes) -> bool:
-    """Whether a C file with the bytes `text` has a tilek directive (in a branch the preprocessor skips, too)."""
+    """Whether a C file with the bytes `text` has a tilek directive, or may have one for all that is seen without a
+    preprocessor: in a branch of `#if`, or by a macro. False is certain as far as the file itself goes.
+    """
     if b"tilek" not in text and b"\\" not in text:
         return False
-    return next(_sites(SplicedSource("", text)), None) is not None
+    source = SplicedSource("", text)
+    macros = MacroTable()
+    return b"tilek" in source.text and (next(_sites(source, (), macros), None) is not None or bool(macros.names))
 
 
-def _refuse(source: SplicedSource, site: _Site, place: SourceRange, diagnostics: Diagnostics) -> None:
+def _refuse(site: _Site, place: SourceRange, diagnostics: Diagnostics) -> None:
     macro = site.macro
     if macro is None or macro.fault is None:
         return
-    name = source.text[macro.start : macro.end].decode("utf-8", "replace")
-    definition = source.range(source.origin(macro.start), source.origin_end(macro.end))
-    diagnostics.add(
-        Diagnostic(
-            Severity.ERROR,
-            place,
-            f"macro '{name}' cannot stand for a tilek directive: {macro.fault}",
-            (
-                Diagnostic(Severity.NOTE, definition, f"'{name}' is defined here"),
-                Diagnostic(Severity.NOTE, place, "write the directive here, or define a macro for the directive alone"),
-            ),
-        )
+    notes = (
+        Diagnostic(Severity.NOTE, macro.definition, f"'{macro.name}' is defined here"),
+        Diagnostic(Severity.NOTE, place, "write the directive here, or define a macro for the directive alone"),
     )
+    message = f"macro '{macro.name}' cannot stand for a tilek directive: {macro.fault}"
+    diagnostics.add(Diagnostic(Severity.ERROR, place, message, notes))
 
 
 def _continuation(source: SplicedSource, site: _Site) -> int:
@@ -119,18 +121,20 @@ def _continuation(source: SplicedSource, site: _Site) -> int:
     return source.origin_end(newline + 1) if newline >= 0 else len(source.original)
 
 
-def _sites(source: SplicedSource) -> Iterator[_Site]:
-    """The directives of `source`, found by jumping from one interesting place to the next."""
+def _sites(source: SplicedSource, skipped: Sequence[tuple[int, int]], macros: MacroTable) -> Iterator[_Site]:
+    """The directives of `source` outside `skipped`, found by jumping from one interesting place to the next."""
     text = source.text
-    if b"tilek" not in text:
+    macros.names |= _pragma_macros(text, macros.names)
+    if b"tilek" not in text and not macros.names:
         return
-    pattern = _interesting(text)
-    macros: dict[bytes, PragmaMacro] = {}
+    pattern = _interesting(macros.names)
     comment_starts: dict[int, int] = {}
     position = 0
     while match := pattern.search(text, position):
         start, position = match.span()
         found = match.group()
+        if skipped and _lies_in(source.origin(start), skipped):
+            continue
         if found == b"#":
             if not _begins_line(text, start, comment_starts):
                 continue
@@ -147,10 +151,10 @@ def _sites(source: SplicedSource) -> Iterator[_Site]:
                 content = operator_text(source, operator)
                 if is_tilek(content):
                     yield _Site(content, start, position)
-        elif found in macros:
-            sites = tuple(_uses(source, start, position, macros[found]))
-            position = sites[-1].end if sites else position
-            yield from sites
+        elif (macro := macros.get(found)) is not None:
+            for site in _uses(source, start, position, macro):
+                yield site
+                position = site.end
 
 
 def _uses(source: SplicedSource, start: int, end: int, macro: PragmaMacro) -> Iterator[_Site]:
@@ -170,15 +174,25 @@ def _uses(source: SplicedSource, start: int, end: int, macro: PragmaMacro) -> It
             yield _Site(content, start, end)
 
 
-def _interesting(text: bytes) -> re.Pattern[bytes]:
-    """A pattern of the places to stop at: comments, literals, `#`, `_Pragma`, and names of macros that may hold one."""
-    names: set[bytes] = set()
-    if b"_Pragma" in text:
-        definitions = _DEFINED.findall(text)
-        before = -1
-        while len(names) != before:
-            before = len(names)
-            names |= {n for n, body in definitions if b"_Pragma" in body or names & set(NAME.findall(body))}
+def _lies_in(offset: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    return any(first <= offset < last for first, last in ranges)
+
+
+def _pragma_macros(text: bytes, known: set[bytes]) -> set[bytes]:
+    """The names of macros defined in `text` that may hold a `_Pragma`, in themselves or through others or those `known`."""
+    names = set(known)
+    if b"_Pragma" not in text and not known:
+        return names
+    definitions = _DEFINED.findall(text)
+    before = -1
+    while len(names) != before:
+        before = len(names)
+        names |= {n for n, body in definitions if b"_Pragma" in body or names & set(NAME.findall(body))}
+    return names
+
+
+def _interesting(names: set[bytes]) -> re.Pattern[bytes]:
+    """A pattern of the places to stop at: comments, literals, `#`, `_Pragma`, and the macros `names`."""
     words = b"|".join([rb"_Pragma", *(re.escape(name) for name in sorted(names))])
     return re.compile(COMMENT + rb"|" + LITERAL + rb"|#|\b(?:" + words + rb")\b", re.DOTALL)
 
@@ -203,9 +217,7 @@ def _end_of_line(text: bytes, start: int) -> int:
     return end - 1 if text[end - 1 : end] == b"\r" else end
 
 
-def _preprocessing_line(
-    source: SplicedSource, start: int, end: int, macros: dict[bytes, PragmaMacro]
-) -> DirectiveText | None:
+def _preprocessing_line(source: SplicedSource, start: int, end: int, macros: MacroTable) -> DirectiveText | None:
     """The directive text of a tilek pragma at `start`; a macro definition updates `macros`."""
     keyword = _KEYWORD.match(source.text, start, end)
     if keyword is None:
@@ -215,8 +227,8 @@ def _preprocessing_line(
         return content if is_tilek(content) else None
     name = NAME.match(source.text, keyword.end(), end)
     if name is not None:
-        macros.pop(name.group(), None)
-        macro = read_definition(source, name, end, macros) if keyword[1] == b"define" else None
-        if macro is not None:
-            macros[name.group()] = macro
+        if keyword[1] == b"define":
+            macros.define(source, name, end)
+        else:
+            macros.undefine(name.group())
     return None

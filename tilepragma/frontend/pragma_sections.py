@@ -20,7 +20,12 @@ _BRACKETS = ("(", "[", "{")
 
 
 def parse_data(raw: RawClause, diagnostics: Diagnostics) -> tuple[DataClause, ...]:
-    """`data(…)` or one of OpenACC's data clauses; nothing where not a single item of it is in order."""
+    """`data(…)` or one of OpenACC's data clauses; nothing where not a single item of it is in order.
+
+    The paper's `data(...)`, three dots and all, says nothing: all data is the compiler's to decide.
+    """
+    if raw.name == "data" and text_of(raw.arguments or ()) == "...":
+        return ()
     sections: list[Section] = []
     modes: list[tuple[Mode, tuple[Token, ...]]] = []
     lives: list[tuple[Live, tuple[Token, ...]]] = []

@@ -85,7 +85,7 @@ def split_clauses(tokens: Sequence[Token], diagnostics: Diagnostics) -> tuple[Ra
     """The clauses of a directive, an optional comma between them; what is no clause is reported and passed over."""
     clauses: list[RawClause] = []
     at = 0
-    comma = True  # a comma here would stand alone
+    comma = False
     while at < len(tokens):
         token = tokens[at]
         if token.text == ",":

@@ -19,7 +19,7 @@ from tilepragma.frontend.text_scan import declaration_start, next_statement, sta
 from tilepragma.frontend.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.written import written_in
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
-from tilepragma.ir.expressions import Storage
+from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile
 
 
@@ -121,7 +121,9 @@ class RegionBuilder:
         function = self._function_at(found.path, offset)
         if function is None:
             raise source_error(
-                found.range, f"'{what}' stands outside every function", "put it right before a loop or a block"
+                found.range,
+                f"'{what}' stands outside every function",
+                "put it inside a function, before the statement it is about",
             )
         if function.key not in self._facts:
             self._facts[function.key] = function_facts(function)
@@ -266,7 +268,7 @@ class RegionBuilder:
         body = lowering.region(statement.node)
         directive = resolve_clauses(context, found.kernel, statement, lowering.expressions.lower)
         functions, records = self.functions.closure(context.callees)
-        declared_here = [o for o in context.declared.values() if o.scope.value == "region"]
+        declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
         written = written_in(body)
         liveness = Liveness(statement.facts, statement.path)
         read_after = frozenset(

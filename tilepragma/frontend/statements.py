@@ -161,9 +161,7 @@ class StatementLowering:
         )
         body = self._block(node.children[-1], in_loop=True)
         iterator = iterator_of(header)
-        addressed = iterator is not None and any(
-            key[0] == iterator.host and key in context.facts.address_taken for key in context.facts.address_taken
-        )
+        addressed = iterator is not None and context.key_of(iterator) in context.facts.address_taken
         directive = context.loops.pop(node.start, None)
         return make_loop(index, header, body, directive, node.range, addressed)
 
@@ -206,30 +204,44 @@ class StatementLowering:
         return Declaration(tuple(declarators), node.range) if declarators else None
 
     def _declarator(self, node: Node, scope: Scope, in_loop: bool) -> Declarator:
-        storage = node.cursor.storage_class.name
-        if storage in ("STATIC", "EXTERN"):
-            raise source_error(
-                node.range,
-                f"'{node.spelling}' is declared '{storage.lower()}' inside the kernel",
-                "declare it before the kernel",
-            )
-        canonical = node.type.get_canonical()
-        if is_pointer(node.type):
-            raise source_error(
-                node.range,
-                f"the pointer '{node.spelling}' is declared inside the kernel, and devices have other addresses",
-                "index the array itself instead",
-            )
-        if canonical.kind == TypeKind.VARIABLEARRAY and (in_loop or scope is Scope.LOCAL):
-            raise source_error(
-                node.range,
-                f"the length of '{node.spelling}' is known at run time only, and each iteration would need its own copy",
-                "give it a constant length",
-            )
-        initializer_node = node.cursor.get_definition() and _initializer(node)
+        refusal = self._declarator_refusal(node, scope, in_loop)
+        if refusal is not None:
+            self.context.refused[node.key] = refusal
+            raise refusal
+        initializer_node = node.unit.initializer(node)
         object_ = declare(self.context, node, scope, self.expressions.lower)
         initializer = None if initializer_node is None else self._initializer(initializer_node)
         return Declarator(object_, initializer)
+
+    def _declarator_refusal(self, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
+        """Why a variable cannot be declared here; None where it can."""
+        storage = node.cursor.storage_class.name
+        name = node.spelling
+        if storage == "STATIC" and not self.context.is_region:
+            return source_error(
+                node.range,
+                f"a function called from a kernel keeps '{name}' from call to call",
+                "pass it as an argument",
+            )
+        if storage in ("STATIC", "EXTERN"):
+            return source_error(
+                node.range,
+                f"'{name}' is declared '{storage.lower()}' inside the kernel",
+                "declare it before the kernel",
+            )
+        if is_pointer(node.type):
+            return source_error(
+                node.range,
+                f"the pointer '{name}' is declared inside the kernel, and devices have other addresses",
+                "index the array itself instead",
+            )
+        if node.type.get_canonical().kind == TypeKind.VARIABLEARRAY and (in_loop or scope is Scope.LOCAL):
+            return source_error(
+                node.range,
+                f"the length of '{name}' is known at run time only, and each iteration would need its own copy",
+                "give it a constant length",
+            )
+        return None
 
     def _initializer(self, node: Node) -> Initializer:
         if node.kind == CursorKind.INIT_LIST_EXPR:
@@ -240,9 +252,3 @@ class StatementLowering:
                     )
             return tuple(self._initializer(item) for item in node.children)
         return self.expressions.lower(node)
-
-
-def _initializer(node: Node) -> Node | None:
-    """The initialiser of a variable's declaration: its last expression, unless that is the length of an array."""
-    found = node.unit.initializer(node.cursor)
-    return None if found is None else Node(found, node.unit)

@@ -41,6 +41,7 @@ def parse_translation_unit(
     except CompilerError as fault:
         diagnostics.error(NOWHERE, str(fault), "name the C compiler in TILEK_CC")
         return None
+    known = len(diagnostics.items)
     unit = parse(path, source, libclang_arguments(flags, answer))
     included = find_inclusions(unit)
     broken = _report_clang(unit, included, diagnostics)
@@ -56,6 +57,7 @@ def parse_translation_unit(
             located[candidate] = directives
     files, inclusions = source_files(unit, included, {name: [d.range for d in ds] for name, ds in located.items()})
     if broken:
+        _sort(diagnostics, known, path)
         return None
     builder = RegionBuilder(unit, diagnostics, skipped)
     kernels: list[Kernel] = []
@@ -66,6 +68,7 @@ def parse_translation_unit(
         kernels += of_file
         regions += data_regions(builder, found, of_file)
         note_foreign_pragmas(file, of_file, diagnostics)
+    _sort(diagnostics, known, path)
     return TranslationUnit(
         files=files,
         inclusions=inclusions,
@@ -74,6 +77,14 @@ def parse_translation_unit(
         floating=floating_rules(flags, answer),
         dependencies=_dependencies(path, included, system=False),
         system_dependencies=_dependencies(path, included, system=True),
+    )
+
+
+def _sort(diagnostics: Diagnostics, known: int, path: str) -> None:
+    """Bring what was reported since the first `known` ones into the order of the text, the main file first."""
+    diagnostics.items[known:] = sorted(
+        diagnostics.items[known:],
+        key=lambda item: (item.range.file != path, item.range.file, item.range.start.offset),
     )
 
 

@@ -19,15 +19,13 @@ _MOST_TILES = 15
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 
 
-def check_tiles(loop: Loop, clauses: tuple[TileClause, ...], diagnostics: Diagnostics) -> None:
-    """Report what is wrong with the tiles of one loop."""
-    dynamic = [clause for clause in clauses if clause.kind is TileKind.DYNAMIC]
-    for clause in dynamic[1:]:
-        diagnostics.error(
-            clause.range,
-            f"the loop over '{loop.iterator.name}' has two dynamic tiles, so their lengths cannot be determined",
-            "give all tiles but one a count, as in tile(static, 4)",
-        )
+def check_tiles(
+    loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int], diagnostics: Diagnostics
+) -> None:
+    """Report what is wrong with the tiles of one loop (two dynamic tiles are refused with the directive already).
+
+    `counts` are the counts of axes that are integer literals.
+    """
     for clause in clauses:
         literal = clause.argument.literal if clause.argument is not None else None
         if literal is not None and not 1 <= literal <= INT64_MAX:
@@ -41,25 +39,13 @@ def check_tiles(loop: Loop, clauses: tuple[TileClause, ...], diagnostics: Diagno
             f"the loop over '{loop.iterator.name}' is tiled, but a break or continue of it stands in its body",
             "write the rest of the body as the branch of an if, or leave the loop untiled",
         )
-    _check_directive(loop, clauses, diagnostics)
-
-
-def _check_directive(loop: Loop, clauses: tuple[TileClause, ...], diagnostics: Diagnostics) -> None:
-    directive = loop.directive
-    if directive is None or not directive.sequential:
-        return
-    distributed = next((clause for clause in clauses if clause.kind in _DISTRIBUTED), None)
-    if distributed is not None:
-        diagnostics.error(
-            distributed.range,
-            f"seq and tile({distributed.kind.value}) contradict each other on the loop over '{loop.iterator.name}'",
-            "remove one of them",
-        )
-    elif directive.independent:
-        diagnostics.error(
-            directive.range,
-            f"seq and independent contradict each other on the loop over '{loop.iterator.name}'",
-            "remove one of them",
+    kinds = {clause.kind for clause in clauses}
+    if clauses and not kinds & {TileKind.DYNAMIC, TileKind.SIZE} and covers(loop, clauses, counts) is False:
+        diagnostics.warning(
+            clauses[-1].range,
+            f"the tiles of the loop over '{loop.iterator.name}' cover fewer iterations than it has, so an innermost dynamic "
+            "tile is added",
+            "add tile(dynamic) where you want it",
         )
 
 

@@ -18,7 +18,6 @@ from tilepragma.ir.expressions import Expression
 from tilepragma.ir.looptree import Axis, Block, ForLoop, If, Loop, Statement, Tile, TiledLoop, TileNest, While
 from tilepragma.plan.chain_checks import (
     check_collapse,
-    check_for_loop,
     check_tiles,
     depends_on,
     legal_order,
@@ -36,13 +35,11 @@ _AXIS_KINDS = {
 class ChainContext:
     """What building nests needs to know of the region.
 
-    `clauses` holds the tiles of each loop, by its index (none for untiled loops); `numbered` the loops that must have launch
-    numbers for a final value; `on_host` says whether the host can evaluate an expression at launch; `literal_counts`
-    the counts of axes that are integer literals.
+    `clauses` holds the tiles of each loop, by its index (none for untiled loops); `on_host` says whether the host can
+    evaluate an expression at launch; `literal_counts` the counts of axes that are integer literals.
     """
 
     clauses: Mapping[int, tuple[TileClause, ...]]
-    numbered: frozenset[int]
     symbols: Mapping[int, str]
     on_host: Callable[[Expression], bool]
     literal_counts: Mapping[Axis, int]
@@ -102,7 +99,6 @@ def _statement(statement: Statement, context: ChainContext, outer: _Outer) -> St
         otherwise = None if statement.otherwise is None else _block(statement.otherwise, context, outer)
         return dataclasses.replace(statement, then=_block(statement.then, context, outer), otherwise=otherwise)
     if isinstance(statement, ForLoop):
-        check_for_loop(statement, context.diagnostics)
         return dataclasses.replace(statement, body=_block(statement.body, context, outer))
     if isinstance(statement, While):
         return dataclasses.replace(statement, body=_block(statement.body, context, outer))
@@ -112,7 +108,7 @@ def _statement(statement: Statement, context: ChainContext, outer: _Outer) -> St
 def _chain(head: Loop, context: ChainContext, outer: _Outer) -> Statement:
     chain = chain_from(head)
     for place, loop in enumerate(chain):
-        check_tiles(loop, context.clauses.get(loop.index, ()), context.diagnostics)
+        check_tiles(loop, context.clauses.get(loop.index, ()), context.literal_counts, context.diagnostics)
         check_collapse(loop, len(chain) - place, context.diagnostics)
     first, last = _extent(chain, context)
     if first == last:
@@ -140,9 +136,7 @@ def _plain(chain: tuple[Loop, ...], body: Block) -> Loop:
 
 def _extent(chain: tuple[Loop, ...], context: ChainContext) -> tuple[int, int]:
     """The part of the chain that becomes a nest: untiled loops at the ends stay plain where the order keeps them there."""
-    fixed = [
-        place for place, loop in enumerate(chain) if context.clauses.get(loop.index) or loop.index in context.numbered
-    ]
+    fixed = [place for place, loop in enumerate(chain) if context.clauses.get(loop.index)]
     if not fixed:
         return 0, 0
     order = [placed.tile.loop for placed in _sorted(_placed(chain, context))]
@@ -204,7 +198,7 @@ def _check_axes(order: tuple[Tile, ...], diagnostics: Diagnostics) -> None:
     for tile in order:
         if tile.axis is None:
             continue
-        if tile.axis in seen:
+        if tile.axis in seen and seen[tile.axis].loop != tile.loop:
             what = axis_text(tile.axis)
             diagnostics.error(
                 tile.range,

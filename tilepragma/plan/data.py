@@ -85,12 +85,8 @@ def _said(context: DataContext) -> dict[DataObject, _Said]:
                 context.diagnostics.warning(
                     section.range, f"'{section.path}' is not used in kernel '{context.kernel.name}', so it is not moved"
                 )
-            elif object_or_none in result:
-                context.diagnostics.error(
-                    section.range, f"'{section.path}' is named twice in data clauses", "remove one of the two"
-                )
             else:
-                result[object_or_none] = _Said(section, clause)
+                result.setdefault(object_or_none, _Said(section, clause))
     return result
 
 

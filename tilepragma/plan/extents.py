@@ -67,13 +67,14 @@ def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:
     """
     ranges = [_range(loop) for loop in use.loops]
     nonempty: list[Polynomial] = []
-    subscripts = [Bounds(p, p) for p in map(polynomial, use.subscripts)]
     for place in range(len(ranges) - 1, -1, -1):
-        current = ranges[place]
-        subscripts = [_eliminate(bounds, current, invariant) for bounds in subscripts]
-        for low in current.lows:
-            for high in current.highs:
+        for low in ranges[place].lows:
+            for high in ranges[place].highs:
                 _constrain(high - low, ranges, place, nonempty)
+    subscripts = [Bounds(p, p) for p in map(polynomial, use.subscripts)]
+    eliminator = _Eliminator(invariant, tuple(nonempty))
+    for current in reversed(ranges):
+        subscripts = [eliminator.eliminate(bounds, current) for bounds in subscripts]
     for bounds in subscripts:
         for atom in bounds.low.atoms | bounds.high.atoms:
             if not invariant(atom):
@@ -83,8 +84,13 @@ def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:
     for value in nonempty:
         if not all(invariant(atom) for atom in value.atoms):
             raise NotExactError("the bounds of a loop around it change inside the kernel")
-    certain = [value for value in nonempty if value.constant is None or value.constant < 0]
-    return Box(tuple(subscripts), frozenset(certain))
+    return Box(tuple(subscripts), _needed(nonempty))
+
+
+def _needed(conditions: Sequence[Polynomial]) -> frozenset[Polynomial]:
+    """`conditions` (values >= 0) without those that hold always or that another one implies."""
+    open_ = [value for value in dict.fromkeys(conditions) if value.constant is None or value.constant < 0]
+    return frozenset(value for value in open_ if not any(other != value and _at_most(other, value) for other in open_))
 
 
 def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
@@ -147,6 +153,12 @@ def _condition(nonempty: frozenset[Polynomial]) -> Expression | None:
     return result
 
 
+def last_value(loop: Loop) -> Polynomial:
+    """The iterator's value in the last iteration of a loop that runs at all. Raises NotExactError for a step of 0."""
+    found = _range(loop)
+    return found.lows[0] if loop.decreasing else found.highs[0]
+
+
 def _range(loop: Loop) -> _Range:
     lower, upper, step = polynomial(loop.lower), polynomial(loop.upper), polynomial(loop.step)
     atom = Access(loop.iterator, (), (), loop.iterator.element)
@@ -177,41 +189,56 @@ def _reached(lower: Polynomial, limit: Polynomial, step: Polynomial, down: bool)
     return lower + of_atom(quotient) * step
 
 
-def _eliminate(bounds: Bounds, current: _Range, invariant: Callable[[Expression], bool]) -> Bounds:
-    return Bounds(
-        _extreme(bounds.low, current, invariant, least=True),
-        _extreme(bounds.high, current, invariant, least=False),
-    )
+@dataclass(frozen=True)
+class _Eliminator:
+    """Puts bounds for iterators. `nonempty` are values known to be >= 0 where there is any access at all."""
 
+    invariant: Callable[[Expression], bool]
+    nonempty: tuple[Polynomial, ...]
 
-def _extreme(value: Polynomial, current: _Range, invariant: Callable[[Expression], bool], *, least: bool) -> Polynomial:
-    """The least or greatest of `value` over the range of one iterator."""
-    parts = value.split(current.atom)
-    if parts is None:
-        raise NotExactError("a subscript is not linear in a loop's iterator")
-    coefficient, rest = parts
-    if not coefficient.terms:
-        return value
-    low, high = _single(current.lows, maximum, invariant), _single(current.highs, minimum, invariant)
-    sign = coefficient.constant
-    if sign is not None:
-        return coefficient * (low if (sign > 0) == least else high) + rest
-    both = (coefficient * low, coefficient * high)
-    if not all(invariant(atom) for product in both for atom in product.atoms):
-        raise NotExactError("a subscript multiplies an iterator by a value that changes inside the kernel")
-    return (minimum(both) if least else maximum(both)) + rest
+    def eliminate(self, bounds: Bounds, current: _Range) -> Bounds:
+        """`bounds` over the whole range of one iterator."""
+        return Bounds(self._extreme(bounds.low, current, least=True), self._extreme(bounds.high, current, least=False))
 
+    def _extreme(self, value: Polynomial, current: _Range, *, least: bool) -> Polynomial:
+        parts = value.split(current.atom)
+        if parts is None:
+            raise NotExactError("a subscript is not linear in a loop's iterator")
+        coefficient, rest = parts
+        if not coefficient.terms:
+            return value
+        low, high = self._single(current.lows, maximum), self._single(current.highs, minimum)
+        sign = self._sign(coefficient)
+        if sign:
+            return coefficient * (low if (sign > 0) == least else high) + rest
+        both = (coefficient * low, coefficient * high)
+        if not all(self.invariant(atom) for product in both for atom in product.atoms):
+            raise NotExactError("a subscript multiplies an iterator by a value that changes inside the kernel")
+        return (minimum(both) if least else maximum(both)) + rest
 
-def _single(
-    values: tuple[Polynomial, ...],
-    pick: Callable[[Iterable[Polynomial]], Polynomial],
-    invariant: Callable[[Expression], bool],
-) -> Polynomial:
-    """The one bound that counts among several."""
-    result = pick(values)
-    if len(values) > 1 and result not in values and not all(invariant(a) for v in values for a in v.atoms):
-        raise NotExactError("the loops around it bound each other in more than one way")
-    return result
+    def _sign(self, value: Polynomial) -> int:
+        """1 or -1 where `value` is known to be on that side of 0 (or 0 itself), else 0."""
+        if value.constant is not None:
+            return 1 if value.constant >= 0 else -1
+        if self._is_positive(value):
+            return 1
+        return -1 if self._is_positive(-value) else 0
+
+    def _is_positive(self, value: Polynomial) -> bool:
+        """Whether `value` is at least a known one, or a sum of products of such."""
+        if any(_at_most(known, value) for known in self.nonempty):
+            return True
+        return all(
+            factor > 0 and all(any(_at_most(known, of_atom(atom)) for known in self.nonempty) for atom in monomial)
+            for monomial, factor in value.terms
+        )
+
+    def _single(self, values: tuple[Polynomial, ...], pick: Callable[[Iterable[Polynomial]], Polynomial]) -> Polynomial:
+        """The one bound that counts among several."""
+        result = pick(values)
+        if len(values) > 1 and result not in values and not all(self.invariant(a) for v in values for a in v.atoms):
+            raise NotExactError("the loops around it bound each other in more than one way")
+        return result
 
 
 def _constrain(room: Polynomial, ranges: list[_Range], place: int, nonempty: list[Polynomial]) -> None:

@@ -1,66 +1,79 @@
 """Iterators declared outside the region keep their C value after it: lower + step * trip of their last loop.
 
-Which loops must have launch numbers for that is decided on the tree as written; the values are listed once nests are built.
+The loop's bounds are those of its last execution: iterators of the loops around it have their last values there.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Block, Kernel, Loop, TiledLoop, TileNest
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.looptree import Block, Kernel, Loop, Tile, TiledLoop
 from tilepragma.ir.traversal import children
 from tilepragma.plan.accesses import leaves_early, uses
+from tilepragma.plan.extents import NotExactError, last_value
 from tilepragma.plan.kernel_plan import FinalValue
+from tilepragma.plan.polynomial import expression, polynomial
+from tilepragma.plan.symbols import loop_symbols
 
 
-@dataclass(frozen=True)
-class FinalIterators:
-    """`names` of the iterators whose last value the host can compute, and the indices of all `loops` that this needs."""
-
-    names: frozenset[str]
-    loops: frozenset[int]
-
-
-def final_iterators(kernel: Kernel, needed: frozenset[str], on_host: Callable[[Expression], bool]) -> FinalIterators:
-    """Those of `needed` that only loop headers write, under loops with launch bounds alone."""
-    paths: dict[DataObject, list[tuple[Loop, ...] | None]] = {}
+def final_values(
+    kernel: Kernel, needed: frozenset[str], on_host: Callable[[Expression], bool]
+) -> tuple[FinalValue, ...]:
+    """Values of those iterators among `needed` that only loop headers write and the host can compute at launch, in
+    textual order of the loops: a later one counts where its loop is reached. The loops' bounds are expressions over host objects.
+    """
+    symbols = loop_symbols(kernel)
+    found: dict[DataObject, list[FinalValue | None]] = {}
     for path, certain in _loops(kernel.body, (), True):
         loop = path[-1]
         if loop.iterator.name in needed and not loop.declares_iterator:
-            computable = certain and all(_numbered(one, on_host) for one in path)
-            paths.setdefault(loop.iterator, []).append(path if computable else None)
-    names: set[str] = set()
-    loops: set[int] = set()
-    for iterator, found in paths.items():
-        headers = sum(1 for use in uses(kernel.body, kernel.functions) if use.object == iterator and use.writes)
-        if None not in found and headers == len(found):
-            names.add(iterator.name)
-            loops |= {loop.index for path in found if path is not None for loop in path}
-    return FinalIterators(frozenset(names), frozenset(loops))
+            value = _value(path, symbols, on_host) if certain else None
+            found.setdefault(loop.iterator, []).append(value)
+    computable = {iterator for iterator, values in found.items() if _only_headers(kernel, iterator, values)}
+    ordered = [value for values in found.values() for value in values if value and value.iterator in computable]
+    return tuple(sorted(ordered, key=lambda value: value.loop.loop.index))
 
 
-def final_values(bodies: tuple[Block, ...], names: frozenset[str]) -> tuple[FinalValue, ...]:
-    """The final values of the iterators `names`, in textual order of their loops: a later one counts where its loop runs."""
-    return tuple(value for body in bodies for value in _values(body, (), names))
+def _only_headers(kernel: Kernel, iterator: DataObject, values: list[FinalValue | None]) -> bool:
+    writes = sum(1 for use in uses(kernel.body, kernel.functions) if use.object == iterator and use.writes)
+    return None not in values and writes == len(values)
 
 
-def _values(node: Any, enclosing: tuple[TiledLoop, ...], names: frozenset[str]) -> Iterator[FinalValue]:
-    if isinstance(node, TileNest):
-        for tiled in node.loops:
-            if tiled.loop.iterator.name in names and not tiled.loop.declares_iterator:
-                yield FinalValue(tiled.loop.iterator, tiled, enclosing)
-            enclosing = (*enclosing, tiled)
-        yield from _values(node.body, enclosing, names)
-        return
-    for child in children(node):
-        yield from _values(child, enclosing, names)
+def _value(path: tuple[Loop, ...], symbols: dict[int, str], on_host: Callable[[Expression], bool]) -> FinalValue | None:
+    """The value that the last loop of `path` leaves, if the loops around it are rectangular and none ends early."""
+    *around, loop = path
+    if any(leaves_early(one.body) for one in path):
+        return None
+    if not all(on_host(bound) for one in around for bound in (one.lower, one.upper, one.step)):
+        return None
+    try:
+        bounds = [_last(bound, around) for bound in (loop.lower, loop.upper, loop.step)]
+    except (NotExactError, ValueError):
+        return None
+    if not all(on_host(bound) for bound in bounds):
+        return None
+    lower, upper, step = bounds
+    last = dataclasses.replace(loop, lower=lower, upper=upper, step=step)
+    return FinalValue(loop.iterator, _numbered(last, symbols), tuple(_numbered(one, symbols) for one in around))
 
 
-def _numbered(loop: Loop, on_host: Callable[[Expression], bool]) -> bool:
-    return not leaves_early(loop.body) and all(on_host(bound) for bound in (loop.lower, loop.upper, loop.step))
+def _last(bound: Expression, around: list[Loop]) -> Expression:
+    """`bound` as it is in the last iteration of the loops around it."""
+    value = polynomial(bound)
+    for outer in reversed(around):
+        atom = Access(outer.iterator, (), (), outer.iterator.element)
+        if atom in value.atoms:
+            value = value.substitute(atom, last_value(outer))
+    return bound if value == polynomial(bound) else expression(value)
+
+
+def _numbered(loop: Loop, symbols: dict[int, str]) -> TiledLoop:
+    tile = Tile(loop.index, 0, TileKind.DYNAMIC, None, None, loop.header)
+    return TiledLoop(loop, symbols[loop.index], (tile,), True)
 
 
 def _loops(node: Any, path: tuple[Loop, ...], certain: bool) -> Iterator[tuple[tuple[Loop, ...], bool]]:

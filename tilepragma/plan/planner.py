@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, Statement, TileNest
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.accesses import function_uses, uses
+from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.data import DataContext, array_arguments, check_clauses, said_live_out
-from tilepragma.plan.final_values import FinalIterators, final_iterators, final_values
+from tilepragma.plan.final_values import final_values
 from tilepragma.plan.invariance import host_evaluable, written_objects
-from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, Launch
 from tilepragma.plan.launches import Launches, make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
 from tilepragma.plan.scalars import ScalarContext
@@ -34,7 +35,8 @@ class PlanDefaults:
 def make_plan(
     kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults
 ) -> KernelPlan | None:
-    """The plan of one region, or None where its directives or statements are refused (errors in `diagnostics`).
+    """The plan of one region, or None where it, or anything before it in `diagnostics`, is refused: no plan of a run with
+    errors is used, but each region's errors are reported.
 
     Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
     """
@@ -42,7 +44,7 @@ def make_plan(
     plan = _plan(kernel, floating, own, defaults)
     for item in own:
         diagnostics.add(item)
-    if own.has_errors:
+    if diagnostics.has_errors:
         return None
     verify(plan)
     return plan
@@ -62,6 +64,9 @@ class _Region:
 def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults) -> KernelPlan:
     on_host = host_evaluable(written_objects(kernel))
     region = _take_apart(kernel, diagnostics)
+    for node in walk(kernel.body):
+        if isinstance(node, ForLoop):
+            check_for_loop(node, diagnostics)
     targets = allowed_targets(kernel, defaults.targets, diagnostics)
     check_axes(kernel.directive, region.user, diagnostics)
     preferred = preferred_target(kernel.directive, region.user, targets)
@@ -73,7 +78,7 @@ def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, def
         check_counts(kernel.directive, frozenset(), False, diagnostics)
         return KernelPlan(kernel, (), (), (), (), (), (), (), targets, preferred, floating, reason)
     live_out = kernel.read_after | said_live_out(kernel)
-    final = final_iterators(kernel, live_out, on_host)
+    final = final_values(kernel, live_out, on_host)
     host, device = _launches(kernel, region, live_out, final, diagnostics)
     axes = frozenset(axis for launch in (*host.launches, *device.launches) for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
@@ -86,7 +91,7 @@ def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, def
         array_arguments(data, shared),
         _scalars(kernel, (*host.launches, *device.launches), shared),
         kernel.directive.counts,
-        final_values(tuple(launch.body for launch in host.launches), final.names),
+        final,
         targets,
         preferred,
         floating,
@@ -141,7 +146,7 @@ def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]
 
 
 def _launches(
-    kernel: Kernel, region: _Region, live_out: frozenset[str], final: FinalIterators, diagnostics: Diagnostics
+    kernel: Kernel, region: _Region, live_out: frozenset[str], final: tuple[FinalValue, ...], diagnostics: Diagnostics
 ) -> tuple[Launches, Launches]:
     """(host, device)."""
     counts = {
@@ -151,7 +156,6 @@ def _launches(
     }
     chains = ChainContext(
         region.host,
-        final.loops,
         loop_symbols(kernel),
         host_evaluable(written_objects(kernel)),
         counts,
@@ -161,7 +165,14 @@ def _launches(
         isinstance(node, Loop) and node.directive is not None and node.directive.independent
         for node in walk(kernel.body)
     )
-    scalars = ScalarContext(kernel.directive, kernel.functions, live_out, final.names, vouched, diagnostics)
+    scalars = ScalarContext(
+        kernel.directive,
+        kernel.functions,
+        live_out,
+        frozenset(value.iterator.name for value in final),
+        vouched,
+        diagnostics,
+    )
     host = make_launches(kernel, region.statements, region.host, chains, scalars)
     if region.device == region.host:
         return host, host

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Declarator, Kernel, Loop
@@ -15,7 +14,7 @@ _DERIVED = re.compile(
 )
 
 
-def loop_symbols(kernel: Kernel) -> Mapping[int, str]:
+def loop_symbols(kernel: Kernel) -> dict[int, str]:
     """For each loop's index its symbol: unique over the region; `i`, then `i_2` for a second loop over `i`."""
     loops = [node for node in walk(kernel.body) if isinstance(node, Loop)]
     names = _object_names(kernel, loops)

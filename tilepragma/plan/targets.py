@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.ir.directives import AxisKind, CountClause, KernelDirective, Target, TileClause, TileKind
+from tilepragma.ir.directives import AxisKind, KernelDirective, Target, TileClause, TileKind
 from tilepragma.ir.expressions import DataObject, IntegerLiteral
 from tilepragma.ir.looptree import Axis, Declarator, Kernel
 from tilepragma.ir.traversal import walk
@@ -20,12 +20,6 @@ _DEVICES = (Target.OPENCL, Target.CUDA)
 def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostics: Diagnostics) -> tuple[Target, ...]:
     """The targets that the user's clause, the command line and the region's types allow, in ALL_TARGETS's order."""
     named = [target for target in kernel.directive.targets if target is not Target.AUTO]
-    if named and Target.AUTO in kernel.directive.targets:
-        diagnostics.error(
-            kernel.directive.range,
-            "target(auto) stands beside a named target, which contradict each other",
-            "name the targets, or leave the choice to auto",
-        )
     wanted: tuple[Target, ...] = tuple(named) or ALL_TARGETS
     targets = [target for target in ALL_TARGETS if target in wanted and target in command_line]
     if not targets:
@@ -85,14 +79,10 @@ def check_axes(directive: KernelDirective, clauses: Clauses, diagnostics: Diagno
 
 
 def check_counts(directive: KernelDirective, axes: frozenset[Axis], said: bool, diagnostics: Diagnostics) -> None:
-    """Refuse counts of axes that nothing uses (`said`: the user wrote tiles), two counts of one axis, and counts below 1."""
-    seen: dict[Axis, CountClause] = {}
+    """Refuse counts of axes that nothing uses (`said`: the user wrote tiles), and counts below 1."""
     for count in directive.counts:
         axis = Axis(count.axis, count.dimension)
         name = f"num_{count.axis.value}s" + ("" if count.axis is AxisKind.THREAD else f"[{count.dimension}]")
-        if axis in seen:
-            diagnostics.error(count.range, f"{name} is given twice", "remove one of the two")
-        seen.setdefault(axis, count)
         if count.count.literal is not None and count.count.literal < 1:
             diagnostics.error(count.range, f"{name} must be at least 1, not {count.count.literal}")
         if axis not in axes and said:

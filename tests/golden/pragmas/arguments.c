@@ -6,3 +6,5 @@
 #pragma tilek loop tile seq(1) unroll collapse()
 #pragma tilek wait()
 #pragma tilek update device
+#pragma tilek kernel name(kernel)
+#pragma tilek kernel name(template)
