@@ -1,0 +1,58 @@
+#include "device_program.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TILEK_TEXT_OF(number) #number
+#define TILEK_TEXT(number) TILEK_TEXT_OF(number)
+
+/* "#define NAME VALUE\n"; the smallest number has no literal of its own. snprintf's result. */
+static int define(char *text, size_t size, const tilek_constant *constant, const char *suffix)
+{
+    if (constant->value == INT64_MIN)
+        return snprintf(text, size, "#define %s (-%" PRId64 "%s - 1)\n", constant->name, INT64_MAX, suffix);
+    if (constant->value < 0)
+        return snprintf(text, size, "#define %s (%" PRId64 "%s)\n", constant->name, constant->value, suffix);
+    return snprintf(text, size, "#define %s %" PRId64 "%s\n", constant->name, constant->value, suffix);
+}
+
+char *tilek_program_text(const tilek_build *build, const char *suffix)
+{
+    static const char specialized[] = "#define TILEK_SPECIALIZED 1\n", first_line[] = "#line 1\n";
+    const size_t source_size = strlen(build->source);
+    size_t size = sizeof specialized + sizeof first_line + source_size + 1;
+    for (int k = 0; k < build->constant_count; ++k)
+        size += (size_t)define(NULL, 0, &build->constants[k], suffix);
+    char *text = malloc(size), *next = text;
+    if (text == NULL)
+        return NULL;
+    *next = '\0';
+    if (build->specialized)
+        next += snprintf(next, size, "%s", specialized);
+    for (int k = 0; k < build->constant_count; ++k)
+        next += define(next, size - (size_t)(next - text), &build->constants[k], suffix);
+    if (next != text)
+        next += snprintf(next, size - (size_t)(next - text), "%s", first_line);
+    memcpy(next, build->source, source_size + 1);
+    return text;
+}
+
+tilek_cache_key tilek_program_key(const char *backend, const tilek_limits *limits, const char *options, const char *text)
+{
+    return tilek_cache_key_of(6, (const char *[]){TILEK_TEXT(TILEK_ABI), backend, limits->name, limits->driver, options, text});
+}
+
+int tilek_name_contains(const char *name, const char *part)
+{
+    for (; *name != '\0'; ++name) {
+        size_t k = 0;
+        while (part[k] != '\0' && tolower((unsigned char)name[k]) == tolower((unsigned char)part[k]))
+            ++k;
+        if (part[k] == '\0')
+            return 1;
+    }
+    return *part == '\0';
+}

@@ -1,0 +1,21 @@
+/* dynamic_library.h: libraries that are opened when needed, never linked. */
+#ifndef TILEK_DYNAMIC_LIBRARY_H
+#define TILEK_DYNAMIC_LIBRARY_H
+
+#include <stddef.h>
+
+/* A function that a library must have, and where its address goes in the table of function pointers. */
+typedef struct tilek_symbol { const char *name; size_t offset; } tilek_symbol;
+
+/* The first of `names` (closed by NULL) that opens; NULL where none does. */
+void *tilek_library_open(const char *const names[]);
+
+/* Fills the table; the name of the first function that is missing, or NULL where all are there. */
+const char *tilek_library_bind(void *library, size_t count, const tilek_symbol symbols[], void *table);
+
+/* A handle on the running program and all it was started with (libraries that a tool preloads among them). */
+void *tilek_library_program(void);
+
+void tilek_library_close(void *library); /* NULL is harmless */
+
+#endif
