@@ -43,6 +43,9 @@ _JOINED_FLOATING = (
     "-ffinite-math-only",
     "-funsafe-math-optimizations",
 )
+#: Search paths and macros: libclang gets them from the user's options. Asked for with them, the compiler would list the user's own
+#: folders among its own, and kernels in headers there would pass for system code.
+_NOT_ASKED = ("-I", "-D", "-U", "-include", "-imacros", "-isystem", "-iquote", "-idirafter")
 #: Of these, libclang is told only what it understands in the compiler's way.
 _FOR_LIBCLANG = (*_WITH_ARGUMENT, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
 
@@ -66,6 +69,11 @@ class CompilerFlags:
     def relevant(self) -> tuple[str, ...]:
         """The options that decide what the preprocessor yields and what C means."""
         return _select(self.arguments, _JOINED + _JOINED_FLOATING)
+
+    @property
+    def for_question(self) -> tuple[str, ...]:
+        """The options under which the compiler is asked about itself."""
+        return _select(self.relevant, tuple(one for one in _JOINED + _JOINED_FLOATING if one not in _NOT_ASKED))
 
     @property
     def for_libclang(self) -> tuple[str, ...]:
@@ -136,7 +144,7 @@ def _select(arguments: tuple[str, ...], prefixes: tuple[str, ...]) -> tuple[str,
     for word in words:
         if word in _WITH_ARGUMENT:
             argument = next(words, None)
-            if argument is not None:
+            if argument is not None and word in prefixes:
                 chosen += [word, argument]
         elif word.startswith(("-MF", "-MT", "-MQ", "-MD", "-MM")):
             continue
@@ -146,7 +154,7 @@ def _select(arguments: tuple[str, ...], prefixes: tuple[str, ...]) -> tuple[str,
 
 
 def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
-    command = [*flags.command, *flags.relevant, "-E", "-dM", "-v", "-x", "c", os.devnull]
+    command = [*flags.command, *flags.for_question, "-E", "-dM", "-v", "-x", "c", os.devnull]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"}, check=False
@@ -189,7 +197,7 @@ def cache_folder() -> Path:
 
 def _cache_entry(flags: CompilerFlags) -> Path | None:
     """The file of the answer; None where the compiler is not found (running it will say so)."""
-    facts: list[str] = ["1", *flags.relevant]
+    facts: list[str] = ["2", *flags.for_question]
     for word in flags.command:
         path = shutil.which(word)
         if path is not None:
