@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
@@ -11,9 +11,6 @@ from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.type_conversion import TypeConverter, is_pointer
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import DataObject
-
-if TYPE_CHECKING:
-    from tilepragma.frontend.functions import FunctionCollector
 
 Key = tuple[str, int]
 _WRITING_UNARY = ("x++", "x--", "++", "--")
@@ -94,6 +91,13 @@ def _path_root(member: Node) -> Node | None:
             return node if node.kind == CursorKind.DECL_REF_EXPR else None
 
 
+class Functions(Protocol):
+    """Whoever lowers the functions that kernels call."""
+
+    def require(self, definition: Node, call: Node, caller: Context) -> str:
+        """The name to call `definition` by. Raises SourceError for what a kernel cannot call."""
+
+
 @dataclass
 class Context:
     """The state of lowering one region or one called function.
@@ -106,7 +110,7 @@ class Context:
     unit: ClangUnit
     diagnostics: Diagnostics
     types: TypeConverter
-    functions: FunctionCollector
+    functions: Functions
     facts: FunctionFacts
     is_region: bool
     whole: set[Key] = field(default_factory=set)

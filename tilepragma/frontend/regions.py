@@ -111,9 +111,9 @@ class RegionBuilder:
             raise source_error(
                 found.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
             )
-        text = self.unit.text(found.path)
-        end = max(statement_end(text, offset), path[-1].end)
-        return BoundStatement(facts, path, self.unit.span(found.path, offset, end))
+        return BoundStatement(
+            facts, path, self.unit.span(found.path, offset, _end(path[-1], self.unit.text(found.path)))
+        )
 
     def function_around(self, found: Found, what: str) -> FunctionFacts:
         """The function that the directive stands in. Raises SourceError outside of functions."""
@@ -265,8 +265,8 @@ class RegionBuilder:
             loops=loops,
         )
         lowering = StatementLowering(context)
-        body = lowering.region(statement.node)
-        directive = resolve_clauses(context, found.kernel, statement, lowering.expressions.lower)
+        body = lowering.region(statement.node, statement.range)
+        directive = resolve_clauses(context, found.kernel, statement.range.start.offset, lowering.expressions.lower)
         functions, records = self.functions.closure(context.callees)
         declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
         written = written_in(body)
@@ -309,6 +309,16 @@ def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
         if inner is None:
             return None
         path.append(inner)
+
+
+def _end(statement: Node, text: bytes) -> int:
+    """The offset behind a statement, its semicolon included; also of one whose first words come out of a macro."""
+    body = statement.children[-1] if statement.kind == CursorKind.FOR_STMT and statement.children else None
+    if body is not None and not text.startswith(b"for", statement.start) and body.start > statement.start:
+        return _end(body, text)
+    if statement.kind == CursorKind.COMPOUND_STMT and text[statement.start : statement.start + 1] != b"{":
+        return max(statement.end, statement.start)
+    return statement_end(text, statement.start)
 
 
 def _contains(range_: SourceRange, offset: int) -> bool:

@@ -11,7 +11,7 @@ from tilepragma.frontend.context import Context
 from tilepragma.frontend.expressions import ExpressionLowering
 from tilepragma.frontend.loops import Header, iterator_of, make_loop
 from tilepragma.frontend.objects import declare
-from tilepragma.frontend.text_scan import header_semicolons, statement_end
+from tilepragma.frontend.text_scan import header_semicolons
 from tilepragma.frontend.type_conversion import is_pointer
 from tilepragma.ir.expressions import Expression, Scope
 from tilepragma.ir.looptree import (
@@ -56,22 +56,14 @@ class StatementLowering:
         """The lowering of expressions in the same context."""
         return ExpressionLowering(self.context)
 
-    def region(self, node: Node) -> Block:
+    def region(self, node: Node, range_: SourceRange) -> Block:
         """The body of a kernel region: the statements of its block, or the one statement."""
-        if node.kind == CursorKind.COMPOUND_STMT:
-            statements = self._statements(node.children, Scope.REGION, in_loop=False)
-            return Block(statements, self.span(node))
-        return Block(self._statements((node,), Scope.REGION, in_loop=False), self.span(node))
+        nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
+        return Block(self._statements(nodes, Scope.REGION, in_loop=False), range_)
 
     def function_body(self, node: Node) -> Block:
         """The body of a called function."""
         return self._block(node, in_loop=False)
-
-    def span(self, node: Node) -> SourceRange:
-        """The whole statement, closing semicolon included."""
-        text = self.context.unit.text(node.file)
-        end = node.end if node.kind == CursorKind.COMPOUND_STMT else statement_end(text, node.start)
-        return self.context.unit.span(node.range.file, node.start, end) if end > node.start else node.range
 
     def _block(self, node: Node, in_loop: bool) -> Block:
         """The body of a loop or condition, in braces or not."""
