@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.base.cache_folder import cache_folder
 from tilepragma.ir.looptree import FloatingRules
 
 #: Options whose argument is the next word when it is not joined to them.
@@ -184,17 +185,8 @@ def _interesting_macros(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((pair[0], pair[1] if len(pair) > 1 else "") for pair in pairs if pair[0] in wanted)
 
 
-def cache_folder() -> Path:
-    """TILEK_CACHE_DIR, else `tilek` under the user's cache folder."""
-    named = os.environ.get("TILEK_CACHE_DIR")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "tilek"
-
-
 def _cache_entry(flags: CompilerFlags) -> Path | None:
-    """The file of the answer; None where the compiler is not found (running it will say so)."""
+    """The file of the answer; None where there is no cache, or no such compiler (running it will say so)."""
     facts: list[str] = ["1", *flags.for_compiler]
     for word in flags.command:
         path = shutil.which(word)
@@ -206,7 +198,10 @@ def _cache_entry(flags: CompilerFlags) -> Path | None:
         return None
     facts += [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")]
     key = hashlib.sha256("\0".join(facts).encode()).hexdigest()
-    return cache_folder() / "compiler" / f"{key[:32]}.json"
+    try:
+        return cache_folder() / "compiler" / f"{key[:32]}.json"
+    except OSError:
+        return None
 
 
 def _read_entry(entry: Path | None) -> CompilerAnswer | None:
