@@ -42,6 +42,7 @@ class Failure(Exception):
 
 def run_command(command: tuple[str, ...], environment: dict[str, str], folder: Path, seconds: float) -> str:
     """Standard output and error of `command`; raises Failure on another status than 0 or when time runs out."""
+    __tracebackhide__ = True
     try:
         done = subprocess.run(
             command,
@@ -138,6 +139,7 @@ class Suite:
         return self._of(case, target)
 
     def _of(self, case: Case, target: TargetEnvironment) -> list[tuple[str, bytes]]:
+        __tracebackhide__ = True
         together = self._run("all", self.cases.cases, target)
         records = self._run(case.name, (case,), target) if isinstance(together, Failure) else together
         if isinstance(records, Failure):
