@@ -13,7 +13,17 @@ from tests.support.targets import TargetEnvironment, program_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILER = os.environ.get("TILEK_CC", "cc")
-FLAGS = ("-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unknown-pragmas")
+FLAGS = (
+    "-std=c99",
+    "-O1",
+    "-ffp-contract=off",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Werror",
+    "-Wno-unknown-pragmas",
+    "-Wno-unused-function",
+)
 TILECC = (sys.executable, "-m", "tilepragma.cli.tilecc")
 TILEPRAGMA = (sys.executable, "-m", "tilepragma.cli.tilepragma")
 BUILD_SECONDS = 300
