@@ -7,10 +7,15 @@ types are in scope, so that no second C expression parser is needed. Clause expr
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 
 from tilepragma.base.ranges import SourceRange
+
+_INTEGER = re.compile(
+    r"(?P<sign>[+-]?)\s*(?P<digits>0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*)(?:[uU](?:l|L|ll|LL)?|(?:l|L|ll|LL)[uU]?)?"
+)
 
 
 class Construct(Enum):
@@ -63,11 +68,14 @@ class ClauseExpression:
 
     @property
     def literal(self) -> int | None:
-        """The value where the text is a plain integer literal, else None."""
-        try:
-            return int(self.text.strip().rstrip("uUlL"), 0)
-        except ValueError:
+        """The value where the text is a plain integer literal of C (a sign may precede it), else None."""
+        match = _INTEGER.fullmatch(self.text.strip())
+        if match is None:
             return None
+        digits = match["digits"]
+        octal = digits.startswith("0") and digits.isdigit()
+        value = int(digits, 8 if octal else 0)
+        return -value if match["sign"] == "-" else value
 
 
 @dataclass(frozen=True)

@@ -298,7 +298,10 @@ class Inclusion:
 
 @dataclass(frozen=True)
 class TranslationUnit:
-    """What the front end hands on. `files[0]` is the main file. `floating` says what the compile flags allow on devices."""
+    """What the front end hands on. `files[0]` is the main file. `floating` says what the compile flags allow on devices.
+
+    `dependencies` are the main file and the user's headers, `system_dependencies` the headers of the system.
+    """
 
     files: tuple[SourceFile, ...]
     inclusions: tuple[Inclusion, ...]
@@ -306,6 +309,7 @@ class TranslationUnit:
     data_regions: tuple[DataRegion, ...]
     floating: FloatingRules
     dependencies: tuple[str, ...]
+    system_dependencies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

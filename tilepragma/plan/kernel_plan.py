@@ -69,7 +69,11 @@ class Launch:
 
 @dataclass(frozen=True)
 class FinalValue:
-    """After the region `iterator` holds lower + step * trip of `loop`, if every loop of `enclosing` runs at all."""
+    """After the region `iterator` holds lower + step * trip of `loop`, if every loop of `enclosing` runs at all.
+
+    Bounds and steps of all of them are expressions over host objects (those of the loop's last execution); they need not be
+    among any launch's loops. In a plan's order later values overwrite earlier ones.
+    """
 
     iterator: DataObject
     loop: TiledLoop

@@ -1,0 +1,45 @@
+# tilepragma: `make demo` shows it, `make test` proves it. Both set up .venv on first use, without root and without a GPU.
+.PHONY: help environment test-environment demo test bench lint format clean distclean
+
+PYTEST_WORKERS ?= 2
+VENV := .venv/bin
+# The tools of this checkout come first, for the samples' makefiles too.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+help:
+	@echo "make demo    build every sample, run it on each target present, print times and differences"
+	@echo "make test    every test (about 15 minutes on two cores)"
+	@echo "make bench   measure: translation time, threads against OpenMP, launches"
+	@echo "make lint    ruff and mypy        make format   apply ruff's format"
+	@echo "make clean   remove what was built        make distclean   and .venv"
+
+environment:
+	@.ci/environment demo
+
+test-environment:
+	@.ci/environment test
+
+demo: environment
+	@$(VENV)/python -m tilepragma.cli.demo samples
+
+test: test-environment
+	@$(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_OPTIONS)
+
+bench: test-environment
+	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(VENV)/python $$script; done
+
+lint: test-environment
+	@$(VENV)/ruff check .
+	@$(VENV)/ruff format --check .
+	@$(VENV)/mypy --strict tilepragma
+
+format: test-environment
+	@$(VENV)/ruff format .
+
+clean:
+	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
+	@for folder in samples/*/; do if [ -f $$folder/Makefile ]; then $(MAKE) -s -C $$folder clean; fi; done
+
+distclean: clean
+	@rm -rf .venv

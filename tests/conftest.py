@@ -1,0 +1,47 @@
+"""Fixtures that all tests may use: the targets at hand, a workshop for programs. And the order of the tests: fast ones first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import Workshop
+from tests.support.targets import NAMES, TargetEnvironment, target_environment
+
+ROOT = Path(__file__).resolve().parent
+#: Folders of tests/ in the order in which they run; others stand before the last.
+ORDER = ("unit", "golden", "property", "run", "packaging")
+
+
+def rank(path: Path) -> int:
+    """Place of a test file in the order."""
+    folder = path.relative_to(ROOT).parts[0]
+    return ORDER.index(folder) if folder in ORDER else ORDER.index("packaging") - 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: rank(item.path))
+
+
+@pytest.fixture(scope="session")
+def shared_scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of this session, for what is costly to make twice."""
+    return tmp_path_factory.mktemp("tilepragma")
+
+
+@pytest.fixture(scope="session")
+def workshop(shared_scratch: Path) -> Workshop:
+    """Builds and runs programs, with a user cache of this session's own."""
+    cache = shared_scratch / "cache"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    return Workshop(shared_scratch / "programs", cache)
+
+
+@pytest.fixture(scope="session", params=NAMES)
+def target(request: pytest.FixtureRequest, shared_scratch: Path) -> TargetEnvironment:
+    """Each target in turn; one that is absent is a skip that says why."""
+    found = target_environment(request.param, shared_scratch)
+    if found.absent is not None:
+        pytest.skip(found.absent)
+    return found

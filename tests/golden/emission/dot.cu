@@ -1,0 +1,53 @@
+/* dot: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
+
+#ifdef TILEK_SPECIALIZED
+#define DOT_TILES
+#else
+#define DOT_TILES , const long long i_trip, const long long i_count1, const long long i_stride0, const long long i_stride1, const long long gang0_count, const long long worker0_count
+#endif
+#ifdef TILEK_SPECIALIZED
+#define DOT_SLOTS (worker0_count)
+#else
+#define DOT_SLOTS 1024
+#endif
+
+extern "C" __global__ void dot(const float *x, const float *y, float *s_partials DOT_TILES)
+{
+    __shared__ float s_tree[DOT_SLOTS];
+    const long long worker0 = (long long)threadIdx.x;
+    for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count; gang0 += (long long)gridDim.x) {
+        float s = 0;
+        const long long i_gang = gang0 * i_stride0;
+        const long long i_worker = worker0;
+        const int i_end = tilek_minimum(i_gang + i_worker + i_count1 * i_stride1, i_trip);
+        for (int i = i_gang + i_worker; i < i_end; i += i_stride1) {
+            s += x[i] * y[i];
+        }
+        {
+            const long long workers = worker0_count;
+            const long long worker = worker0;
+            if (worker < DOT_SLOTS) {
+                s_tree[worker] = s;
+            }
+            __syncthreads();
+            for (long long turn = DOT_SLOTS; turn < workers; turn += DOT_SLOTS) {
+                if (worker >= turn && worker < turn + DOT_SLOTS) {
+                    s_tree[worker - turn] = s_tree[worker - turn] + s;
+                }
+                __syncthreads();
+            }
+            for (long long used = workers < DOT_SLOTS ? workers : DOT_SLOTS, kept; used > 1; used = kept) {
+                kept = (used + 1) / 2;
+                if (worker < used - kept) {
+                    s_tree[worker] = s_tree[worker] + s_tree[worker + kept];
+                }
+                __syncthreads();
+            }
+            if (worker == 0) {
+                s_partials[gang0] = s_tree[0];
+            }
+            __syncthreads();
+        }
+    }
+}

@@ -1,0 +1,22 @@
+/* scale: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
+
+#ifdef TILEK_SPECIALIZED
+#define SCALE_TILES
+#else
+#define SCALE_TILES , const long long i_trip, const long long j_trip, const long long i_count1, const long long i_stride0, const long long thread_count
+#endif
+
+extern "C" __global__ void scale(float *A, const long long A_length1, const float b SCALE_TILES)
+{
+    for (long long thread = (long long)blockIdx.x; thread < thread_count; thread += (long long)gridDim.x) {
+        const long long i_thread = thread * i_stride0;
+        const int i_end = tilek_minimum(i_thread + i_count1, i_trip);
+        for (int i = i_thread; i < i_end; ++i) {
+            const int j_end = j_trip;
+            for (int j = 0; j < j_end; ++j) {
+                A[(long long)i * A_length1 + j] += b;
+            }
+        }
+    }
+}

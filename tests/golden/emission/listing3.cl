@@ -1,0 +1,30 @@
+/* scale: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+#pragma OPENCL FP_CONTRACT OFF
+static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
+
+#ifdef TILEK_SPECIALIZED
+#define SCALE_TILES
+#else
+#define SCALE_TILES , const long i_trip, const long j_trip, const long i_count2, const long j_count2, const long i_stride0, const long i_stride1, const long j_stride0, const long j_stride1, const long gang0_count, const long gang1_count
+#endif
+
+__kernel void scale(__global float *A, const long A_length1, const float b SCALE_TILES)
+{
+    const long worker0 = (long)get_local_id(0);
+    const long worker1 = (long)get_local_id(1);
+    for (long gang1 = (long)get_group_id(1); gang1 < gang1_count; gang1 += (long)get_num_groups(1)) {
+        for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
+            const long i_gang = gang0 * i_stride0;
+            const long i_worker = worker0 * i_stride1;
+            const long j_gang = gang1 * j_stride0;
+            const long j_worker = worker1 * j_stride1;
+            const int i_end = tilek_minimum(i_gang + i_worker + i_count2, i_trip);
+            for (int i = i_gang + i_worker; i < i_end; ++i) {
+                const int j_end = tilek_minimum(j_gang + j_worker + j_count2, j_trip);
+                for (int j = j_gang + j_worker; j < j_end; ++j) {
+                    A[(long)i * A_length1 + j] += b;
+                }
+            }
+        }
+    }
+}

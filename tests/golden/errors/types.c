@@ -1,0 +1,23 @@
+#include <complex.h>
+typedef float vec __attribute__((vector_size(16)));
+struct bits { int a : 3; };
+struct opaque;
+struct list { struct list *next; double value; };
+struct holder { double *data; };
+void f(int n, double *a, double complex *z, vec *v, struct bits *b, void *p, struct opaque *o, struct list *l, struct holder *h,
+       double *rows[4][4], __int128 *wide)
+{
+    struct { int x; } unnamed = {1};
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        z[i] = 1;
+        v[i] = v[i];
+        b[i].a = 1;
+        ((double *)p)[i] = 1;
+        a[i] = l->next->value;
+        a[i] = h[i].data[i];
+        a[i] = rows[0][1][i];
+        a[i] = wide[i];
+        a[i] = unnamed.x;
+    }
+}

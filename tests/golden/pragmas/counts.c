@@ -1,0 +1,5 @@
+#pragma tilek kernel num_gangs(0) num_workers(-2) num_workers[1](0x0)
+#pragma tilek kernel num_threads(0)
+#pragma tilek loop tile(static, 0) tile(size, -4) tile(static, 0u)
+#pragma tilek loop collapse(0) unroll(0)
+#pragma tilek loop collapse(n) unroll(-1)

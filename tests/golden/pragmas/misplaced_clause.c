@@ -1,0 +1,6 @@
+#pragma tilek kernel tile(static, 2)
+#pragma tilek loop num_gangs(4)
+#pragma tilek loop firstprivate(x)
+#pragma tilek data copy(A) delete(B)
+#pragma tilek exit data copyin(A) delete(B)
+#pragma tilek wait(1) if(x)

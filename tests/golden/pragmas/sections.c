@@ -1,0 +1,8 @@
+#pragma tilek kernel data(A[])
+#pragma tilek kernel data(A[0:])
+#pragma tilek kernel data(A[0:n:2])
+#pragma tilek kernel data(A[0:0]) data(B[-1])
+#pragma tilek kernel data(*A) data(f(x)) data(3) data(grid[2].u[0:n])
+#pragma tilek kernel data(A[0:n] B[0:n])
+#pragma tilek kernel data(A, , B) data(, C)
+#pragma tilek kernel data(grid->[0:n]) data([0:n])

@@ -1,0 +1,7 @@
+#pragma tilek loop tile(dynamic) tile(static, 2) tile(dynamic)
+#pragma tilek loop tile(thread) tile(thread) tile(dynamic)
+#pragma tilek loop tile(gang) tile(gang, 0) tile(worker, 1) tile(worker, 1)
+#pragma tilek loop tile(static) tile(size)
+#pragma tilek loop tile(static, 2, 3) tile(dynamic, 2) tile(thread, 1)
+#pragma tilek loop tile(statc, 2) tile(vector) tile(4)
+#pragma tilek loop tile(static, ) tile(, 2)

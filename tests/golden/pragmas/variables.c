@@ -1,0 +1,7 @@
+#pragma tilek kernel reduction(-: s) reduction(plus: t) reduction(fmax: u) reduction(maxx: v)
+#pragma tilek kernel reduction(s) reduction(+:) reduction(: s) reduction(+: s, , t)
+#pragma tilek kernel private(x) firstprivate(x)
+#pragma tilek kernel private(x, x) reduction(+: s) reduction(max: s)
+#pragma tilek kernel data(A[0:n]) private(A)
+#pragma tilek kernel private(A) data(A[0:n])
+#pragma tilek kernel private(x + 1, int, 2)

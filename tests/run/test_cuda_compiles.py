@@ -1,0 +1,60 @@
+"""Every CUDA kernel that samples and tests emit compiles under NVRTC for three generations of GPUs; no GPU is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.run import test_facts, test_order
+from tests.support.cases import CaseFile, read_cases
+from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library
+from tests.support.paper_kernels import PAPER_KERNELS
+from tests.support.programs import BUILD_SECONDS, ROOT, TILEPRAGMA, Workshop, run_command, tool_environment
+from tests.support.tilings import all_tilings
+
+pytestmark = pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [dev]")
+
+FILES: tuple[CaseFile, ...] = (
+    *(read_cases(path) for path in sorted((Path(__file__).parent / "cases").glob("*.c"))),
+    test_facts.FILE,
+    test_order.FILE,
+    *(kernel.case_file(all_tilings()) for kernel in PAPER_KERNELS),
+)
+SAMPLES = tuple(path for path in sorted((ROOT / "samples").glob("*/*.c")) if "#pragma tilek kernel" in path.read_text())
+
+
+def kernels(workshop: Workshop, source: Path, folder: Path) -> list[Path]:
+    """The .cu files of one source."""
+    command = (*TILEPRAGMA, "translate", str(source), "-o", str(folder / "out.tk.c"), "--emit-kernels", str(folder))
+    include = (f"-I{ROOT / 'tests' / 'support'}", f"-I{source.parent}", "-std=c99")
+    run_command((*command, *include), tool_environment(workshop.cache), ROOT, BUILD_SECONDS)
+    return sorted(folder.rglob("*.cu"))
+
+
+def complaints(paths: list[Path]) -> str:
+    """What NVRTC says of each kernel and architecture; empty where all is well."""
+    found = []
+    for path in paths:
+        text = path.read_text()
+        for architecture in ARCHITECTURES:
+            error = compile_error(text, architecture)
+            if error is not None:
+                found.append(f"{path.name} for {architecture}: {error[:800]}")
+    return "\n".join(found[:20])
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: Path(file.path).stem)
+def test_kernels_of_the_tests_compile(workshop: Workshop, tmp_path: Path, file: CaseFile) -> None:
+    source = tmp_path / file.path
+    source.write_text(file.program(file.cases))
+    paths = kernels(workshop, source, tmp_path / "kernels")
+    assert len(paths) >= len(file.cases)
+    assert complaints(paths) == ""
+
+
+@pytest.mark.parametrize("source", SAMPLES, ids=lambda path: path.stem)
+def test_kernels_of_the_samples_compile(workshop: Workshop, tmp_path: Path, source: Path) -> None:
+    paths = kernels(workshop, source, tmp_path / "kernels")
+    assert paths
+    assert complaints(paths) == ""

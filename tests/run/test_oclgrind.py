@@ -1,0 +1,61 @@
+"""The samples' OpenCL kernels under Oclgrind, which sees races, accesses out of bounds and misuse of the API."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.paper_kernels import CONV2D
+from tests.support.programs import FLAGS, ROOT, Workshop
+from tests.support.targets import TargetEnvironment, program_environment
+from tests.support.tilings import ODD, all_tilings
+
+OPENCL = TargetEnvironment("opencl", (("TILEK_TARGET", "opencl"), ("TILEK_STRICT", "1")))
+SAMPLES = {
+    "listing1": ("13", "11", "2"),
+    "listing2": ("13", "11", "2"),
+    "listing3": ("29", "23", "2"),
+    "conv2d": ("23", "31", "2"),
+    "sgemm": ("13", "11", "7"),
+    "syr2k": ("13", "7"),
+    "doitgen": ("5", "7", "6"),
+    "wave2d": ("31", "23", "3"),
+}
+
+pytestmark = pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgrind is not installed")
+
+
+def oclgrind(workshop: Workshop, program: Path, *arguments: str) -> str:
+    """What Oclgrind has to say of a run; the empty string is what we want."""
+    log = program.with_suffix(".oclgrind")
+    log.unlink(missing_ok=True)
+    command = ("oclgrind", "--data-races", "--check-api", "--log", str(log), str(program), *arguments)
+    environment = program_environment(OPENCL, workshop.cache / "oclgrind")
+    done = subprocess.run(
+        command, env=environment, cwd=program.parent, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return log.read_text() if log.exists() else done.stderr
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_sample_runs_clean(workshop: Workshop, name: str) -> None:
+    folder = workshop.folder / "oclgrind" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    sources = sorted((ROOT / "samples" / name).glob("*.c"))
+    program = folder / name
+    workshop.translate_and_link(program, *sources, flags=("-O1", "-ffp-contract=off"))
+    assert oclgrind(workshop, program, *SAMPLES[name]) == ""
+
+
+def test_guards_of_odd_machines_run_clean(workshop: Workshop) -> None:
+    folder = workshop.folder / "oclgrind"
+    folder.mkdir(parents=True, exist_ok=True)
+    cases = CONV2D.case_file(all_tilings(ODD)[::5])
+    source = folder / "conv2d_odd.c"
+    source.write_text(cases.program(cases.cases))
+    program = workshop.build_translated(source, FLAGS)
+    assert oclgrind(workshop, program, str(source.with_suffix(".dump")), "all", "13", "17") == ""

@@ -1,0 +1,148 @@
+"""The samples: built by their own Makefiles with plain cc and with tilecc, run on every target, equal bit for bit."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import BUILD_SECONDS, COMPILER, ROOT, TILECC, Workshop, run_command, tool_environment
+from tests.support.targets import TargetEnvironment
+
+SAMPLES = ROOT / "samples"
+#: Sizes that divide nothing, small enough for a test.
+SIZES = {
+    "listing1": ("53", "37", "3"),
+    "listing2": ("53", "37", "3"),
+    "listing3": ("53", "37", "3"),
+    "conv2d": ("61", "47", "2"),
+    "sgemm": ("37", "29", "31"),
+    "syr2k": ("41", "23"),
+    "doitgen": ("11", "13", "17"),
+    "wave2d": ("83", "71", "60"),
+}
+
+
+@pytest.fixture(scope="session")
+def built(workshop: Workshop) -> dict[tuple[str, str], Path]:
+    """Folders with the samples as make left them, by (compiler, sample); filled as tests ask."""
+    return {}
+
+
+def make(workshop: Workshop, built: dict[tuple[str, str], Path], compiler: str, name: str) -> Path:
+    """The program of a sample, built by its Makefile in a copy of samples/."""
+    key = (compiler, name)
+    if key not in built:
+        folder = workshop.folder / f"samples-{compiler}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for part in ("common", name):
+            ignored = shutil.ignore_patterns("*.o", "*.d", part if part != "common" else "")
+            shutil.copytree(SAMPLES / part, folder / part, dirs_exist_ok=True, ignore=ignored)
+        command = COMPILER if compiler == "cc" else " ".join(TILECC)
+        environment = tool_environment(workshop.cache)
+        run_command(("make", f"CC={command}"), environment, folder / name, BUILD_SECONDS)
+        built[key] = folder / name / name
+    return built[key]
+
+
+def test_every_sample_is_listed() -> None:
+    folders = {path.name for path in SAMPLES.iterdir() if path.is_dir()} - {"common"}
+    assert folders == set(SIZES)
+    for name in folders:
+        assert {path.name for path in (SAMPLES / name).iterdir()} >= {"Makefile", "README.md"}
+        assert f"[{name}]({name}/)" in (SAMPLES / "README.md").read_text()
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_sample_agrees_with_the_plain_program(
+    workshop: Workshop, built: dict[tuple[str, str], Path], target: TargetEnvironment, name: str
+) -> None:
+    dumps, lines = [], []
+    for compiler in ("cc", "tilecc"):
+        program = make(workshop, built, compiler, name)
+        dump = program.with_suffix(f".{target.name}.dump")
+        lines.append(workshop.run(program, target, *SIZES[name], "--dump", str(dump)).splitlines())
+        dumps.append(dump.read_bytes())
+    for first, second in lines:
+        assert re.fullmatch(rf"{name}: {' '.join(SIZES[name])} seconds \d+\.\d+", first)
+        assert re.fullmatch(r"checksum [0-9a-f]{16}", second)
+    assert dumps[0] == dumps[1]
+    assert lines[0][1] == lines[1][1]
+
+
+def test_wave2d_draws_the_same_picture(workshop: Workshop, built: dict[tuple[str, str], Path]) -> None:
+    pictures = []
+    threads = TargetEnvironment("threads", (("TILEK_TARGET", "threads"),))
+    for compiler in ("cc", "tilecc"):
+        program = make(workshop, built, compiler, "wave2d")
+        picture = program.with_suffix(".ppm")
+        workshop.run(program, threads, "60", "50", "80", "--image", str(picture))
+        pictures.append(picture.read_bytes())
+    assert pictures[0] == pictures[1]
+    assert pictures[0].startswith(b"P6\n60 50\n255\n")
+    assert len(set(pictures[0][13:])) > 20
+
+
+def without_pragmas(text: str) -> str:
+    """A source without its tilek directives, continuation lines included."""
+    return re.sub(r"^[ \t]*#pragma tilek(?:.*\\\n)*.*\n", "", text, flags=re.MULTILINE)
+
+
+def test_wave2d_was_plain_c_and_its_readme_shows_the_difference() -> None:
+    readme = (SAMPLES / "wave2d" / "README.md").read_text()
+    shown = re.search(r"```diff\n(.*?)```", readme, re.DOTALL)
+    assert shown is not None
+    difference = ""
+    for name in ("main.c", "wave.c"):
+        text = (SAMPLES / "wave2d" / name).read_text()
+        plain = without_pragmas(text)
+        difference += "".join(
+            difflib.unified_diff(
+                plain.splitlines(keepends=True), text.splitlines(keepends=True), f"plain/{name}", f"wave2d/{name}", n=1
+            )
+        )
+    assert shown[1] == difference
+
+
+def test_a_project_of_several_files_needs_pragmas_only(workshop: Workshop, tmp_path: Path) -> None:
+    """wave2d without its pragmas is the plain project; the Makefile and everything else stay as they are."""
+    results = []
+    for pragmas in (False, True):
+        folder = tmp_path / ("with" if pragmas else "without")
+        shutil.copytree(SAMPLES / "common", folder / "common")
+        shutil.copytree(SAMPLES / "wave2d", folder / "wave2d", ignore=shutil.ignore_patterns("*.o", "*.d", "wave2d"))
+        if not pragmas:
+            for source in (folder / "wave2d").glob("*.c"):
+                source.write_text(without_pragmas(source.read_text()))
+                assert "pragma" not in source.read_text()
+        compiler = " ".join(TILECC) if pragmas else COMPILER
+        environment = tool_environment(workshop.cache) | {"MAKEFLAGS": ""}
+        run_command(("make", f"CC={compiler}"), environment, folder / "wave2d", BUILD_SECONDS)
+        said = run_command(("make", f"CC={compiler}"), environment, folder / "wave2d", BUILD_SECONDS)
+        assert "up to date" in said
+        program = folder / "wave2d" / "wave2d"
+        serial = TargetEnvironment("threads", (("TILEK_TARGET", "threads"),))
+        results.append(workshop.run(program, serial, "40", "30", "20").splitlines()[1])
+        header = folder / "wave2d" / "grid.h"
+        later = header.stat().st_mtime + 10
+        os.utime(header, (later, later))
+        assert "wave.o" in run_command(("make", "-n", f"CC={compiler}"), environment, folder / "wave2d", BUILD_SECONDS)
+    assert results[0] == results[1]
+
+
+def test_kernels_are_emitted_beside_the_sample(workshop: Workshop, tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "common", tmp_path / "common")
+    shutil.copytree(SAMPLES / "listing3", tmp_path / "listing3")
+    command = f"{TILECC[0]} -m tilepragma.cli.tilepragma"
+    run_command(
+        ("make", "kernels", f"TILEPRAGMA={command}"),
+        tool_environment(workshop.cache),
+        tmp_path / "listing3",
+        BUILD_SECONDS,
+    )
+    written = {path.suffix for path in (tmp_path / "listing3" / "kernels").rglob("*")}
+    assert {".cl", ".cu", ".c"} <= written

@@ -1,0 +1,190 @@
+"""Building and running whole programs: the original with the plain compiler, the translated one with tilecc."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.cases import Case, CaseFile
+from tests.support.targets import TargetEnvironment, program_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPILER = os.environ.get("TILEK_CC", "cc")
+FLAGS = ("-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unknown-pragmas")
+TILECC = (sys.executable, "-m", "tilepragma.cli.tilecc")
+TILEPRAGMA = (sys.executable, "-m", "tilepragma.cli.tilepragma")
+BUILD_SECONDS = 300
+RUN_SECONDS = 300
+
+
+def tool_environment(cache: Path) -> dict[str, str]:
+    """The environment in which our own commands run from this source tree."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TILEK_")}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return kept | {"PYTHONPATH": path, "TILEK_CACHE_DIR": str(cache), "TILEK_CC": COMPILER}
+
+
+class Failure(Exception):
+    """A command that failed, with all it said."""
+
+    def __init__(self, command: tuple[str, ...], status: int, output: str) -> None:
+        super().__init__(command, status, output)
+        self.command = command
+        self.status = status
+        self.output = output
+
+    def __str__(self) -> str:
+        return f"exit status {self.status}: {' '.join(self.command)}\n{self.output[-6000:]}"
+
+
+def run_command(command: tuple[str, ...], environment: dict[str, str], folder: Path, seconds: float) -> str:
+    """Standard output and error of `command`; raises Failure on another status than 0 or when time runs out."""
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise Failure(
+            command, 124, f"stopped after {seconds} s\n{(late.output or b'').decode(errors='replace')}"
+        ) from None
+    output = done.stdout.decode(errors="replace")
+    if done.returncode != 0:
+        raise Failure(command, done.returncode, output)
+    return output
+
+
+Records = dict[str, list[tuple[str, bytes]]]
+
+
+def read_records(path: Path) -> Records:
+    """What a program recorded: per case its labels and bytes, in order."""
+    data, records, position = path.read_bytes(), Records(), 0
+    while position < len(data):
+        end = data.index(b"\n", position)
+        case, label, size = data[position:end].decode().split()
+        position = end + 1 + int(size)
+        records.setdefault(case, []).append((label, data[end + 1 : position]))
+    return records
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where programs are built and run: a folder, the user cache, and the target environments."""
+
+    folder: Path
+    cache: Path
+
+    def build_original(self, source: Path, flags: tuple[str, ...] = FLAGS) -> Path:
+        """The program as a plain C compiler sees it."""
+        return self._build((COMPILER,), source, flags, "original")
+
+    def build_translated(self, source: Path, flags: tuple[str, ...] = FLAGS, *options: str) -> Path:
+        """The program as tilecc makes it."""
+        return self._build((*TILECC, *options), source, flags, "translated")
+
+    def translate_and_link(self, program: Path, *sources: Path, flags: tuple[str, ...] = FLAGS) -> None:
+        """One tilecc command from several sources to `program`."""
+        command = (*TILECC, *flags, "-o", str(program), *map(str, sources), "-lm")
+        run_command(command, tool_environment(self.cache), program.parent, BUILD_SECONDS)
+
+    def _build(self, compiler: tuple[str, ...], source: Path, flags: tuple[str, ...], suffix: str) -> Path:
+        program = source.with_suffix(f".{suffix}")
+        include = f"-I{ROOT / 'tests' / 'support'}"
+        command = (*compiler, *flags, include, "-o", str(program), str(source), "-lm")
+        run_command(command, tool_environment(self.cache), source.parent, BUILD_SECONDS)
+        return program
+
+    def run(self, program: Path, target: TargetEnvironment, *arguments: str, **more: str) -> str:
+        """What the program prints under `target`."""
+        environment = program_environment(target, self.cache, **more)
+        return run_command((str(program), *arguments), environment, program.parent, RUN_SECONDS)
+
+
+PLAIN = TargetEnvironment("original", ())
+
+
+class Suite:
+    """One case file under test: built once, run once a target; a case that breaks its companions is run alone.
+
+    Where the whole file can't be built (or run), each case is built (or run) by itself when it is asked for, so that
+    one defect fails one test.
+    """
+
+    def __init__(
+        self, workshop: Workshop, cases: CaseFile, sizes: tuple[int, ...] = (), flags: tuple[str, ...] = FLAGS
+    ) -> None:
+        self.workshop = workshop
+        self.cases = cases
+        self.sizes = tuple(map(str, sizes))
+        self.flags = flags
+        self._programs: dict[tuple[str, str], Path | Failure] = {}
+        self._records: dict[tuple[str, str], Records | Failure] = {}
+
+    def original(self, case: Case) -> list[tuple[str, bytes]]:
+        """What the case records under the plain C compiler."""
+        return self._of(case, PLAIN)
+
+    def translated(self, case: Case, target: TargetEnvironment) -> list[tuple[str, bytes]]:
+        """What the case records on `target`; raises Failure where it can't be built or run."""
+        return self._of(case, target)
+
+    def _of(self, case: Case, target: TargetEnvironment) -> list[tuple[str, bytes]]:
+        together = self._run("all", self.cases.cases, target)
+        records = self._run(case.name, (case,), target) if isinstance(together, Failure) else together
+        if isinstance(records, Failure):
+            raise records
+        return records.get(case.name, [])
+
+    def _run(self, label: str, cases: tuple[Case, ...], target: TargetEnvironment) -> Records | Failure:
+        key = (label, target.name)
+        if key not in self._records:
+            self._records[key] = self._run_once(label, cases, target)
+        return self._records[key]
+
+    def _run_once(self, label: str, cases: tuple[Case, ...], target: TargetEnvironment) -> Records | Failure:
+        program = self._program(label, cases, "original" if target is PLAIN else "translated")
+        if isinstance(program, Failure):
+            return program
+        dump = program.with_name(f"{program.name}.{target.name}.dump")
+        try:
+            self.workshop.run(program, target, str(dump), label, *self.sizes)
+        except Failure as failure:
+            return failure
+        return read_records(dump)
+
+    def _program(self, label: str, cases: tuple[Case, ...], kind: str) -> Path | Failure:
+        key = (label, kind)
+        if key not in self._programs:
+            folder = self.workshop.folder / Path(self.cases.path).stem
+            folder.mkdir(parents=True, exist_ok=True)
+            source = folder / f"{label}.c"
+            source.write_text(self.cases.program(cases))
+            build = self.workshop.build_original if kind == "original" else self.workshop.build_translated
+            try:
+                self._programs[key] = build(source, self.flags)
+            except Failure as failure:
+                self._programs[key] = failure
+        return self._programs[key]
+
+
+def first_difference(expected: list[tuple[str, bytes]], found: list[tuple[str, bytes]]) -> str | None:
+    """A sentence on the first record that differs, None where all are equal."""
+    if [label for label, _ in expected] != [label for label, _ in found]:
+        return f"recorded {[label for label, _ in found]}, expected {[label for label, _ in expected]}"
+    for (label, wanted), (_, got) in zip(expected, found, strict=True):
+        if wanted != got:
+            differing = [k for k in range(0, len(wanted), 4) if wanted[k : k + 4] != got[k : k + 4]]
+            words = ", ".join(
+                f"word {k // 4}: {got[k : k + 4].hex()} for {wanted[k : k + 4].hex()}" for k in differing[:5]
+            )
+            return f"{label}: {len(differing)} of {len(wanted) // 4} words differ ({words})"
+    return None

@@ -1,0 +1,82 @@
+"""Which targets this machine can run, and the environment that a program needs for each."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+NAMES = ("serial", "threads", "opencl", "cuda")
+
+
+@dataclass(frozen=True)
+class TargetEnvironment:
+    """A target and the variables that select it; `absent` says why it can't run here (None where it can)."""
+
+    name: str
+    variables: tuple[tuple[str, str], ...]
+    absent: str | None = None
+
+
+def target_environment(name: str, scratch: Path) -> TargetEnvironment:
+    """The environment for target `name`; `scratch` keeps what must be built for it (the CUDA stand-in)."""
+    selected = (("TILEK_TARGET", name), ("TILEK_STRICT", "1"))
+    if name == "threads":
+        return TargetEnvironment(name, (*selected, ("TILEK_NUM_THREADS", "3")))
+    if name == "opencl":
+        absent = None if opencl_present() else "no OpenCL here: install the extra [opencl]"
+        return TargetEnvironment(name, selected, absent)
+    if name == "cuda":
+        return _cuda(selected, scratch)
+    return TargetEnvironment(name, selected)
+
+
+def _cuda(selected: tuple[tuple[str, str], ...], scratch: Path) -> TargetEnvironment:
+    if cuda_device_present():
+        return TargetEnvironment("cuda", selected)
+    if importlib.util.find_spec("tests.cuda_standin") is None:
+        return TargetEnvironment("cuda", selected, "no CUDA device, and no stand-in in tests/cuda_standin")
+    from tests.cuda_standin.build import build_standin
+
+    variables = build_standin(scratch / "cuda_standin")
+    return TargetEnvironment("cuda", (*selected, *sorted(variables.items())))
+
+
+@functools.cache
+def cuda_device_present() -> bool:
+    """Whether the real driver answers with a device."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+@functools.cache
+def opencl_present() -> bool:
+    """Whether an OpenCL platform answers: the system's, or PoCL's wheel through pyopencl's loader."""
+    try:
+        platforms = ctypes.c_uint(0)
+        system = ctypes.CDLL("libOpenCL.so.1")
+        if system.clGetPlatformIDs(0, None, ctypes.byref(platforms)) == 0 and platforms.value > 0:
+            return True
+    except OSError:
+        pass
+    try:
+        import pyopencl
+    except ImportError:
+        return False
+    try:
+        return len(pyopencl.get_platforms()) > 0
+    except pyopencl.Error:
+        return False
+
+
+def program_environment(target: TargetEnvironment, cache: Path, **more: str) -> dict[str, str]:
+    """The whole environment of a program: this process's without its TILEK_ variables, and the target's."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("TILEK_")}
+    return inherited | {"TILEK_CACHE_DIR": str(cache)} | dict(target.variables) | more

@@ -1,0 +1,128 @@
+"""The tilepragma command: outputs, exit statuses, depfiles, bad usage; with a translator that replaces one word."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import word_translator
+from tilepragma import __version__
+from tilepragma.cli import source_commands, tilepragma
+
+SOURCE = "/* tilek */\nint x = KERNEL;\n"
+
+
+@pytest.fixture(autouse=True)
+def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(source_commands, "translate", word_translator)
+    Path("in.c").write_text(SOURCE)
+
+
+def test_translate() -> None:
+    assert tilepragma.run(["translate", "in.c", "-o", "out.c", "-I", "include", "-DA=1", "-std=c99"]) == 0
+    assert '#line 1 "in.c"' in Path("out.c").read_text()
+    assert sorted(path.name for path in Path().iterdir()) == ["in.c", "out.c"]
+
+
+def test_translate_from_standard_input_to_output(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SOURCE.encode())))
+    assert tilepragma.run(["translate", "-", "-o", "-"]) == 0
+    assert b'#line 1 "<stdin>"' in capsysbinary.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "depfile", "rule"),
+    [
+        (["-MMD"], "out.d", "out.c: \\\n in.c\n"),
+        (["-MF", "x.dep", "-MT", "a target"], "x.dep", "a\\ target: \\\n in.c\n"),
+    ],
+)
+def test_depfile(options: list[str], depfile: str, rule: str) -> None:
+    assert tilepragma.run(["translate", "in.c", "-o", "out.c", *options]) == 0
+    assert Path(depfile).read_text() == rule
+
+
+def test_errors_leave_the_output_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("in.c").write_text("REFUSE\n")
+    Path("out.c").write_text("old")
+    assert tilepragma.run(["translate", "in.c", "-o", "out.c", "-MMD"]) == 1
+    assert Path("out.c").read_text() == "old"
+    assert not Path("out.d").exists()
+    assert capsys.readouterr().err.startswith("in.c:1:1: error: This is refused.\n REFUSE\n ^\n")
+
+
+def test_check_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("in.c").write_text("REFUSE\n")
+    assert tilepragma.run(["check", "in.c", "--format", "json"]) == 1
+    said = capsys.readouterr()
+    assert said.err == ""
+    [one] = json.loads(said.out)
+    assert (one["severity"], one["file"], one["line"], one["column"]) == ("error", "in.c", 1, 1)
+    assert one["notes"][0]["message"] == "Leave it out."
+
+
+def test_check_of_a_good_file_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["check", "in.c"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_explain_without_kernels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["explain", "in.c"]) == 0
+    assert capsys.readouterr().out == "No kernel regions: the program runs as it was written.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "usage:"),
+        (["translate", "in.c"], "-o"),
+        (["translate", "in.c", "-o", "out.c", "--targets", "cuda"], "unrecognized arguments: --targets"),
+        (["translate", "in.c", "-o", "out.c", "--target", "gpu"], "targets are serial, threads, opencl, cuda"),
+        (["translate", "missing.c", "-o", "out.c"], "missing.c: No such file or directory"),
+        (["translate", "in.c", "-o", "in.c"], "-o in.c: that is the source itself"),
+        (["translate", "in.c", "-o", "no/out.c"], "there is no such folder"),
+        (["check", "in.c", "--device", "h200"], "without device models"),
+        (["check", "in.c", "--dump", "tokens"], "passes are scan, parse"),
+        (["devices", "-v"], "unrecognized arguments: -v"),
+        (["frobnicate"], "invalid choice"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status = tilepragma.run(arguments)
+    except SystemExit as stop:
+        status = int(str(stop.code))
+    assert status == 2
+    assert said in capsys.readouterr().err
+    assert not Path("out.c").exists()
+
+
+def test_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("in.c").write_text("CRASH\n")
+    assert tilepragma.run(["translate", "in.c", "-o", "out.c"]) == 3
+    assert "internal fault" in capsys.readouterr().err
+    assert not Path("out.c").exists()
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        tilepragma.run(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"tilepragma {__version__}\n"
+
+
+@pytest.mark.parametrize(("option", "name"), [("--makefile", "tilepragma.mk"), ("--cmake", "Tilepragma.cmake")])
+def test_fragments(option: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run([option]) == 0
+    path = Path(capsys.readouterr().out.strip())
+    assert path.name == name
+    assert path.is_file()

@@ -1,0 +1,200 @@
+"""OUT.c: compiles without a warning, keeps every line where it was, and each construct stays one statement."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "codegen"))
+sys.path.insert(0, str(Path(__file__).parent))
+
+import hand_built as build
+import marked_source as source
+
+from tilepragma.host.rewriter import rewrite, statement_end
+from tilepragma.ir.directives import (
+    ClauseExpression,
+    Construct,
+    DataClause,
+    DataDirective,
+    Section,
+    SectionDimension,
+    Target,
+    WaitDirective,
+)
+from tilepragma.ir.looptree import (
+    DataRegion,
+    Enclosing,
+    FloatingRules,
+    Inclusion,
+    SourceFile,
+    TranslationUnit,
+)
+from tilepragma.plan.kernel_plan import KernelPlan
+
+TARGETS = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
+HEAD = """#define _POSIX_C_SOURCE 199309L
+#include <time.h>
+HERE
+"""
+REGION = """#pragma tilek kernel \\
+        num_gangs(2)
+/*[*/for (int i = 0; i < n; ++i)
+        for (int j = 0; j < m; ++j) {
+            HERE A[i][j] += b; }
+/*]*/"""
+FUNCTION = f"""/*^*/void f(int n, int m, float A[n][m], float b);
+/*^*/void f(int n, int m, float A[n][m], float b)
+{{
+    if (n > 2)
+        {REGION}
+    else
+        HERE
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    HERE
+}}
+HERE
+"""
+
+
+def plan_at(file: SourceFile, which: int = 0, name: str = "scale", insertion: int | None = None) -> KernelPlan:
+    made = build.listing3()
+    kernel = replace(
+        made.kernel,
+        name=name,
+        range=source.enclosed(file, which=which),
+        enclosing=Enclosing("f", file.path, source.insertion(file, which if insertion is None else insertion)),
+    )
+    launches = tuple(replace(launch, name=name) for launch in made.host)
+    return replace(made, kernel=kernel, host=launches, device=launches)
+
+
+def unit(
+    files: list[SourceFile], inclusions: tuple[Inclusion, ...] = (), regions: tuple[DataRegion, ...] = ()
+) -> TranslationUnit:
+    return TranslationUnit(tuple(files), inclusions, (), regions, FloatingRules(False, False), ())
+
+
+@pytest.mark.parametrize("options", [("-std=c11", "-Wpedantic"), ("-std=gnu11",)])
+def test_a_region_in_an_if_without_braces(tmp_path: Path, options: tuple[str, ...]) -> None:
+    main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
+    text = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS)
+    assert source.compiles(tmp_path, text, *options) == ""
+    assert b"pragma tilek" not in text
+    assert b"A[i][j] += b; }" in text
+
+
+def test_generated_lines_are_numbered_as_they_stand(tmp_path: Path) -> None:
+    main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
+    lines = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS).decode().splitlines()
+    marks = [(number, line) for number, line in enumerate(lines, 1) if line.endswith(' "OUT.c"')]
+    assert len(marks) > 3
+    assert all(line == f'#line {number + 1} "OUT.c"' for number, line in marks)
+    assert not any("GENERATED" in line for line in lines)
+
+
+def test_two_regions_of_one_function(tmp_path: Path) -> None:
+    body = FUNCTION.split("    if (n > 2)")[0]
+    text = HEAD + body + f"    {REGION}\n    HERE {REGION} HERE\n}}\nHERE\n"
+    main = source.file("example.c", text)
+    plans = [plan_at(main, 0, "first", 0), plan_at(main, 1, "second", 0)]
+    assert source.compiles(tmp_path, rewrite(unit([main]), plans, "OUT.c", TARGETS), "-std=c11", "-Wpedantic") == ""
+
+
+def test_a_header_with_a_region_stands_in_the_main_file(tmp_path: Path) -> None:
+    header = source.file(
+        "work.h",
+        "#pragma once\n"
+        + HEAD.replace("#define _POSIX_C_SOURCE 199309L\n", "")
+        + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"),
+    )
+    main = source.file(
+        "example.c", '#define _POSIX_C_SOURCE 199309L\nHERE\n  #include "work.h" /* twice */\n#include "work.h"\nHERE\n'
+    )
+    inclusions = tuple(
+        Inclusion(source.span("example.c", main.text, start, start + len(b'#include "work.h"')), "work.h")
+        for start in (main.text.index(b"#include"), main.text.rindex(b"#include"))
+    )
+    text = rewrite(unit([main, header], inclusions), [plan_at(header)], "OUT.c", TARGETS)
+    assert source.compiles(tmp_path, text, "-std=c11", "-Wpedantic") == ""
+    assert b"#pragma once" not in text
+
+
+def test_as_written_keeps_the_users_text_and_the_data_in_step(tmp_path: Path) -> None:
+    main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
+    plan = replace(plan_at(main), as_written="no tiles are said", host=(), device=())
+    text = rewrite(unit([main]), [plan], "OUT.c", TARGETS)
+    assert source.compiles(tmp_path, text, "-std=c11", "-Wpedantic") == ""
+    assert b"tilek_launch(" in text
+    assert b"_host(" not in text
+    bare = rewrite(unit([main]), [replace(plan, arrays=())], "OUT.c", TARGETS)
+    assert b"tilek_" not in bare
+    assert source.compiles(tmp_path, bare, "-std=c11") == ""
+
+
+def clause(name: str, path: str, *lengths: str) -> DataClause:
+    dimensions = tuple(SectionDimension(None, ClauseExpression(length, build.place(1))) for length in lengths)
+    return DataClause(name, (Section(path, dimensions, build.place(1)),), None, None, False, build.place(1))
+
+
+DATA = """/*^*/void f(int n, int m, float A[n][m], float b);
+/*^*/void f(int n, int m, float A[n][m], float b)
+{
+    #pragma tilek data copy(A[0:n][0:m])
+    /*{*/while (n--)
+        HERE
+        REGION /*}*/
+    HERE
+    if (n)
+        /*<*/#pragma tilek update self(A[0:n][0:m])
+    else
+        /*<*/#pragma tilek wait(3)
+    HERE
+    /*<*/#pragma tilek wait
+    HERE
+}
+"""
+
+
+def test_data_directives(tmp_path: Path) -> None:
+    text = DATA.replace("while (n--)\n        HERE", "while (n-- > 0)").replace("REGION", REGION)
+    main = source.file("example.c", HEAD + text)
+    plan = plan_at(main)
+    array = plan.arrays[0].object
+    enclosing = plan.kernel.enclosing
+    standalone = [match for match in range(len(main.text)) if main.text.startswith(b"/*<*/", match)]
+    points = [source.span("example.c", main.text, start + 5, start + 5) for start in standalone]
+    directive = DataDirective(Construct.DATA, (clause("copy", "A", "n", "m"),), build.place(7))
+    update = DataDirective(Construct.UPDATE, (clause("self", "A", "n", "m"),), points[0])
+    regions = (
+        DataRegion(directive, (("A", array),), enclosing, source.enclosed(main, "/*{*/", "/*}*/")),
+        DataRegion(update, (("A", array),), enclosing, points[0]),
+        DataRegion(WaitDirective((ClauseExpression("3", points[1]),), points[1]), (), enclosing, points[1]),
+        DataRegion(WaitDirective((), points[2]), (), enclosing, points[2]),
+    )
+    out = rewrite(unit([main], (), regions), [plan], "OUT.c", TARGETS)
+    assert source.compiles(tmp_path, out, "-std=c11", "-Wpedantic") == ""
+    order = [
+        out.index(b"tilek_data_enter("),
+        out.index(b"tilek_launch("),
+        out.index(b"tilek_complete("),
+        out.index(b"tilek_data_exit("),
+    ]
+    assert order == sorted(order)
+
+
+def test_the_semicolon_belongs_to_the_statement() -> None:
+    assert statement_end(b"for (;;) x = 1 ; y", 14) == 16
+    assert statement_end(b"for (;;) { } y;", 12) == 12
+
+
+def test_only_wanted_targets_are_embedded() -> None:
+    main = source.file("example.c", HEAD + FUNCTION)
+    text = rewrite(unit([main]), [plan_at(main)], "OUT.c", (Target.THREADS, Target.CUDA))
+    assert b"__global__" in text
+    assert b"__kernel" not in text
+    assert b"1u << TILEK_THREADS | 1u << TILEK_CUDA," in text

@@ -1,0 +1,143 @@
+"""The pipeline from a C file to OUT.c: passes, errors collected, plain files passed through."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tilepragma.base.resources import resource_folder
+from tilepragma.driver import PASSES, TranslateRequest, explain, translate
+
+KERNEL = """\
+void scale(int n, double *a)
+{
+#pragma tilek kernel data(a[0:n])
+#pragma tilek loop independent
+    for (int i = 0; i < n; i++)
+        a[i] *= 2.0;
+}
+"""
+TWO_ERRORS = """\
+void first(int n, double *a)
+{
+#pragma tilek kernel frobnicate
+    for (int i = 0; i < n; i++)
+        a[i] *= 2.0;
+}
+void second(int n, double *a)
+{
+#pragma tilek kernel data(a[0:n])
+#pragma tilek loop tile(dynamic) tile(dynamic)
+    for (int i = 0; i < n; i++)
+        a[i] *= 2.0;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_output_compiles_without_warnings() -> None:
+    Path("a.c").write_text(KERNEL)
+    result = translate(TranslateRequest("a.c", output_name="out.c"))
+    assert result.succeeded
+    assert result.output is not None
+    Path("out.c").write_bytes(result.output)
+    include = resource_folder("runtime") / "include"
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{include}"]
+    subprocess.run(["cc", *flags, "-c", "out.c"], check=True)
+
+
+def test_plain_source_is_passed_through_without_the_front_end() -> None:
+    Path("a.h").write_text("int x;\n")
+    Path("a.c").write_text('#include "a.h"\nint y;\n')
+    result = translate(TranslateRequest("a.c"))
+    assert result.output == b'#line 1 "a.c"\n#include "a.h"\nint y;\n'
+    assert result.dependencies == ("a.c", "a.h")
+    assert result.unit is None
+
+
+def test_errors_of_all_regions_come_in_one_run() -> None:
+    Path("a.c").write_text(TWO_ERRORS)
+    result = translate(TranslateRequest("a.c"))
+    assert not result.succeeded
+    assert result.output is None
+    lines = {one.range.start.line for one in result.diagnostics if one.severity.value == "error"}
+    assert lines == {3, 10}
+
+
+def test_errors_write_no_kernels() -> None:
+    Path("a.c").write_text(TWO_ERRORS)
+    translate(TranslateRequest("a.c", kernel_folder=Path("kernels")))
+    assert not Path("kernels").exists()
+
+
+def test_kernels_are_written_where_asked_for() -> None:
+    Path("a.c").write_text(KERNEL)
+    translate(TranslateRequest("a.c", kernel_folder=Path("kernels"), targets=("threads", "opencl")))
+    assert [path.suffix for path in Path("kernels").iterdir()] == [".cl"]
+    translate(TranslateRequest("a.c", kernel_folder=Path("kernels")))
+    assert {path.suffix for path in Path("kernels").iterdir()} == {".cl", ".cu"}
+
+
+def test_a_target_left_out_leaves_no_program() -> None:
+    Path("a.c").write_text(KERNEL)
+    everything = translate(TranslateRequest("a.c")).output or b""
+    host_only = translate(TranslateRequest("a.c", targets=("serial", "threads"))).output or b""
+    assert b"__kernel" in everything
+    assert b"__kernel" not in host_only
+    assert b"__global__" not in host_only
+
+
+@pytest.mark.parametrize("name", [step.name for step in PASSES if step.name != "emit"])
+def test_every_pass_can_be_dumped(name: str) -> None:
+    Path("a.c").write_text(KERNEL)
+    result = translate(TranslateRequest("a.c", dump=frozenset({name})))
+    [(dumped, text)] = result.dumps
+    assert dumped == name
+    assert text.strip()
+
+
+def test_last_pass() -> None:
+    Path("a.c").write_text(KERNEL)
+    result = translate(TranslateRequest("a.c", last="plan"))
+    assert result.output is None
+    assert result.succeeded
+    assert len(result.plans) == 1
+
+
+def test_headers_are_dependencies() -> None:
+    Path("k.h").write_text("static " + KERNEL)
+    Path("a.c").write_text('#include <stddef.h>\n#include "k.h"\n')
+    result = translate(TranslateRequest("a.c"))
+    assert result.dependencies == ("a.c", "k.h")
+    assert result.inlined == ("k.h",)
+
+
+def test_missing_source() -> None:
+    with pytest.raises(FileNotFoundError):
+        translate(TranslateRequest("missing.c"))
+
+
+def test_explain() -> None:
+    Path("a.c").write_text(KERNEL)
+    text = explain(translate(TranslateRequest("a.c", last="plan")))
+    assert text == (
+        "a.c:5: kernel scale, in scale()\n"
+        "  targets  serial, threads, opencl, cuda; TILEK_TARGET decides, else what is present\n"
+        "  launch   scale (serial and threads): threads\n"
+        "    loop i  line 5  threads, dynamic\n"
+        "  launch   scale (OpenCL and CUDA): gangs[0] x workers[0]\n"
+        "    loop i  line 5  dynamic, gangs[0], workers[0]\n"
+        "  data     a: 1-dimensional section, read and written; copied in and out unless present\n"
+    )
+
+
+def test_explain_says_why_a_region_runs_as_written() -> None:
+    Path("a.c").write_text(KERNEL.replace("#pragma tilek loop independent\n", ""))
+    text = explain(translate(TranslateRequest("a.c", last="plan")))
+    assert "runs as it was written" in text

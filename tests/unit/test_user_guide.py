@@ -1,0 +1,37 @@
+"""Every C block of the user guide is accepted, without errors or warnings, and what comes out compiles."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tilepragma.base.diagnostics import Severity
+from tilepragma.base.resources import resource_folder
+from tilepragma.driver import TranslateRequest, translate
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKS = re.findall(r"^```c\n(.*?)^```$", (ROOT / "docs" / "USER_GUIDE.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+def name_of(block: str) -> str:
+    found = re.match(r"\w+ (\w+)\(", block)
+    return found[1] if found else block[:20]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=name_of)
+def test_block(block: str, tmp_path: Path) -> None:
+    result = translate(TranslateRequest("guide.c", output_name="out.c", text=block.encode()))
+    assert [one.message for one in result.diagnostics if one.severity is not Severity.NOTE] == []
+    assert result.output is not None
+    assert all(plan.as_written is None for plan in result.plans)
+    (tmp_path / "out.c").write_bytes(result.output)
+    include = resource_folder("runtime") / "include"
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"-I{include}"]
+    subprocess.run(["cc", *flags, "-c", "out.c"], cwd=tmp_path, check=True)
+
+
+def test_guide_has_blocks() -> None:
+    assert len(BLOCKS) >= 8

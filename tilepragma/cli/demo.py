@@ -1,0 +1,196 @@
+"""`make demo`: build every sample as plain C and with tilecc, run it on each target present, and print a table."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from tilepragma.cli import devices, runtime_library
+
+#: A largest difference beyond this share of the largest value is a failure, not rounding.
+TOLERANCE = 1e-4
+_SECONDS = re.compile(r"^(?P<name>\S+): (?P<size>.*?) seconds (?P<seconds>\S+)$", re.MULTILINE)
+_LONGEST_RUN = 600
+
+
+class DemoError(Exception):
+    """A sample did not build or run; the message says how."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a sample: seconds of its kernel region, and where its outputs lie."""
+
+    size: str
+    seconds: float
+    dump: Path
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Largest difference to the original, absolute, and as a share of the largest value."""
+
+    absolute: float
+    relative: float
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the samples under the folder given, or only those named after it; 0 where all agree with the original."""
+    console = Console()
+    root = Path(arguments[0] if arguments else "samples").resolve()
+    names = list(arguments[1:]) or sorted(path.parent.name for path in root.glob("*/Makefile"))
+    try:
+        targets = _targets(console)
+    except (runtime_library.RuntimeLibraryError, OSError) as error:
+        runtime_library.report(error)
+        return 1
+    table = _table()
+    failures = []
+    with tempfile.TemporaryDirectory(prefix="tilepragma-demo-") as scratch:
+        copy = Path(scratch) / "samples"
+        shutil.copytree(root, copy, ignore=shutil.ignore_patterns("*.o", "*.d", "*.ppm", "kernels"))
+        for name in names:
+            try:
+                failures += _sample(console, table, copy / name, targets)
+            except DemoError as error:
+                failures.append(f"{name}: {error}")
+                table.add_row(name, "", "", "", "", "failed", style="red")
+    console.print(table)
+    for failure in failures:
+        console.print(failure, style="red", markup=False, highlight=False)
+    return 1 if failures else 0
+
+
+def _table() -> Table:
+    table = Table(title="Samples: the original on one core against each target")
+    for heading in ("sample", "target"):
+        table.add_column(heading)
+    for heading in ("size", "time", "speed-up", "largest difference"):
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _targets(console: Console) -> list[str]:
+    """The targets present here; what is absent is said, with the reason."""
+    present = ["serial", "threads"]
+    with console.status("Building the runtime library and looking for devices"):
+        found = devices.accelerators()
+    for device in found:
+        if device.number is None:
+            console.print(f"{device.target} is left out: {device.name}", style="dim", markup=False, highlight=False)
+        elif device.target not in present:
+            present.append(device.target)
+            console.print(f"{device.target} is {device.name}", style="dim", markup=False, highlight=False)
+    return present
+
+
+def _sample(console: Console, table: Table, folder: Path, targets: Sequence[str]) -> list[str]:
+    """Add the rows of one sample; returns what went wrong on single targets."""
+    name = folder.name
+    with console.status(f"{name}: the original") as status:
+        _build(folder, "cc")
+        original = _run(folder, "original", {})
+        table.add_row(name, "original", original.size, f"{original.seconds:.3f} s", "1.00", "", end_section=False)
+        status.update(f"{name}: make CC=tilecc")
+        _build(folder, "tilecc")
+        failures = []
+        for target in targets:
+            status.update(f"{name}: on {target}")
+            try:
+                run = _run(folder, target, {"TILEK_TARGET": target, "TILEK_STRICT": "1"})
+                difference = _difference(original.dump, run.dump)
+            except DemoError as error:
+                failures.append(f"{name} on {target}: {error}")
+                table.add_row("", target, "", "", "", "failed", style="red")
+                continue
+            shown = f"{difference.absolute:.2g}" if difference.absolute else "0"
+            wrong = not difference.relative <= TOLERANCE
+            if wrong:
+                failures.append(f"{name} on {target}: differs from the original by {shown}")
+            speed = f"{original.seconds / run.seconds:.2f}" if run.seconds else ""
+            table.add_row("", target, "", f"{run.seconds:.3f} s", speed, shown, style="red" if wrong else "")
+            run.dump.unlink()
+    table.add_section()
+    original.dump.unlink()
+    return failures
+
+
+def _build(folder: Path, compiler: str) -> None:
+    _checked(["make", "-s", "clean"], folder, {})
+    _checked(["make", "-s", f"CC={_compiler_command(compiler)}"], folder, {})
+
+
+def _compiler_command(compiler: str) -> str:
+    """tilecc of the environment that this runs in, whatever the PATH says."""
+    if compiler != "tilecc":
+        return os.environ.get("TILEK_CC") or compiler
+    beside = Path(sys.executable).with_name("tilecc")
+    return str(beside) if beside.is_file() else f"{sys.executable} -m tilepragma.cli.tilecc"
+
+
+def _run(folder: Path, label: str, environment: dict[str, str]) -> Run:
+    dump = folder / f"{label}.dump"
+    output = _checked([f"./{folder.name}", "--dump", str(dump)], folder, environment)
+    found = _SECONDS.search(output)
+    if found is None:
+        raise DemoError(f"printed no line 'NAME: SIZE… seconds S' but:\n{output}")
+    return Run(found["size"].replace(" ", " x "), float(found["seconds"]), dump)
+
+
+def _checked(command: Sequence[str], folder: Path, environment: dict[str, str]) -> str:
+    """Standard output of a command that must succeed."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=variables | environment,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=_LONGEST_RUN,
+        )
+    except subprocess.TimeoutExpired:
+        raise DemoError(f"'{' '.join(command)}' took longer than {_LONGEST_RUN} s") from None
+    if done.returncode:
+        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:12])
+        raise DemoError(f"'{' '.join(command)}' ended with status {done.returncode}\n{said}")
+    return done.stdout
+
+
+def _difference(original: Path, other: Path) -> Difference:
+    """Largest difference of two dumps of 32-bit floats, read in pieces."""
+    import numpy
+
+    if original.stat().st_size != other.stat().st_size:
+        raise DemoError("wrote outputs of another size than the original's")
+    absolute, largest = 0.0, 0.0
+    for expected, got in zip(_pieces(original), _pieces(other), strict=True):
+        a = numpy.frombuffer(expected, numpy.float32).astype(numpy.float64)
+        b = numpy.frombuffer(got, numpy.float32).astype(numpy.float64)
+        if numpy.isnan(b).any() and not numpy.isnan(a).any():
+            raise DemoError("gave values that are no numbers")
+        absolute = max(absolute, float(numpy.nanmax(numpy.abs(a - b), initial=0.0)))
+        largest = max(largest, float(numpy.nanmax(numpy.abs(a), initial=0.0)))
+    return Difference(absolute, absolute / largest if largest else absolute)
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(1 << 24):
+            yield piece
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

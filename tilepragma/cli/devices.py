@@ -1,0 +1,109 @@
+"""`tilepragma devices`: what can run here, asked of the runtime itself, so that the numbers are those of TILEK_DEVICE."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilepragma.base.resources import resource_folder
+from tilepragma.cli import runtime_library
+from tilepragma.cli.compiler import compiler
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device of one target; `number` is None where the target is absent, and `name` then says why. `memory` in bytes."""
+
+    target: str
+    number: int | None
+    name: str
+    driver: str = ""
+    kind: str = ""
+    compute_units: int = 0
+    memory: int = 0
+
+
+def print_devices() -> int:
+    """Print the table; returns the exit status."""
+    try:
+        devices = [*host_devices(), *accelerators()]
+    except (runtime_library.RuntimeLibraryError, OSError) as error:
+        runtime_library.report(error)
+        return 1
+    for device in devices:
+        print(line(device))
+    return 0
+
+
+def line(device: Device) -> str:
+    """One device in one line."""
+    if device.number is None:
+        return f"{device.target:8} -  not here: {device.name}"
+    details = [
+        device.driver,
+        device.kind.upper(),
+        f"{device.compute_units} compute units" if device.compute_units else "",
+    ]
+    details.append(f"{device.memory / 2**30:.1f} GiB" if device.memory else "")
+    return f"{device.target:8} {device.number}  {device.name}  ({', '.join(detail for detail in details if detail)})"
+
+
+def host_devices() -> list[Device]:
+    """What serial and threads run on."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    name = _processor_name()
+    return [
+        Device("serial", 0, name, kind="cpu", compute_units=1),
+        Device("threads", 0, name, kind="cpu", compute_units=cores),
+    ]
+
+
+def _processor_name() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return "the host's processor"
+    names = [entry.partition(":")[2].strip() for entry in text.splitlines() if entry.startswith("model name")]
+    return names[0] if names else "the host's processor"
+
+
+def accelerators() -> list[Device]:
+    """OpenCL and CUDA devices, by a small program over the runtime. Raises RuntimeLibraryError where it does not build."""
+    done = subprocess.run([str(_lister())], capture_output=True, text=True, errors="replace", check=False, timeout=120)
+    devices = [_parsed(entry.split("\t")) for entry in done.stdout.splitlines()]
+    if done.returncode:
+        raise runtime_library.RuntimeLibraryError(
+            f"asking for devices failed with status {done.returncode}: {done.stderr.strip()}"
+        )
+    return devices
+
+
+def _parsed(columns: list[str]) -> Device:
+    if columns[1] == "-":
+        return Device(columns[0], None, columns[2])
+    target, number, name, driver, kind, units, memory = columns
+    return Device(target, int(number), name, driver, kind, int(units), int(memory))
+
+
+def _lister() -> Path:
+    """The program, built beside the runtime library on first use."""
+    library = runtime_library.library()
+    program = library.with_name("list_devices")
+    if not program.is_file():
+        beside = program.with_name(f"list_devices.{os.getpid()}.new")
+        source = resource_folder("runtime") / "tools" / "list_devices.c"
+        flags = [*runtime_library.COMPILE_OPTIONS, *runtime_library.compile_flags()]
+        words = [
+            *compiler(),
+            *flags,
+            str(source),
+            str(library),
+            *runtime_library.LINK_OPTIONS,
+            "-o",
+            str(beside),
+        ]
+        runtime_library.run_compiler(words)
+        beside.rename(program)
+    return program

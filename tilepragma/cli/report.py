@@ -1,0 +1,105 @@
+"""What the commands say: diagnostics as a C compiler prints them, and what happens on a fault of our own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tilepragma.base.diagnostics import Diagnostic, render
+
+#: Exit status of a fault of our own.
+INTERNAL_FAULT = 3
+_COLOURS = {"error: ": "bold red", "warning: ": "bold magenta", "note: ": "bold cyan"}
+
+
+def print_error(program: str, message: str) -> None:
+    """`program: error: message` on standard error."""
+    print(f"{program}: error: {message}", file=sys.stderr)
+
+
+def print_diagnostics(diagnostics: Sequence[Diagnostic], source: str, text: bytes | None) -> None:
+    """Render all on standard error, coloured where that is a terminal. `text` is the content of `source` where no file has it."""
+    if not diagnostics:
+        return
+    line_of = line_reader(source, text)
+    rendered = "".join(render(one, line_of) for one in diagnostics)
+    if sys.stderr.isatty() and "NO_COLOR" not in os.environ:
+        rendered = _coloured(rendered)
+    sys.stderr.write(rendered)
+
+
+def line_reader(source: str, text: bytes | None) -> Callable[[str, int], str | None]:
+    """Gives lines of files by number; None where there is no such line."""
+    read: dict[str, list[str]] = {}
+    if text is not None:
+        read[source] = text.decode("utf-8", "replace").splitlines()
+
+    def line_of(file: str, line: int) -> str | None:
+        if file not in read:
+            try:
+                read[file] = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+            except OSError:
+                read[file] = []
+        lines = read[file]
+        return lines[line - 1] if 0 < line <= len(lines) else None
+
+    return line_of
+
+
+def _coloured(text: str) -> str:
+    from rich.console import Console
+    from rich.text import Text
+
+    styled = Text(text)
+    styled.highlight_words(list(_COLOURS), "bold")
+    for word, style in _COLOURS.items():
+        styled.highlight_words([word], style)
+    styled.highlight_regex(r"(?m)^ *\t*\^~*$", "bold green")
+    console = Console(file=sys.stderr, force_terminal=True, soft_wrap=True)
+    with console.capture() as capture:
+        console.print(styled, end="")
+    return capture.get()
+
+
+def as_json(diagnostics: Sequence[Diagnostic]) -> str:
+    """A JSON array with an object a diagnostic; columns and lines count from 1."""
+    return json.dumps([_object(one) for one in diagnostics], indent=2)
+
+
+def _object(one: Diagnostic) -> dict[str, object]:
+    return {
+        "severity": one.severity.value,
+        "file": one.range.start.file,
+        "line": one.range.start.line,
+        "column": one.range.start.column,
+        "end_line": one.range.end.line,
+        "end_column": one.range.end.column,
+        "message": one.message,
+        "notes": [_object(note) for note in one.notes],
+    }
+
+
+def report_fault(program: str, arguments: Sequence[str], source: str, fault: BaseException) -> None:
+    """Apologise, and keep what is needed to look into it: the input, the command and the traceback."""
+    folder = Path(tempfile.mkdtemp(prefix="tilepragma-fault-"))
+    trace = "".join(traceback.format_exception(fault))
+    (folder / "command.txt").write_text(
+        f"cd {os.getcwd()}\n{program} {' '.join(arguments)}\n", errors="surrogateescape"
+    )
+    (folder / "traceback.txt").write_text(trace)
+    try:
+        (folder / os.path.basename(source)).write_bytes(Path(source).read_bytes())
+    except OSError:
+        (folder / "input.txt").write_text(f"{source} could not be read again\n")
+    last = trace.strip().splitlines()[-1]
+    print(
+        f"{program}: internal fault: {last}\n"
+        f"  Sorry, this is a defect of tilepragma, not of your program. Nothing was written.\n"
+        f"  Please report it with the files in {folder} (your source, the command, the traceback).",
+        file=sys.stderr,
+    )

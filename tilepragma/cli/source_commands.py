@@ -1,0 +1,118 @@
+"""The commands on one source file: translate, check, explain."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tilepragma.base.files import write_atomically
+from tilepragma.cli.compiler_arguments import read_command
+from tilepragma.cli.dependency_files import make_rule
+from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, print_error, report_fault
+from tilepragma.driver import PASSES, TARGET_NAMES, TranslateRequest, TranslateResult, explain, translate
+
+
+class WrongUsageError(Exception):
+    """The command line makes no sense; the message says why."""
+
+
+def run_source_command(options: argparse.Namespace, compiler_options: tuple[str, ...], arguments: Sequence[str]) -> int:
+    """Run `options.command` on `options.input`; `arguments` is the command line as given, for a fault's report."""
+    try:
+        request = _request(options, compiler_options)
+        result = translate(request)
+        return _finish(options, request, result)
+    except WrongUsageError as error:
+        print_error("tilepragma", str(error))
+        return 2
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        print_error("tilepragma", f"{error.filename or options.input}: {error.strerror}")
+        return 2
+    except Exception as fault:
+        report_fault("tilepragma", arguments, options.input, fault)
+        return INTERNAL_FAULT
+
+
+def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> TranslateRequest:
+    command = read_command(compiler_options)
+    if options.device:
+        raise WrongUsageError("--device: this version plans without device models; leave the option out")
+    unknown = [name for name in options.dump if name not in {step.name for step in PASSES}]
+    if unknown:
+        raise WrongUsageError(
+            f"--dump: no pass is called '{unknown[0]}'; passes are {', '.join(step.name for step in PASSES)}"
+        )
+    request = TranslateRequest(
+        source="<stdin>" if options.input == "-" else options.input,
+        text=sys.stdin.buffer.read() if options.input == "-" else None,
+        options=command.options,
+        quote_folders=tuple(command.values("-iquote")),
+        folders=tuple(command.values("-I", "-isystem", "-idirafter")),
+        last="verify",
+        dump=frozenset(options.dump),
+    )
+    if options.command != "translate":
+        return request
+    _check_output(options)
+    return replace(
+        request,
+        output_name="<stdout>" if options.output == "-" else options.output,
+        targets=_targets(options.target),
+        kernel_folder=options.emit_kernels,
+        last=PASSES[-1].name,
+    )
+
+
+def _check_output(options: argparse.Namespace) -> None:
+    """The source must not be written over, nor an output go where there is no folder."""
+    if options.output == "-":
+        return
+    output = Path(options.output)
+    if output.exists() and Path(options.input).exists() and output.samefile(options.input):
+        raise WrongUsageError(f"-o {options.output}: that is the source itself")
+    if output.is_dir() or not output.parent.is_dir():
+        raise WrongUsageError(
+            f"-o {options.output}: " + ("that is a folder" if output.is_dir() else "there is no such folder")
+        )
+
+
+def _targets(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",")) if text else ()
+    unknown = [name for name in names if name not in TARGET_NAMES]
+    if unknown:
+        raise WrongUsageError(f"--target: unknown target '{unknown[0]}'; targets are {', '.join(TARGET_NAMES)}")
+    return names
+
+
+def _finish(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    for name, text in result.dumps:
+        sys.stderr.write(f"--- {name}\n{text}\n")
+    if options.command == "check" and options.format == "json":
+        print(as_json(result.diagnostics))
+    else:
+        print_diagnostics(result.diagnostics, request.source, request.text)
+    if not result.succeeded:
+        return 1
+    if options.command == "explain":
+        sys.stdout.write(explain(result))
+    elif options.command == "translate":
+        _write(options, result)
+    return 0
+
+
+def _write(options: argparse.Namespace, result: TranslateResult) -> None:
+    """OUT.c and its depfile, each in one step."""
+    output = result.output or b""
+    if options.depfile or options.depfile_name:
+        name = options.depfile_name or str(Path(options.output).with_suffix(".d"))
+        rule = make_rule(options.depfile_target or options.output, result.dependencies, options.phony)
+        write_atomically(Path(name), rule.encode("utf-8", "surrogateescape"))
+    if options.output == "-":
+        sys.stdout.buffer.write(output)
+    else:
+        write_atomically(Path(options.output), output)

@@ -1,0 +1,113 @@
+"""tilecc: a drop-in C compiler driver. Inputs that hold tilek directives are translated first; the runtime is linked in.
+
+What needs no translation is handed to the underlying compiler by exec, before anything heavy is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from tilepragma.base.source_scan import scan_source
+from tilepragma.cli.compiler import compiler
+from tilepragma.cli.compiler_arguments import DEPENDENCIES, USAGE_STATUS, Command, Input, UsageError, read_command
+
+
+def main() -> int:
+    """The console script."""
+    try:
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return 130
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run tilecc; returns the exit status, or does not return where the compiler takes the process over."""
+    try:
+        command = read_command(arguments)
+    except UsageError as error:
+        print(f"tilecc: error: {error}", file=sys.stderr)
+        return USAGE_STATUS
+    if os.path.basename(compiler()[0]) == "tilecc":
+        print("tilecc: error: TILEK_CC names tilecc itself; set it to the C compiler underneath", file=sys.stderr)
+        return USAGE_STATUS
+    if list(arguments) == ["--version"]:
+        return _version()
+    text = _standard_input(command)
+    translated = (
+        [] if command.stage == DEPENDENCIES else [one for one in command.inputs if _is_ours(one, command, text)]
+    )
+    if translated:
+        from tilepragma.cli.tilecc_translation import compile_translated
+
+        return compile_translated(command, translated, text)
+    if command.own.explain:
+        print("tilecc: no input holds a tilek directive", file=sys.stderr)
+    return _pass_through(arguments, command, text)
+
+
+def _version() -> int:
+    """`tilecc --version`: our line, then the compiler's own, which configure scripts look for."""
+    from tilepragma import __version__
+
+    print(f"tilecc (tilepragma {__version__}), running:", flush=True)
+    return _execute(["--version"])
+
+
+def _standard_input(command: Command) -> bytes | None:
+    """The text on standard input where an input is `-` and may be ours: it can be read only once."""
+    if any(one.path == "-" and one.language == "c" for one in command.inputs):
+        return sys.stdin.buffer.read()
+    return None
+
+
+def _is_ours(one: Input, command: Command, text: bytes | None) -> bool:
+    if one.language != "c":
+        return False
+    if any("tilek" in value for value in command.values("-D")):
+        return True
+    folders = command.values("-I", "-isystem", "-idirafter")
+    quote_folders = command.values("-iquote")
+    forced = [path for path in command.values("-include", "-imacros") if os.path.isfile(path)]
+    own_text = text if one.path == "-" else None
+    return any(
+        scan_source(path, quote_folders, folders, content).mentions
+        for path, content in [(one.path, own_text), *((path, None) for path in forced)]
+    )
+
+
+def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None) -> int:
+    """The command as it stands, with the runtime where objects are linked."""
+    words = list(arguments) if command.plain else list(command.arguments)
+    if command.links_runtime:
+        from tilepragma.cli import runtime_library
+
+        try:
+            words += [*command.end_of_language, *runtime_library.link_flags(command.options)]
+        except (runtime_library.RuntimeLibraryError, OSError) as error:
+            runtime_library.report(error)
+            return 1
+    if text is None:
+        return _execute(words)
+    import subprocess
+
+    return subprocess.run([*compiler(), *words], input=text, check=False).returncode
+
+
+def _execute(words: Sequence[str]) -> int:
+    """Become the compiler; returns only where that fails."""
+    program = compiler()
+    sys.stdout.flush()
+    try:
+        os.execvp(program[0], [*program, *words])
+    except OSError as error:
+        print(
+            f"tilecc: error: cannot run the C compiler '{program[0]}': {error.strerror}; set TILEK_CC to yours",
+            file=sys.stderr,
+        )
+        return 127
+
+
+if __name__ == "__main__":
+    sys.exit(main())

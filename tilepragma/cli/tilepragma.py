@@ -1,0 +1,167 @@
+"""The `tilepragma` command: translate, check, explain, devices, and what a build needs to know."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilepragma import __version__
+
+#: Exit statuses (INTERNAL_FAULT is in cli/report.py).
+DONE, SOURCE_ERRORS, WRONG_USAGE = 0, 1, 2
+
+_COMPILER_OPTIONS = """\
+Options of the C compiler are passed on to where they matter: -I -D -U -std= -include -isystem -iquote -idirafter
+-nostdinc --sysroot -O… -m… -f….  A file name - is standard input or output."""
+
+
+def main() -> int:
+    """The console script."""
+    try:
+        return run(sys.argv[1:])
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has stopped; nothing is left to say, not even when the stream is flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; returns the exit status: 0 done, 1 errors in the source, 2 wrong usage, 3 a fault of ours."""
+    parser = _parser()
+    options, others = parser.parse_known_args(_separated(arguments))
+    if options.query:
+        return _answer(options.query)
+    if options.command is None:
+        parser.print_usage(sys.stderr)
+        return WRONG_USAGE
+    if options.command == "devices":
+        if others:
+            parser.error(f"unrecognized arguments: {' '.join(others)}")
+        from tilepragma.cli.devices import print_devices
+
+        return print_devices()
+    refused = [word for word in others if not word.startswith(_COMPILER_PREFIXES)]
+    if refused:
+        parser.error(f"unrecognized arguments: {' '.join(refused)}")
+    from tilepragma.cli.source_commands import run_source_command
+
+    return run_source_command(options, _joined_back(others), arguments)
+
+
+#: Compiler options whose value may be the next word; argparse must not take that for the input.
+_WITH_VALUE = (
+    "-I",
+    "-D",
+    "-U",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-isysroot",
+    "--sysroot",
+    "-x",
+)
+#: What compiler options begin with; anything else that argparse does not know is a mistake.
+_COMPILER_PREFIXES = (*_WITH_VALUE, "-std", "-f", "-m", "-O", "-W", "-w", "-g", "-p", "-n", "-a", "-u", "-i")
+_JOINT = "\x1f"
+
+
+def _separated(arguments: Sequence[str]) -> list[str]:
+    """Join compiler options to their separate values, so that argparse sees one unknown word each."""
+    joined: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        value = next(words, None) if word in _WITH_VALUE else None
+        joined.append(word if value is None else f"{word}{_JOINT}{value}")
+    return joined
+
+
+def _joined_back(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part for word in words for part in word.split(_JOINT))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tilepragma",
+        description="C loop nests under #pragma tilek, for GPUs and all cores. Most builds use tilecc instead: make CC=tilecc.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"tilepragma {__version__}")
+    for name, help_text in [
+        ("cflags", "options to compile a translated source with"),
+        ("libs", "options to link it with; builds the runtime library on first use"),
+        ("makefile", "path of a make fragment with the rule %%.tk.c: %%.c"),
+        ("cmake", "path of a CMake module with tilepragma_translate(target)"),
+    ]:
+        parser.add_argument(f"--{name}", dest="query", action="store_const", const=name, help=f"print the {help_text}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    _add_translate(commands)
+    check = _add_source_command(commands, "check", "report errors, warnings and notes only")
+    check.add_argument(
+        "--format", choices=("text", "json"), default="text", help="how to report (default: %(default)s)"
+    )
+    _add_source_command(commands, "explain", "say what became of each kernel: loops, tiles, mapping, data, targets")
+    commands.add_parser("devices", help="list what can run here", allow_abbrev=False)
+    return parser
+
+
+def _add_translate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    translate = _add_source_command(commands, "translate", "write C with launches for C with directives")
+    translate.add_argument("-o", dest="output", required=True, metavar="OUT.c", help="the translated source, or -")
+    translate.add_argument(
+        "--target", metavar="LIST", default="", help="comma list of serial, threads, opencl, cuda (default: all)"
+    )
+    translate.add_argument(
+        "--emit-kernels", metavar="DIR", type=Path, help="write the readable .cl and .cu files there"
+    )
+    translate.add_argument(
+        "-MMD", "-MD", dest="depfile", action="store_true", help="write a depfile, OUT.d unless -MF says else"
+    )
+    translate.add_argument("-MF", dest="depfile_name", metavar="FILE", help="the depfile's name; implies -MMD")
+    translate.add_argument("-MT", dest="depfile_target", metavar="TARGET", help="the depfile's target (default: OUT.c)")
+    translate.add_argument(
+        "-MP", dest="phony", action="store_true", help="make each header a target of its own in the depfile"
+    )
+
+
+def _add_source_command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help_text: str
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(
+        name, help=help_text, description=help_text, epilog=_COMPILER_OPTIONS, allow_abbrev=False
+    )
+    command.add_argument("input", metavar="IN.c")
+    command.add_argument("--device", metavar="NAME", default="", help="the device to plan for")
+    command.add_argument("--dump", metavar="PASS", action="append", default=[], help=argparse.SUPPRESS)
+    return command
+
+
+def _answer(query: str) -> int:
+    """`--cflags`, `--libs`, `--makefile`, `--cmake`."""
+    import shlex
+
+    from tilepragma.base.resources import resource_folder
+    from tilepragma.cli import runtime_library
+
+    if query == "cflags":
+        print(shlex.join(runtime_library.compile_flags()))
+    elif query == "libs":
+        try:
+            print(shlex.join(runtime_library.link_flags()))
+        except (runtime_library.RuntimeLibraryError, OSError) as error:
+            runtime_library.report(error)
+            return SOURCE_ERRORS
+    else:
+        name = "tilepragma.mk" if query == "makefile" else "Tilepragma.cmake"
+        print(resource_folder("templates") / "make" / name)
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

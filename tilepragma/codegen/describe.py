@@ -1,0 +1,169 @@
+"""A plan's manifest: every constant of tilek_kernel, and the programs of the wanted targets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from tilepragma.codegen.device_functions import type_size
+from tilepragma.codegen.device_program import cuda_program, opencl_program, uses_double
+from tilepragma.codegen.host_functions import host_function_name
+from tilepragma.codegen.launches import Numbering, number
+from tilepragma.codegen.manifest import (
+    ArrayShape,
+    FieldShape,
+    KernelManifest,
+    LaunchShape,
+    LoopShape,
+    Parameter,
+    ReductionShape,
+    axis_index,
+)
+from tilepragma.ir.directives import Target
+from tilepragma.ir.expressions import DataObject, IntegerLiteral
+from tilepragma.ir.looptree import TiledLoop
+from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch
+
+_OPERATORS = {
+    "+": "ADD", "*": "MULTIPLY", "min": "MINIMUM", "max": "MAXIMUM", "&": "BIT_AND", "|": "BIT_OR", "^": "BIT_XOR",
+    "&&": "LOGICAL_AND", "||": "LOGICAL_OR",
+}  # fmt: skip
+_INT64_MAX = 2**63 - 1
+
+
+def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
+    """The manifest of a region for the wanted `targets`, those that the plan excludes left out.
+
+    Where the plan leaves the region as written there are no launches; the runtime then only keeps the data in step.
+    """
+    numbering = number(plan)
+    wanted = [target for target in plan.targets if target in targets]
+    launched = plan.as_written is None
+    opencl = opencl_program(plan, numbering) if launched and Target.OPENCL in wanted else None
+    cuda = cuda_program(plan, numbering) if launched and Target.CUDA in wanted else None
+    device = cuda if opencl is None else opencl
+    on_device = plan.device if device is not None else ()
+    parameters = device.parameters if device is not None else ()
+    start = plan.kernel.range.start
+    return KernelManifest(
+        name=plan.kernel.name,
+        file=start.file,
+        line=start.line,
+        flags=_flags(plan),
+        targets=tuple(target.name for target in wanted),
+        preferred=plan.preferred.name,
+        opencl=opencl.text if opencl else None,
+        cuda=cuda.text if cuda else None,
+        arrays=tuple(array_shape(argument.object, _motions(argument)) for argument in plan.arrays),
+        scalar_sizes=tuple(type_size(object_.element) for object_ in plan.scalars),
+        host_launches=tuple(_launch(plan, launch, numbering, host_function_name(launch), ()) for launch in plan.host),
+        device_launches=tuple(
+            _launch(plan, launch, numbering, None, own) for launch, own in zip(on_device, parameters, strict=True)
+        ),
+        tile_argument_count=numbering.tile_argument_count,
+        loop_count=len(numbering.loops),
+    )
+
+
+def array_shape(object_: DataObject, flags: tuple[str, ...]) -> ArrayShape:
+    """The shape of an object as the runtime sees it; `flags` are endings of the header's names."""
+    return ArrayShape(
+        name=object_.host,
+        storage=object_.storage.name,
+        rank=object_.rank,
+        element_size=type_size(object_.element),
+        fields=tuple(_fields(object_.element, "", 0, 1)),
+        flags=flags,
+    )
+
+
+def scalar_type_name(type_: ScalarType) -> str:
+    """The ending of the type's tilek_type."""
+    if type_.kind is ScalarKind.BOOLEAN:
+        return "BOOL"
+    if type_.is_floating:
+        return {32: "FLOAT", 64: "DOUBLE"}.get(type_.bits, "LONG_DOUBLE")
+    return f"{'INT' if type_.signed else 'UINT'}{type_.bits}"
+
+
+def _fields(type_: Type, name: str, offset: int, count: int) -> list[FieldShape]:
+    match type_:
+        case ScalarType():
+            return [FieldShape(name, offset, scalar_type_name(type_), count)]
+        case RecordType():
+            return [
+                part
+                for index in range(count)
+                for member in type_.fields
+                for part in _fields(
+                    member.type,
+                    (f"{name}[{index}]" if count > 1 else name) + ("." if name else "") + member.name,
+                    offset + index * type_.size + member.offset,
+                    1,
+                )
+            ]
+        case ArrayType(element, IntegerLiteral(value)):
+            return _fields(element, name, offset, count * value)
+        case _:
+            return [FieldShape(name, offset, "UINT64", count)]
+
+
+def _motions(argument: ArrayArgument) -> tuple[str, ...]:
+    chosen = {
+        "READS": argument.reads,
+        "WRITES": argument.writes,
+        "COPY_IN": argument.copy_in,
+        "COPY_OUT": argument.copy_out,
+        "MUST_BE_PRESENT": argument.present,
+    }
+    return tuple(name for name, holds in chosen.items() if holds)
+
+
+def _flags(plan: KernelPlan) -> tuple[str, ...]:
+    chosen = {
+        "CONTRACT": plan.floating.contract,
+        "FAST_MATH": plan.floating.fast,
+        "USES_DOUBLE": uses_double(plan),
+        "TARGET_EXPLICIT": plan.preferred in plan.kernel.directive.targets and plan.preferred is not Target.AUTO,
+    }
+    return tuple(name for name, holds in chosen.items() if holds)
+
+
+def _launch(
+    plan: KernelPlan, launch: Launch, numbering: Numbering, host: str | None, parameters: tuple[Parameter, ...]
+) -> LaunchShape:
+    arrays = [argument.object for argument in plan.arrays]
+    reductions = []
+    for reduction in launch.reductions:
+        assert isinstance(reduction.object.element, ScalarType), "reductions are over numbers"
+        type_ = scalar_type_name(reduction.object.element)
+        reductions.append(ReductionShape(_OPERATORS[reduction.operator], type_, arrays.index(reduction.object)))
+    return LaunchShape(
+        entry=launch.name,
+        loops=tuple(_loop(loop, numbering) for loop in launch.loops),
+        axes=sum(1 << axis_index(axis) for axis in set(launch.axes)),
+        host=host,
+        reductions=tuple(reductions),
+        parameters=parameters,
+    )
+
+
+def _loop(loop: TiledLoop, numbering: Numbering) -> LoopShape:
+    lowest, highest = _iterator_range(loop.loop.iterator.element)
+    return LoopShape(
+        symbol=loop.symbol,
+        kinds=tuple(tile.kind.name for tile in loop.tiles),
+        axes=tuple(-1 if tile.axis is None else axis_index(tile.axis) for tile in loop.tiles),
+        first_argument=numbering.first_arguments[loop],
+        iterator_minimum=lowest,
+        iterator_maximum=highest,
+        number=numbering.loop_number(loop),
+    )
+
+
+def _iterator_range(type_: Type) -> tuple[int, int]:
+    if not isinstance(type_, ScalarType) or type_.is_floating:
+        return -_INT64_MAX - 1, _INT64_MAX
+    if type_.signed:
+        return -(2 ** (type_.bits - 1)), 2 ** (type_.bits - 1) - 1
+    return 0, min(2**type_.bits - 1, _INT64_MAX)

@@ -1,0 +1,142 @@
+"""User functions and records that a device program needs, printed for a dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.dialect import Dialect
+from tilepragma.codegen.printer import Flat, ObjectMap, Printer
+from tilepragma.codegen.statements import StatementPrinter
+from tilepragma.codegen.writer import Writer
+from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, IntegerLiteral
+from tilepragma.ir.looptree import Function
+from tilepragma.ir.types import UNSIGNED_LONG, ArrayType, PointerType, RecordType, ScalarType, Type
+
+
+@dataclass
+class DeviceFunctions:
+    """The user functions of one program. OpenCL C tells pointers to global memory from others by type, so a function is
+    printed once for each way it is called; `texts` fills in callee-first order as calls are printed.
+    """
+
+    dialect: Dialect
+    prefix: str
+    functions: tuple[Function, ...]
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def printer(self, objects: ObjectMap, global_objects: frozenset[DataObject]) -> Printer:
+        """A printer whose calls go to the variants that fit `global_objects`, the pointers to global memory."""
+        return Printer(self.dialect, objects, lambda call: self._called(call, global_objects))
+
+    def _called(self, call: Call, global_objects: frozenset[DataObject]) -> str:
+        function = next((item for item in self.functions if item.name == call.function), None)
+        if function is None:
+            return call.function
+        spaces = tuple(
+            bool(self.dialect.global_space) and parameter.rank > 0 and _base(argument) in global_objects
+            for argument, parameter in zip(call.arguments, function.parameters, strict=True)
+        )
+        name = f"{self.prefix}_{function.name}"
+        if any(spaces):
+            name += "_" + "".join("g" if space else "p" for space in spaces)
+        if name not in self.texts:
+            text = self._definition(function, name, spaces)
+            self.texts[name] = text
+        return name
+
+    def _definition(self, function: Function, name: str, spaces: tuple[bool, ...]) -> str:
+        in_global = frozenset(p for p, space in zip(function.parameters, spaces, strict=True) if space)
+        plain = Printer(self.dialect)
+        flat = {
+            parameter: Flat(tuple(_length(plain, length) for length in parameter.lengths[1:]))
+            for parameter in function.parameters
+            if parameter.rank > 1
+        }
+        printer = self.printer(ObjectMap(flat), in_global)
+        parameters = ", ".join(self._parameter(printer, p, p in in_global) for p in function.parameters)
+        writer = Writer()
+        with writer.block(f"{self.dialect.function} {printer.type(function.result, f'{name}({parameters})')}"):
+            StatementPrinter(writer, printer).block(function.body)
+        return writer.text()
+
+    def _parameter(self, printer: Printer, parameter: DataObject, in_global: bool) -> str:
+        space = self.dialect.global_space if in_global else ""
+        const = "const " if parameter.const else ""
+        stars = "*" if parameter.rank else ""
+        return space + const + printer.type(parameter.element, stars + printer.name(parameter))
+
+
+def _length(printer: Printer, length: Expression | None) -> str:
+    text = "1" if length is None else printer.expression(length, 12)
+    return text if literal_value(length) is not None else f"({printer.dialect.wide}){text}" if " " not in text else text
+
+
+def _base(argument: Expression) -> DataObject | None:
+    target = argument.target if isinstance(argument, AddressOf) else argument
+    return target.object if isinstance(target, Access) else None
+
+
+def record_definitions(dialect: Dialect, records: Iterable[RecordType]) -> str:
+    """The records, dependencies first, with the host's layout whatever the target would choose."""
+    return "\n".join(_record(Printer(dialect), record) for record in records)
+
+
+def _record(printer: Printer, record: RecordType) -> str:
+    writer = Writer()
+    natural = record.is_union or _natural_layout(record)
+    kind = "union" if record.is_union else "struct"
+    packed = "" if natural else "__attribute__((packed)) "
+    writer.line(f"{kind} {packed}{printer.dialect.identifier(record.tag)} {{")
+    end = 0
+    for field_ in record.fields:
+        if not natural and field_.offset > end:
+            writer.line(f"    char padding{end}[{field_.offset - end}];")
+        writer.line(f"    {printer.type(_stored(field_.type), printer.member(field_.name))};")
+        end = field_.offset + type_size(field_.type)
+    if not natural and record.size > end:
+        writer.line(f"    char padding{end}[{record.size - end}];")
+    writer.line("};")
+    return writer.text()
+
+
+def _stored(type_: Type) -> Type:
+    """Pointers inside records mean nothing on a device: a number takes their place."""
+    return UNSIGNED_LONG if isinstance(type_, PointerType) else type_
+
+
+def _natural_layout(record: RecordType) -> bool:
+    end = 0
+    for field_ in record.fields:
+        alignment = _alignment(field_.type)
+        if field_.offset != -(-end // alignment) * alignment:
+            return False
+        end = field_.offset + type_size(field_.type)
+    largest = max((_alignment(field_.type) for field_ in record.fields), default=1)
+    return record.size == -(-end // largest) * largest
+
+
+def type_size(type_: Type) -> int:
+    """The size of a type in bytes on the host; array lengths must be literals."""
+    match type_:
+        case ScalarType():
+            return type_.bits // 8
+        case RecordType():
+            return type_.size
+        case ArrayType(element, IntegerLiteral(value)):
+            return type_size(element) * value
+        case _:
+            return 8
+
+
+def _alignment(type_: Type) -> int:
+    match type_:
+        case ScalarType():
+            return type_.bits // 8
+        case RecordType():
+            return type_.alignment
+        case ArrayType(element):
+            return _alignment(element)
+        case _:
+            return 8

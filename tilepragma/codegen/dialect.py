@@ -1,0 +1,159 @@
+"""The three targets' spellings, as data over one printer: C, OpenCL C, CUDA C++."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilepragma.ir.types import ScalarKind, ScalarType
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_CXX_WORDS = _words(
+    "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl concept "
+    "consteval constexpr constinit const_cast co_await co_return co_yield decltype delete dynamic_cast "
+    "explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq "
+    "private protected public reinterpret_cast requires static_assert static_cast template this "
+    "thread_local throw true try typeid typename using virtual wchar_t xor xor_eq threadIdx blockIdx "
+    "blockDim gridDim warpSize dim3 "
+)
+_VECTOR_WORDS = frozenset(
+    f"{base}{width}"
+    for base in (
+        "char",
+        "uchar",
+        "short",
+        "ushort",
+        "int",
+        "uint",
+        "long",
+        "ulong",
+        "float",
+        "double",
+        "half",
+        "longlong",
+    )
+    for width in (1, 2, 3, 4, 8, 16)
+)
+_OPENCL_WORDS = _words(
+    "kernel global local constant private generic read_only write_only read_write half quad complex "
+    "imaginary uchar ushort uint ulong bool true false image2d_t image3d_t sampler_t event_t queue_t "
+    "pipe vec_step as_type uniform M_PI M_E FLT_MAX DBL_MAX INFINITY NAN "
+)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between targets. `wide` is the 64-bit signed type that index arithmetic is done in.
+
+    `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups, index in the group.
+    `narrowing` is true where braces refuse conversions that C makes silently.
+    """
+
+    name: str
+    device: bool
+    wide: str
+    minimum: str
+    kernel: str
+    function: str
+    global_space: str
+    local_space: str
+    barrier: str
+    gang: tuple[str, ...]
+    gangs: tuple[str, ...]
+    worker: tuple[str, ...]
+    scalar_names: tuple[tuple[tuple[str, int, bool], str], ...]
+    literal_suffixes: tuple[str, str]
+    restrict: str
+    reserved: frozenset[str]
+    narrowing: bool
+
+    def scalar(self, type_: ScalarType) -> str:
+        """The spelling of a scalar type; in C, the user's own."""
+        key = (type_.kind.value, type_.bits, type_.signed)
+        for candidate, name in self.scalar_names:
+            if candidate == key:
+                return name
+        return type_.spelling
+
+    def identifier(self, name: str) -> str:
+        """`name`, or a like one where the target's language has taken it."""
+        return f"{name}_" if name in self.reserved else name
+
+
+def _names(
+    eight: tuple[str, str], sixteen: tuple[str, str], wide: tuple[str, str], boolean: str
+) -> tuple[tuple[tuple[str, int, bool], str], ...]:
+    integer = ScalarKind.INTEGER.value
+    table: list[tuple[tuple[str, int, bool], str]] = []
+    unsigned = "uint" if wide[0] == "long" else "unsigned int"
+    for bits, (plain, other) in ((8, eight), (16, sixteen), (32, ("int", unsigned)), (64, wide)):
+        table += [((integer, bits, True), plain), ((integer, bits, False), other)]
+    table += [((ScalarKind.BOOLEAN.value, 8, signed), boolean) for signed in (True, False)]
+    floating = ScalarKind.FLOATING.value
+    return (*table, ((floating, 32, True), "float"), ((floating, 64, True), "double"))
+
+
+C = Dialect(
+    name="c",
+    device=False,
+    wide="int64_t",
+    minimum="tilek_minimum",
+    kernel="static void",
+    function="static",
+    global_space="",
+    local_space="",
+    barrier="",
+    gang=(),
+    gangs=(),
+    worker=(),
+    scalar_names=(),
+    literal_suffixes=("l", "ul"),
+    restrict="restrict",
+    reserved=frozenset(),
+    narrowing=False,
+)
+
+OPENCL = Dialect(
+    name="opencl",
+    device=True,
+    wide="long",
+    minimum="tilek_minimum",
+    kernel="__kernel void",
+    function="static",
+    global_space="__global ",
+    local_space="__local ",
+    barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    gang=("(long)get_group_id(0)", "(long)get_group_id(1)", "(long)get_group_id(2)"),
+    gangs=("(long)get_num_groups(0)", "(long)get_num_groups(1)", "(long)get_num_groups(2)"),
+    worker=("(long)get_local_id(0)", "(long)get_local_id(1)", "(long)get_local_id(2)"),
+    scalar_names=_names(("char", "uchar"), ("short", "ushort"), ("long", "ulong"), "uchar"),
+    literal_suffixes=("l", "ul"),
+    restrict="restrict",
+    reserved=_OPENCL_WORDS | _VECTOR_WORDS,
+    narrowing=False,
+)
+
+CUDA = Dialect(
+    name="cuda",
+    device=True,
+    wide="long long",
+    minimum="tilek_minimum",
+    kernel='extern "C" __global__ void',
+    function="static __device__",
+    global_space="",
+    local_space="__shared__ ",
+    barrier="__syncthreads();",
+    gang=("(long long)blockIdx.x", "(long long)blockIdx.y", "(long long)blockIdx.z"),
+    gangs=("(long long)gridDim.x", "(long long)gridDim.y", "(long long)gridDim.z"),
+    worker=("(long long)threadIdx.x", "(long long)threadIdx.y", "(long long)threadIdx.z"),
+    scalar_names=_names(
+        ("signed char", "unsigned char"), ("short", "unsigned short"), ("long long", "unsigned long long"), "bool"
+    ),
+    literal_suffixes=("ll", "ull"),
+    restrict="__restrict__",
+    reserved=_CXX_WORDS | _VECTOR_WORDS,
+    narrowing=True,
+)

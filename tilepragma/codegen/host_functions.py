@@ -1,0 +1,190 @@
+"""The C functions that compute a region's instances on the host, for the serial and threads targets."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.dialect import C
+from tilepragma.codegen.launches import (
+    LaunchObjects,
+    Numbering,
+    launch_numbers,
+    launch_objects,
+    nest_loops,
+    used_dimensions,
+)
+from tilepragma.codegen.manifest import Parameter as NumberParameter
+from tilepragma.codegen.manifest import ParameterKind, axis_name
+from tilepragma.codegen.numbers import Numbers
+from tilepragma.codegen.printer import ObjectMap, Printer, identity
+from tilepragma.codegen.statements import StatementPrinter
+from tilepragma.codegen.templates import render
+from tilepragma.codegen.writer import Writer
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+
+
+def host_function_name(launch: Launch) -> str:
+    """The name of the launch's host function; no name of the user's begins so."""
+    return f"tilek_{launch.name}_host"
+
+
+def host_functions(plan: KernelPlan, numbering: Numbering) -> str:
+    """The definitions of all host functions of a region, with lines still marked as generated (see `writer`)."""
+    return "\n".join(_HostFunction(plan, launch, numbering).text() for launch in plan.host)
+
+
+class _HostFunction:
+    def __init__(self, plan: KernelPlan, launch: Launch, numbering: Numbering) -> None:
+        self.plan = plan
+        self.launch = launch
+        self.objects: LaunchObjects = launch_objects(plan, launch)
+        self.numbers: Numbers = launch_numbers(plan, launch, numbering)
+        self.call = self.numbers.fresh("call")
+        kinds = {axis.kind for axis in launch.axes}
+        self.instance_kind = next((k for k in (AxisKind.THREAD, AxisKind.GANG) if k in kinds), None)
+        shared = self.objects.indirect if self.instance_kind is not None else ()
+        self.printer = Printer(C, ObjectMap(indirect=frozenset(object_ for _, object_ in shared)))
+
+    def text(self) -> str:
+        body = self._body()
+        arrays = [line for index, object_ in self.objects.arrays for line in self._array(index, object_)]
+        head = Writer(depth=1)
+        for line in (*arrays, *self._scalars(), *self._numbers()):
+            head.line(line)
+        if f"{self.call}->" not in head.text() + body:
+            head.line(f"(void){self.call};")
+        return render(
+            "c/host_function.c.j2",
+            name=host_function_name(self.launch),
+            call=self.call,
+            first=self.numbers.fresh("first"),
+            last=self.numbers.fresh("last"),
+            comment=self._comment(),
+            head="" if head.text() == "\n" else head.text(),
+            body=body,
+        )
+
+    def _comment(self) -> str:
+        loops = ", ".join(dict.fromkeys(loop.loop.iterator.name for loop in nest_loops(self.launch)))
+        start = self.plan.kernel.range.start
+        instances = (
+            "there is one instance" if self.instance_kind is None else f"instances are {self.instance_kind.value}s"
+        )
+        return (
+            f"{self.launch.name}: {'loops ' + loops + ' of ' if loops else ''}{start.file}:{start.line}; {instances}."
+        )
+
+    def _body(self) -> str:
+        writer = Writer(user_lines=True, depth=1)
+        first, last = self.numbers.fresh("first"), self.numbers.fresh("last")
+        with ExitStack() as stack:
+            if self.instance_kind is None:
+                instance = first
+                writer.line(f"(void){last};" if self.launch.reductions else f"(void){first}, (void){last};")
+            else:
+                instance = self._instances(writer, stack, first, last)
+            self._privates(writer)
+            bound = frozenset() if self.instance_kind is None else frozenset({self.instance_kind})
+            StatementPrinter(writer, self.printer, self.numbers, bound).block(self.launch.body)
+            for index, object_ in self.objects.reduced:
+                type_ = self.printer.type(object_.element)
+                writer.line(f"(({type_} *){self.call}->partials[{index}])[{instance}] = {self.printer.name(object_)};")
+            if self.instance_kind is None:
+                for index, object_ in self.objects.indirect:
+                    type_ = self.printer.type(object_.element)
+                    writer.line(f"*({type_} *){self.call}->arrays[{index}].base = {self.printer.name(object_)};")
+        return writer.text()
+
+    def _instances(self, writer: Writer, stack: ExitStack, first: str, last: str) -> str:
+        """Loop over the instances and take the index of each gang dimension out of the linear one; returns that."""
+        if self.instance_kind is AxisKind.THREAD:
+            name = self.numbers.fresh("thread")
+            stack.enter_context(writer.block(f"for (int64_t {name} = {first}; {name} < {last}; ++{name})"))
+            return name
+        axes = used_dimensions(self.launch, AxisKind.GANG)
+        names = [self.numbers.fresh(axis_name(axis)) for axis in axes]
+        linear = names[0] if len(axes) == 1 else self.numbers.fresh("gang")
+        stack.enter_context(writer.block(f"for (int64_t {linear} = {first}; {linear} < {last}; ++{linear})"))
+        inner = ""
+        for axis, name in zip(axes, names, strict=True):
+            if len(axes) > 1:
+                divided = linear if not inner else f"{linear} / {inner if ' ' not in inner else f'({inner})'}"
+                count = self.numbers.axis_count(axis) if axis != axes[-1] else ""
+                writer.line(f"const int64_t {name} = {divided}{f' % {count}' if count else ''};")
+                inner = f"{inner} * {count}" if inner and count else count or inner
+        return linear
+
+    def _privates(self, writer: Writer) -> None:
+        for object_ in self.objects.privates:
+            writer.line(f"{self.printer.declaration(replace(object_, const=False))};")
+        for index, object_ in self.objects.first_privates:
+            writer.line(f"{self._scalar_copy(object_, f'{self.call}->scalars[{index}]', False)};")
+        for index, object_ in self.objects.reduced:
+            operator = self.launch.reductions[index].operator
+            element = object_.element
+            assert isinstance(element, ScalarType), "reductions are over numbers"
+            declared = self.printer.type(element, self.printer.name(object_))
+            writer.line(f"{declared} = {identity(operator, element)};")
+
+    def _array(self, index: int, object_: DataObject) -> list[str]:
+        lines: list[str] = []
+        inner = f"*const {self.printer.name(object_)}"
+        if object_.restrict:
+            inner = f"*{C.restrict} const {self.printer.name(object_)}"
+        if object_.storage is Storage.ROWS:
+            inner = "*" * (object_.rank - 1) + inner
+        elif object_.rank > 1:
+            lengths = []
+            for dimension in range(1, object_.rank):
+                literal = literal_value(object_.lengths[dimension])
+                length = str(literal)
+                if literal is None:
+                    length = self.numbers.fresh(f"{object_.name}_length{dimension}")
+                    lines.append(f"const int64_t {length} = {self.call}->arrays[{index}].extent[{dimension}];")
+                lengths.append(f"[{length}]")
+            inner = f"({inner}){''.join(lengths)}"
+        const = "const " if object_.const else ""
+        return [*lines, f"{const}{self.printer.type(object_.element, inner)} = {self.call}->arrays[{index}].base;"]
+
+    def _scalars(self) -> list[str]:
+        lines = []
+        for index, object_ in self.objects.scalars:
+            lines.append(self._scalar_copy(object_, f"{self.call}->scalars[{index}]", True) + ";")
+        for index, object_ in self.objects.indirect:
+            base = f"{self.call}->arrays[{index}].base"
+            if self.instance_kind is None:
+                lines.append(self._scalar_copy(object_, base, False) + ";")
+            else:
+                lines.append(f"{self.printer.type(object_.element, '*const ' + self.printer.name(object_))} = {base};")
+        return lines
+
+    def _scalar_copy(self, object_: DataObject, address: str, const: bool) -> str:
+        type_ = self.printer.type(object_.element)
+        declared = self.printer.type(object_.element, self.printer.name(object_))
+        return f"{'const ' if const else ''}{declared} = *(const {type_} *){address}"
+
+    def _numbers(self) -> list[str]:
+        return [f"const int64_t {name} = {self._number(parameter)};" for name, parameter in self.numbers.parameters()]
+
+    def _number(self, parameter: NumberParameter) -> str:
+        loop, dimension = f"{self.call}->loops[{parameter.index}]", parameter.dimension
+        match parameter.kind:
+            case ParameterKind.LOOP_LOWER:
+                return f"{loop}->lower"
+            case ParameterKind.LOOP_STEP:
+                return f"{loop}->step"
+            case ParameterKind.LOOP_TRIP:
+                return f"{loop}->trip"
+            case ParameterKind.TILE_COUNT:
+                return f"{self.call}->tiles[{parameter.index}][{dimension}].count"
+            case ParameterKind.TILE_STRIDE:
+                return f"{self.call}->tiles[{parameter.index}][{dimension}].stride"
+            case ParameterKind.AXIS_COUNT:
+                return f"{self.call}->axes[{parameter.index}]"
+            case _:
+                return f"{self.call}->tile_arguments[{parameter.index}]"

@@ -1,0 +1,26 @@
+"""The readable kernels of a region as files: NAME.cl and NAME.cu."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from tilepragma.codegen.describe import describe
+from tilepragma.ir.directives import Target
+from tilepragma.plan.kernel_plan import KernelPlan
+
+
+def emit_kernels(plan: KernelPlan, folder: Path, targets: Collection[Target]) -> tuple[Path, ...]:
+    """Write the region's device programs into `folder`, made where it is missing; the files written.
+
+    A region that runs as written has none. Raises OSError where a file cannot be written.
+    """
+    manifest = describe(plan, targets)
+    written = []
+    for text, ending in ((manifest.opencl, "cl"), (manifest.cuda, "cu")):
+        if text is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{manifest.name}.{ending}"
+            path.write_text(text, encoding="utf-8")
+            written.append(path)
+    return tuple(written)

@@ -1,0 +1,141 @@
+"""What host functions, device programs and the manifest must agree on: the numbering of a plan's loops, tiles and objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilepragma.codegen.numbers import Numbers
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
+from tilepragma.ir.looptree import Axis, Declarator, Loop, TiledLoop, TileNest
+from tilepragma.ir.traversal import children, walk
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """`loops` are the entries of tilek_call.loops; `first_arguments` gives where the tile arguments of a loop start."""
+
+    loops: tuple[Loop, ...]
+    tiled: tuple[TiledLoop, ...]
+    first_arguments: dict[TiledLoop, int]
+    tile_argument_count: int
+
+    def loop_number(self, loop: TiledLoop) -> int:
+        """The loop's entry in tilek_call.loops."""
+        return [entry.index for entry in self.loops].index(loop.loop.index)
+
+
+def number(plan: KernelPlan) -> Numbering:
+    """The numbering of a plan: loops in textual order, tile arguments of every different tiling of each."""
+    tiled: list[TiledLoop] = []
+    bounded: dict[int, Loop] = {}
+    for launch in (*plan.host, *plan.device):
+        for loop in nest_loops(launch):
+            if loop not in tiled:
+                tiled.append(loop)
+            if loop.launch_bounds:
+                bounded[loop.loop.index] = loop.loop
+    for value in plan.final_values:
+        for loop in (value.loop, *value.enclosing):
+            bounded.setdefault(loop.loop.index, loop.loop)
+    first_arguments: dict[TiledLoop, int] = {}
+    count = 0
+    for loop in tiled:
+        first_arguments[loop] = count
+        count += len(loop.tiles)
+    return Numbering(tuple(bounded[index] for index in sorted(bounded)), tuple(tiled), first_arguments, count)
+
+
+def nests(launch: Launch) -> list[TileNest]:
+    """All tile nests of a launch, in textual order."""
+    return [node for node in walk(launch.body) if isinstance(node, TileNest)]
+
+
+def nest_loops(launch: Launch) -> list[TiledLoop]:
+    """All tiled loops of a launch, those without launch bounds too."""
+    return [loop for nest in nests(launch) for loop in nest.loops]
+
+
+def launch_numbers(plan: KernelPlan, launch: Launch, numbering: Numbering) -> Numbers:
+    """The names of a launch's numbers, clear of the user's."""
+    taken = {object_.name for object_ in plan.kernel.objects} | {function.name for function in plan.kernel.functions}
+    taken |= {node.object.name for node in walk(launch.body) if isinstance(node, Access)}
+    return Numbers(launch.loops, numbering.first_arguments, frozenset(taken))
+
+
+@dataclass(frozen=True)
+class LaunchObjects:
+    """The outside objects that a launch's text mentions, by what becomes of them.
+
+    `arrays` and `scalars` are (index in the plan, object); `indirect` those of `arrays` that are scalars; `privates` need a local of
+    their own; `reduced` are (index in launch.reductions, object).
+    """
+
+    arrays: tuple[tuple[int, DataObject], ...]
+    scalars: tuple[tuple[int, DataObject], ...]
+    indirect: tuple[tuple[int, DataObject], ...]
+    privates: tuple[DataObject, ...]
+    first_privates: tuple[tuple[int, DataObject], ...]
+    reduced: tuple[tuple[int, DataObject], ...]
+
+
+def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
+    """Sort the objects of a launch's text; an outside scalar that the plan names nowhere is private."""
+    mentioned = _mentioned(launch)
+    reductions = [reduction.object for reduction in launch.reductions]
+    own = {*launch.privates, *launch.first_privates, *reductions}
+    iterators = {loop.loop.iterator for loop in nest_loops(launch)}
+    arrays = [argument.object for argument in plan.arrays]
+    reached = tuple((i, o) for i, o in enumerate(arrays) if o in mentioned and o not in own)
+    scalars = tuple(
+        (i, o) for i, o in enumerate(plan.scalars) if o in mentioned and o not in own and o not in iterators
+    )
+    first = tuple((plan.scalars.index(o), o) for o in launch.first_privates if o in mentioned and o in plan.scalars)
+    known = {o for _, o in (*reached, *scalars, *first)} | set(reductions) | iterators
+    privates = [o for o in launch.privates if o in mentioned and o not in known]
+    privates += [
+        o
+        for o in mentioned
+        if o.scope is not Scope.LOCAL and o.storage is Storage.SCALAR and o not in known and o not in privates
+    ]
+    return LaunchObjects(
+        arrays=tuple((i, o) for i, o in reached if o.storage is not Storage.SCALAR),
+        scalars=scalars,
+        indirect=tuple((i, o) for i, o in reached if o.storage is Storage.SCALAR),
+        privates=tuple(privates),
+        first_privates=first,
+        reduced=tuple(enumerate(reductions)),
+    )
+
+
+def _mentioned(launch: Launch) -> dict[DataObject, None]:
+    """The objects that the launch's text names, in order: all but those of bounds that come from the launch."""
+    found: dict[DataObject, None] = {}
+    _collect(launch.body, found)
+    return found
+
+
+def _collect(node: object, found: dict[DataObject, None]) -> None:
+    if isinstance(node, TileNest):
+        for tiled in node.loops:
+            if not tiled.launch_bounds:
+                for part in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step):
+                    _collect(part, found)
+        _collect(node.body, found)
+        return
+    if isinstance(node, Access):
+        found.setdefault(node.object)
+    if isinstance(node, Loop) and not node.declares_iterator:
+        found.setdefault(node.iterator)
+    if isinstance(node, Declarator):
+        for length in node.object.lengths:
+            if length is not None:
+                _collect(length, found)
+    for child in children(node):
+        _collect(child, found)
+
+
+def used_dimensions(launch: Launch, *kinds: AxisKind) -> list[Axis]:
+    """The launch's axes of the given kinds, by dimension."""
+    return sorted((axis for axis in launch.axes if axis.kind in kinds), key=lambda axis: axis.dimension)

@@ -1,0 +1,133 @@
+"""What is known of a translated region before it runs: the constants of tilek.h's tilek_kernel, as data.
+
+The C initialisers and whatever launches from Python are both made from this. Everything is plain numbers and strings;
+`dataclasses.asdict` gives JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.looptree import Axis
+
+
+class ParameterKind(str, Enum):
+    """tilek_parameter_kind, in the header's order; the value is the C name's ending."""
+
+    ARRAY = "ARRAY"
+    ORIGIN = "ORIGIN"
+    LENGTH = "LENGTH"
+    LOWER = "LOWER"
+    SCALAR = "SCALAR"
+    LOOP_LOWER = "LOOP_LOWER"
+    LOOP_STEP = "LOOP_STEP"
+    LOOP_TRIP = "LOOP_TRIP"
+    TILE_COUNT = "TILE_COUNT"
+    TILE_STRIDE = "TILE_STRIDE"
+    AXIS_COUNT = "AXIS_COUNT"
+    TILE_ARGUMENT = "TILE_ARGUMENT"
+    PARTIALS = "PARTIALS"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """tilek_parameter: one parameter of a device entry point."""
+
+    kind: ParameterKind
+    index: int
+    dimension: int
+    constant: str | None
+
+
+@dataclass(frozen=True)
+class FieldShape:
+    """tilek_field: `count` values of `type` (a tilek_type's ending) at byte `offset` of an element."""
+
+    name: str
+    offset: int
+    type: str
+    count: int
+
+
+@dataclass(frozen=True)
+class ArrayShape:
+    """tilek_array_shape. `storage` and `flags` are the C names' endings; `element_size` in bytes."""
+
+    name: str
+    storage: str
+    rank: int
+    element_size: int
+    fields: tuple[FieldShape, ...]
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LoopShape:
+    """tilek_loop_shape. `kinds` are endings of tilek_tile_kind; `axes` the axis index or -1 per tile.
+
+    `number` is the loop's entry in tilek_call.loops.
+    """
+
+    symbol: str
+    kinds: tuple[str, ...]
+    axes: tuple[int, ...]
+    first_argument: int
+    iterator_minimum: int
+    iterator_maximum: int
+    number: int
+
+
+@dataclass(frozen=True)
+class ReductionShape:
+    """tilek_reduction: ending of tilek_operator, ending of tilek_type, index of the array."""
+
+    operation: str
+    type: str
+    array: int
+
+
+@dataclass(frozen=True)
+class LaunchShape:
+    """tilek_launch_shape. `axes` is the mask of axes in use; `host` the host function's name, None in device launches."""
+
+    entry: str
+    loops: tuple[LoopShape, ...]
+    axes: int
+    host: str | None
+    reductions: tuple[ReductionShape, ...]
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(frozen=True)
+class KernelManifest:
+    """tilek_kernel. `flags`, `targets` and `preferred` are the C names' endings; `scalar_sizes` in bytes.
+
+    `opencl` and `cuda` are whole programs, None where the target is not wanted or the region has no launches.
+    """
+
+    name: str
+    file: str
+    line: int
+    flags: tuple[str, ...]
+    targets: tuple[str, ...]
+    preferred: str
+    opencl: str | None
+    cuda: str | None
+    arrays: tuple[ArrayShape, ...]
+    scalar_sizes: tuple[int, ...]
+    host_launches: tuple[LaunchShape, ...]
+    device_launches: tuple[LaunchShape, ...]
+    tile_argument_count: int
+    loop_count: int
+
+
+def axis_index(axis: Axis) -> int:
+    """The axis's place in tilek.h's order: thread, gang 0..2, worker 0..2."""
+    return {AxisKind.THREAD: 0, AxisKind.GANG: 1, AxisKind.WORKER: 4}[axis.kind] + axis.dimension
+
+
+def axis_name(axis: Axis) -> str:
+    """`thread`, `gang1`, `worker0`: the name of the axis's index in kernels."""
+    return "thread" if axis.kind is AxisKind.THREAD else f"{axis.kind.value}{axis.dimension}"

@@ -1,0 +1,51 @@
+"""How calls of math.h and of stdlib.h's abs family are spelled on devices, so that they compute what C computes.
+
+C's `sqrt(x)` is a double function whatever x is; the overloads of OpenCL C and CUDA C++ follow their arguments. Hence
+every floating argument is cast to the type that the C name stands for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_INTEGER_SECOND = frozenset({"ldexp", "scalbn", "scalbln"})
+_INTEGER_BITS = {"abs": 32, "labs": 64, "llabs": 64}
+#: C functions that round to an integer type, by the floating function that OpenCL has instead.
+_ROUNDING = {"lround": "round", "llround": "round", "lrint": "rint", "llrint": "rint"}
+_OPENCL_NAMES = {"scalbn": "ldexp", "scalbln": "ldexp", "finite": "isfinite"}
+#: Classification macros take the type of their argument.
+_GENERIC = frozenset({"isnan", "isinf", "isfinite", "isnormal", "signbit"})
+_DOUBLE_NAMES_IN_F = frozenset({"erf", "modf"})
+
+
+@dataclass(frozen=True)
+class MathCall:
+    """A call on a device: `name`, the bits each argument is cast to (0: as it is; negative: an integer), and the bits of an
+    integer type around the call (0: none).
+    """
+
+    name: str
+    arguments: tuple[int, ...]
+    result: int
+
+
+def device_call(function: str, count: int, opencl: bool) -> MathCall:
+    """The call on a device of C's `function` with `count` arguments."""
+    if function in _INTEGER_BITS:
+        bits = _INTEGER_BITS[function]
+        return MathCall("abs" if opencl else function, (-bits,) * count, bits if opencl else 0)
+    if function in _GENERIC:
+        return MathCall(function, (0,) * count, 0)
+    base, bits = _base(function)
+    arguments = (bits,) + ((-32,) if base in _INTEGER_SECOND else (bits,)) * (count - 1)
+    if not opencl:
+        return MathCall(function, arguments, 0)
+    if base in _ROUNDING:
+        return MathCall(_ROUNDING[base], arguments, 64)
+    return MathCall(_OPENCL_NAMES.get(base, base), arguments, 0)
+
+
+def _base(function: str) -> tuple[str, int]:
+    if function.endswith("f") and function not in _DOUBLE_NAMES_IN_F:
+        return function[:-1], 32
+    return function, 64

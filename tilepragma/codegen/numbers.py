@@ -1,0 +1,104 @@
+"""The numbers of a launch that a kernel uses: each is named where it is printed first, and declared or passed only if it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_index, axis_name
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.looptree import Axis, Tile, TiledLoop
+
+
+@dataclass
+class Numbers:
+    """Names of the numbers of one launch. `loops` are the launch's; `first_arguments` says where a loop's tile arguments start.
+
+    `used` maps each name that was asked for to the parameter it stands for. A number of a loop without launch bounds is a
+    local variable that the caller declares, so it is not kept.
+    """
+
+    loops: tuple[TiledLoop, ...]
+    first_arguments: dict[TiledLoop, int]
+    taken: frozenset[str]
+    used: dict[str, Parameter] = field(default_factory=dict)
+
+    def trip(self, loop: TiledLoop) -> str:
+        """The name of the loop's trip count."""
+        return self._loop_number(loop, "trip", ParameterKind.LOOP_TRIP, 0, constant=True)
+
+    def count(self, loop: TiledLoop, tile: Tile) -> str:
+        """The name of a tile's count."""
+        return self._loop_number(loop, f"count{tile.position}", ParameterKind.TILE_COUNT, tile.position, constant=True)
+
+    def stride(self, loop: TiledLoop, tile: Tile) -> str:
+        """The name of a tile's stride; "1" for the last tile in declaration order, which always has that."""
+        if tile.position == len(loop.tiles) - 1:
+            return "1"
+        return self._loop_number(
+            loop, f"stride{tile.position}", ParameterKind.TILE_STRIDE, tile.position, constant=True
+        )
+
+    def lower(self, loop: TiledLoop) -> str:
+        """The loop's lower bound: the number itself where it is a literal."""
+        literal = literal_value(loop.loop.lower)
+        if literal is not None:
+            return str(literal)
+        return self._loop_number(loop, "lower", ParameterKind.LOOP_LOWER, 0, constant=False)
+
+    def step(self, loop: TiledLoop) -> str:
+        """The loop's step: the number itself where it is a literal."""
+        literal = literal_value(loop.loop.step)
+        if literal is not None:
+            return str(literal)
+        return self._loop_number(loop, "step", ParameterKind.LOOP_STEP, 0, constant=False)
+
+    def axis_count(self, axis: Axis) -> str:
+        """The name of an axis's count."""
+        name = self.fresh(f"{axis_name(axis)}_count")
+        return self._keep(name, Parameter(ParameterKind.AXIS_COUNT, axis_index(axis), 0, name))
+
+    def tile_argument(self, loop: TiledLoop, tile: Tile) -> str:
+        """A tile's argument, for tiles whose numbers are computed in the kernel: at least 1, whatever the user's expression says."""
+        literal = literal_value(tile.argument)
+        if literal is not None:
+            return str(literal)
+        name = self.fresh(f"{loop.symbol}_argument{tile.position}")
+        index = self.first_arguments[loop] + tile.position
+        return f"tilek_maximum(1, {self._keep(name, Parameter(ParameterKind.TILE_ARGUMENT, index, 0, name))})"
+
+    def name(self, loop: TiledLoop, suffix: str) -> str:
+        """`i_suffix`, changed where an object of the user's is called so."""
+        return self.fresh(f"{loop.symbol}_{suffix}")
+
+    def fresh(self, name: str) -> str:
+        """`name`, changed where an object of the user's is called so."""
+        while name in self.taken:
+            name += "_"
+        return name
+
+    def parameters(self) -> tuple[tuple[str, Parameter], ...]:
+        """The numbers in use with their names, in a fixed order."""
+        kinds = list(ParameterKind)
+        return tuple(
+            sorted(self.used.items(), key=lambda item: (kinds.index(item[1].kind), item[1].index, item[1].dimension))
+        )
+
+    def _loop_number(self, loop: TiledLoop, suffix: str, kind: ParameterKind, dimension: int, constant: bool) -> str:
+        name = self.name(loop, suffix)
+        if not loop.launch_bounds:
+            return name
+        return self._keep(name, Parameter(kind, self.loops.index(loop), dimension, name if constant else None))
+
+    def _keep(self, name: str, parameter: Parameter) -> str:
+        self.used.setdefault(name, parameter)
+        return name
+
+
+def tile_label(loop: TiledLoop, tile: Tile) -> str:
+    """How the iterator of a tile is called after the loop's symbol: `gang`, `worker1`, `tile0`."""
+    if tile.axis is None:
+        return f"tile{tile.position}"
+    kind = tile.kind.value
+    alone = sum(other.kind is tile.kind for other in loop.tiles) == 1
+    return kind if alone or tile.kind is TileKind.THREAD else f"{kind}{tile.axis.dimension}"

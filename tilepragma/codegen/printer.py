@@ -1,0 +1,336 @@
+"""Expressions, types and declarators as text of a target: one printer, the differences in a Dialect and an ObjectMap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.dialect import Dialect
+from tilepragma.codegen.math_functions import MathCall, device_call
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Binary,
+    Call,
+    Callee,
+    Cast,
+    Comma,
+    Conditional,
+    DataObject,
+    Expression,
+    FloatingLiteral,
+    Increment,
+    Index,
+    IntegerLiteral,
+    Storage,
+    Unary,
+)
+from tilepragma.ir.looptree import Initializer
+from tilepragma.ir.types import (
+    DOUBLE,
+    FLOAT,
+    ArrayType,
+    PointerType,
+    RecordType,
+    ScalarKind,
+    ScalarType,
+    Type,
+    VoidType,
+)
+
+COMMA, ASSIGNMENT, CONDITIONAL, UNARY, POSTFIX, PRIMARY = 0, 1, 2, 13, 14, 15
+_BINARY = {
+    "||": 3, "&&": 4, "|": 5, "^": 6, "&": 7, "==": 8, "!=": 8, "<": 9, ">": 9, "<=": 9, ">=": 9,
+    "<<": 10, ">>": 10, "+": 11, "-": 11, "*": 12, "/": 12, "%": 12,
+}  # fmt: skip
+_COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A device array reached through one pointer. `lengths` are those of dimensions 1 and up, printed; `lowers` (ROWS) what
+    is taken off each subscript; `origin` what is taken off the whole index.
+    """
+
+    lengths: tuple[str, ...]
+    origin: str | None = None
+    lowers: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class ObjectMap:
+    """How objects are reached: `flat` arrays by one index, `indirect` scalars through a pointer, others as in C.
+
+    `host_names` prints DataObject.host instead of the name (in the user's function).
+    """
+
+    flat: dict[DataObject, Flat] = field(default_factory=dict)
+    indirect: frozenset[DataObject] = frozenset()
+    host_names: bool = False
+
+
+@dataclass(frozen=True)
+class Printer:
+    """Prints for one dialect and one set of objects. `function_name` gives the printed name of a called user function."""
+
+    dialect: Dialect
+    objects: ObjectMap = field(default_factory=ObjectMap)
+    function_name: Callable[[Call], str] = lambda call: call.function
+
+    def expression(self, node: Expression, least: int = COMMA) -> str:
+        """`node` as text, in parentheses where its operator binds less tightly than `least`."""
+        text, precedence = self._print(node)
+        return f"({text})" if precedence < least else text
+
+    def condition(self, node: Expression) -> str:
+        """`node` between the parentheses of an if or a loop; an assignment gets its own, which compilers ask for."""
+        text = self.expression(node)
+        return f"({text})" if isinstance(node, Assignment) else text
+
+    def name(self, object_: DataObject) -> str:
+        """The name of an object in the text."""
+        return object_.host if self.objects.host_names else self.dialect.identifier(object_.name)
+
+    def type(self, type_: Type, inner: str = "") -> str:
+        """The declaration of `inner` with `type_`; the type's own name where `inner` is empty."""
+        match type_:
+            case PointerType(pointee, const, restrict):
+                stars = "*" + (f"{self.dialect.restrict} " if restrict else "") + inner
+                nested = f"({stars.rstrip()})" if isinstance(pointee, ArrayType) else stars
+                return ("const " if const else "") + self.type(pointee, nested.rstrip() if not inner else nested)
+            case ArrayType(element, length):
+                return self.type(element, f"{inner}[{'' if length is None else self.expression(length, ASSIGNMENT)}]")
+            case _:
+                return f"{self._base(type_)} {inner}" if inner else self._base(type_)
+
+    def declaration(self, object_: DataObject) -> str:
+        """`const T x[n]`: a local object, without initialiser."""
+        lengths = list(object_.lengths)
+        inner = self.name(object_)
+        if object_.storage is Storage.ROWS:
+            inner = "*" * len(lengths) + inner
+        elif lengths and lengths[0] is None:
+            tail = "".join(f"[{self.expression(length, ASSIGNMENT)}]" for length in lengths[1:] if length is not None)
+            pointer = f"*{self.dialect.restrict} {inner}" if object_.restrict else f"*{inner}"
+            inner = f"({pointer}){tail}" if tail else pointer
+        else:
+            inner += "".join(f"[{self.expression(length, ASSIGNMENT)}]" for length in lengths if length is not None)
+        return ("const " if object_.const else "") + self.type(object_.element, inner)
+
+    def initializer(self, value: Initializer, element: Type) -> str:
+        """What stands after `=`; braces for a tuple."""
+        if isinstance(value, tuple):
+            return "{" + ", ".join(self._braced(item, element) for item in value) + "}"
+        return self.expression(value, ASSIGNMENT)
+
+    def _braced(self, value: Initializer, element: Type) -> str:
+        if isinstance(value, tuple):
+            return self.initializer(value, element)
+        narrowed = self.dialect.narrowing and isinstance(element, ScalarType) and value.type != element
+        return self.expression(Cast(element, value) if narrowed else value, ASSIGNMENT)
+
+    def _base(self, type_: Type) -> str:
+        match type_:
+            case ScalarType():
+                return self.dialect.scalar(type_)
+            case RecordType():
+                if not self.dialect.device:
+                    return type_.spelling
+                return f"{'union' if type_.is_union else 'struct'} {self.dialect.identifier(type_.tag)}"
+            case VoidType():
+                return "void"
+            case _:
+                return self.type(type_)
+
+    def _print(self, node: Expression) -> tuple[str, int]:  # noqa: C901
+        match node:
+            case IntegerLiteral():
+                return self._integer(node)
+            case FloatingLiteral():
+                return node.spelling, UNARY if node.spelling.startswith("-") else PRIMARY
+            case Access():
+                return self._access(node)
+            case AddressOf(target):
+                return f"&{self.expression(target, UNARY)}", UNARY
+            case Unary(operator, operand):
+                text = self.expression(operand, UNARY)
+                return f"{operator}({text})" if text.startswith(operator) else f"{operator}{text}", UNARY
+            case Cast(type_, operand):
+                return self._cast(type_, operand), UNARY
+            case Binary():
+                return self._binary(node), _BINARY[node.operator]
+            case Assignment(operator, target, value):
+                return (
+                    f"{self.expression(target, UNARY)} {operator} {self._assigned(target, operator, value)}",
+                    ASSIGNMENT,
+                )
+            case Increment(operator, prefix, target):
+                text = self.expression(target, POSTFIX)
+                return (f"{operator}{text}", UNARY) if prefix else (f"{text}{operator}", POSTFIX)
+            case Conditional(condition, then, otherwise):
+                test = self.expression(condition, CONDITIONAL + 1)
+                rest = self.expression(otherwise, CONDITIONAL)
+                return f"{test} ? {self.expression(then, ASSIGNMENT)} : {rest}", CONDITIONAL
+            case Comma(left, right):
+                return f"{self.expression(left, COMMA)}, {self.expression(right, ASSIGNMENT)}", COMMA
+            case Call():
+                return self._call(node)
+
+    def _integer(self, node: IntegerLiteral) -> tuple[str, int]:
+        spelling = node.spelling
+        if self.dialect.device and isinstance(node.type, ScalarType):
+            plain = spelling.rstrip("uUlL") if spelling.lstrip("-")[:1].isdigit() else ""
+            if not plain or plain[:2] in ("0b", "0B"):
+                plain = spelling if len(spelling) == 3 and spelling.isascii() else str(node.value)
+            signed, unsigned = self.dialect.literal_suffixes if node.type.bits == 64 else ("", "u")
+            spelling = plain + (signed if node.type.signed else unsigned)
+        return spelling, UNARY if spelling.startswith("-") else PRIMARY
+
+    def _access(self, node: Access) -> tuple[str, int]:
+        object_ = node.object
+        text, precedence = self.name(object_), PRIMARY
+        flat = self.objects.flat.get(object_)
+        if object_ in self.objects.indirect:
+            text, precedence = f"{text}[0]", POSTFIX
+        elif flat is not None and len(node.subscripts) == object_.rank:
+            text, precedence = f"{text}[{self.flat_index(node, flat)}]", POSTFIX
+        elif flat is not None:
+            index = self.flat_index(node, flat)
+            text, precedence = (text, PRIMARY) if index == "0" else (f"{text} + {index}", _BINARY["+"])
+        elif self.dialect.device and len(node.subscripts) < object_.rank and object_.rank > 1:
+            subscripts = [self.expression(subscript) for subscript in node.subscripts]
+            subscripts += ["0"] * (object_.rank - len(subscripts))
+            return f"&{text}" + "".join(f"[{subscript}]" for subscript in subscripts), UNARY
+        elif node.subscripts:
+            subscripts = [self.expression(subscript) for subscript in node.subscripts]
+            text, precedence = text + "".join(f"[{subscript}]" for subscript in subscripts), POSTFIX
+        for step in node.path:
+            text = text if precedence >= POSTFIX else f"({text})"
+            text += f"[{self.expression(step.index)}]" if isinstance(step, Index) else f".{self.member(step.name)}"
+            precedence = POSTFIX
+        return text, precedence
+
+    def member(self, name: str) -> str:
+        """The name of a record's member."""
+        return self.dialect.identifier(name)
+
+    def flat_index(self, node: Access, flat: Flat) -> str:
+        """The element index of an access, row-major, in 64-bit arithmetic where there is arithmetic; missing subscripts are 0."""
+        total, is_sum = "", False
+        rank = node.object.rank
+        for dimension in range(rank):
+            if total and dimension > 0:
+                total = f"({total})" if is_sum else total
+                total, is_sum = f"{total} * {flat.lengths[dimension - 1]}", False
+            lower = flat.lowers[dimension] if flat.lowers else None
+            subscript = node.subscripts[dimension] if dimension < len(node.subscripts) else None
+            widened = not total and (dimension < rank - 1 or flat.origin is not None)
+            term = self._term(subscript, lower, widened)
+            if term and total:
+                total, is_sum = f"{total} + {term}", True
+            elif term:
+                total, is_sum = term, " " in term and not term.startswith("(")
+        total = total or "0"
+        return f"{total} - {flat.origin}" if flat.origin else total
+
+    def _term(self, subscript: Expression | None, lower: str | None, widened: bool) -> str:
+        """One subscript less its lower bound; empty for 0."""
+        zero = subscript is None or literal_value(subscript) == 0
+        if subscript is None or zero:
+            return f"(0 - {lower})" if lower else ""
+        if widened or lower:
+            text = (
+                f"({self.dialect.wide}){self.expression(subscript, UNARY)}"
+                if widened
+                else self.expression(subscript, _BINARY["+"])
+            )
+            return f"({text} - {lower})" if lower else text
+        return self.expression(subscript, _BINARY["+"])
+
+    def _binary(self, node: Binary) -> str:
+        own = _BINARY[node.operator]
+        left = self._operand(node.left, own, node.operator)
+        right = self._operand(node.right, own + 1, node.operator)
+        return f"{left} {node.operator} {right}"
+
+    def _operand(self, node: Expression, least: int, parent: str) -> str:
+        if isinstance(node, Binary) and _asks_for_parentheses(parent, node.operator):
+            least = PRIMARY
+        return self.expression(node, least)
+
+    def _is_boolean_store(self, type_: Type) -> bool:
+        boolean = isinstance(type_, ScalarType) and type_.kind is ScalarKind.BOOLEAN
+        return boolean and self.dialect.name == "opencl"
+
+    def _assigned(self, target: Access, operator: str, value: Expression) -> str:
+        if self._is_boolean_store(target.type) and operator == "=":
+            return f"{self.expression(value, _BINARY['=='] + 1)} != 0"
+        return self.expression(value, ASSIGNMENT)
+
+    def _cast(self, type_: Type, operand: Expression) -> str:
+        if self._is_boolean_store(type_):
+            return f"(uchar)({self.expression(operand, _BINARY['=='] + 1)} != 0)"
+        return f"({self.type(type_)}){self.expression(operand, UNARY)}"
+
+    def _call(self, node: Call) -> tuple[str, int]:
+        if node.callee is Callee.USER or not self.dialect.device:
+            name = self.function_name(node) if node.callee is Callee.USER else node.function
+            arguments = ", ".join(self.expression(argument, ASSIGNMENT) for argument in node.arguments)
+            return f"{name}({arguments})", POSTFIX
+        return self._math(node, device_call(node.function, len(node.arguments), self.dialect.name == "opencl"))
+
+    def _math(self, node: Call, call: MathCall) -> tuple[str, int]:
+        arguments = ", ".join(
+            self._converted(argument, bits) for argument, bits in zip(node.arguments, call.arguments, strict=True)
+        )
+        text = f"{call.name}({arguments})"
+        if call.result:
+            return f"({'int' if call.result == 32 else self.dialect.wide}){text}", UNARY
+        return text, POSTFIX
+
+    def _converted(self, argument: Expression, bits: int) -> str:
+        type_ = argument.type
+        matches = isinstance(type_, ScalarType) and type_.is_floating == (bits > 0) and type_.bits == abs(bits)
+        if bits == 0 or matches:
+            return self.expression(argument, ASSIGNMENT)
+        integer = "int" if bits == -32 else self.dialect.wide
+        return f"({integer if bits < 0 else 'float' if bits == 32 else 'double'}){self.expression(argument, UNARY)}"
+
+
+def _asks_for_parentheses(parent: str, child: str) -> bool:
+    """Where precedence needs none, but gcc's -Wparentheses and a reader do."""
+    if parent == "||":
+        return child == "&&"
+    if parent in ("<<", ">>"):
+        return child in ("+", "-")
+    if parent in ("&", "|", "^"):
+        return child != parent and (child in _COMPARISONS or child in ("+", "-", "&", "|", "^", "<<", ">>"))
+    return parent in _COMPARISONS and child in _COMPARISONS
+
+
+def identity(operator: str, type_: ScalarType) -> str:
+    """The value that a reduction with `operator` starts from, as text of every target."""
+    if operator in ("+", "|", "^", "||"):
+        return "0"
+    if operator in ("*", "&&"):
+        return "1"
+    if operator == "&":
+        return "~0ul" if type_.bits == 64 else "~0"
+    lowest = operator == "max"
+    if type_ in (FLOAT, DOUBLE):
+        one, zero = ("1.0f", "0.0f") if type_ == FLOAT else ("1.0", "0.0")
+        return f"({'-' if lowest else ''}{one} / {zero})"
+    if not type_.signed:
+        return "0" if lowest else f"{2**type_.bits - 1}{'ul' if type_.bits == 64 else 'u'}"
+    suffix = "l" if type_.bits == 64 else ""
+    top = f"{2 ** (type_.bits - 1) - 1}{suffix}"
+    return f"(-{top} - 1{suffix})" if lowest else top
+
+
+def combination(operator: str, left: str, right: str) -> str:
+    """`left operator right` of a reduction, as text of every target."""
+    if operator in ("min", "max"):
+        return f"{right} {'<' if operator == 'min' else '>'} {left} ? {right} : {left}"
+    return f"{left} {operator} {right}"

@@ -1,0 +1,147 @@
+"""Statements as text of a target; tile nests are handed to the nest printer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.nests import NestPrinter
+from tilepragma.codegen.numbers import Numbers
+from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.writer import Writer
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import Unary
+from tilepragma.ir.looptree import (
+    Barrier,
+    Block,
+    Break,
+    Continue,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    ForLoop,
+    If,
+    Loop,
+    Return,
+    Statement,
+    TileNest,
+    While,
+)
+
+
+@dataclass(frozen=True)
+class StatementPrinter:
+    """Prints the statements of a launch, or of a function (which has no nests)."""
+
+    writer: Writer
+    printer: Printer
+    numbers: Numbers = field(default_factory=lambda: Numbers((), {}, frozenset()))
+    bound: frozenset[AxisKind] = frozenset()
+
+    def block(self, block: Block) -> None:
+        """The statements of a block, without braces of their own."""
+        if len(block.statements) == 1 and isinstance(block.statements[0], TileNest):
+            self._nest(block.statements[0])
+            return
+        for statement in block.statements:
+            self.statement(statement)
+
+    def statement(self, node: Statement) -> None:
+        """One statement."""
+        writer, printer = self.writer, self.printer
+        match node:
+            case TileNest():
+                with writer.block():
+                    self._nest(node)
+            case Barrier():
+                if printer.dialect.barrier:
+                    writer.line(printer.dialect.barrier)
+            case ExpressionStatement(expression):
+                writer.user(printer.expression(expression) + ";", node.range)
+            case Declaration(declarators):
+                for declarator in declarators:
+                    writer.user(self.declarator(declarator) + ";", node.range)
+            case Block():
+                with writer.block():
+                    self.block(node)
+            case If():
+                self._if(node)
+            case Loop():
+                self._loop(node)
+            case ForLoop():
+                self._for(node)
+            case While():
+                self._while(node)
+            case Return(value):
+                writer.user("return;" if value is None else f"return {printer.expression(value)};", node.range)
+            case Break():
+                writer.user("break;", node.range)
+            case Continue():
+                writer.user("continue;", node.range)
+
+    def _nest(self, node: TileNest) -> None:
+        NestPrinter(self.writer, self.printer, self.numbers, self.bound, self.block).nest(node)
+
+    def declarator(self, declarator: Declarator) -> str:
+        """`T x = value`."""
+        object_ = declarator.object
+        text = self.printer.declaration(object_)
+        if declarator.initializer is None:
+            return text
+        return f"{text} = {self.printer.initializer(declarator.initializer, object_.element)}"
+
+    def _if(self, node: If) -> None:
+        self._head(f"if ({self.printer.condition(node.condition)}) {{", node)
+        self._body(node.then)
+        if node.otherwise is not None:
+            self.writer.line("} else {")
+            self._body(node.otherwise)
+        self.writer.line("}")
+
+    def _loop(self, node: Loop) -> None:
+        printer = self.printer
+        iterator = printer.name(node.iterator)
+        declared = printer.type(node.iterator.element, iterator) if node.declares_iterator else iterator
+        step = literal_value(node.step)
+        if step in (1, -1):
+            advance = f"{'++' if step == 1 else '--'}{iterator}"
+        elif isinstance(node.step, Unary) and node.step.operator == "-":
+            advance = f"{iterator} -= {printer.expression(node.step.operand, 1)}"
+        else:
+            advance = f"{iterator} += {printer.expression(node.step, 1)}"
+        condition = f"{iterator} {node.comparison} {printer.expression(node.upper, 11)}"
+        self._head(f"for ({declared} = {printer.expression(node.lower, 1)}; {condition}; {advance}) {{", node)
+        self._body(node.body)
+        self.writer.line("}")
+
+    def _for(self, node: ForLoop) -> None:
+        printer = self.printer
+        first = node.initialization
+        start = ""
+        if first is not None:
+            start = self._declarators(first) if isinstance(first, Declaration) else printer.expression(first)
+        condition = "" if node.condition is None else " " + printer.condition(node.condition)
+        advance = "" if node.advance is None else " " + printer.expression(node.advance)
+        self._head(f"for ({start};{condition};{advance}) {{", node)
+        self._body(node.body)
+        self.writer.line("}")
+
+    def _declarators(self, declaration: Declaration) -> str:
+        """`int i = 0, j = 1`: one declaration, as a for loop needs it."""
+        texts = [self.declarator(declarator) for declarator in declaration.declarators]
+        prefix = self.printer.type(declaration.declarators[0].object.element) + " "
+        return ", ".join([texts[0], *(text.removeprefix(prefix) for text in texts[1:])])
+
+    def _while(self, node: While) -> None:
+        condition = self.printer.condition(node.condition)
+        self._head("do {" if node.test_last else f"while ({condition}) {{", node)
+        self._body(node.body)
+        self.writer.line(f"}} while ({condition});" if node.test_last else "}")
+
+    def _head(self, text: str, node: If | Loop | ForLoop | While) -> None:
+        self.writer.user(text, node.range)
+
+    def _body(self, block: Block) -> None:
+        self.writer.depth += 1
+        self.block(block)
+        self.writer.depth -= 1

@@ -1,0 +1,62 @@
+"""Lines of generated text with indentation, and the marks that tie them to the user's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tilepragma.base.ranges import NOWHERE, SourceRange
+
+#: Stands for `#line N "OUT.c"`; the host rewriting knows N and puts it in.
+GENERATED_LINE = "#line GENERATED"
+
+
+def quote(text: str) -> str:
+    """`text` as a C string literal."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else "".join(f"\\{b:03o}" for b in c.encode()) for c in escaped) + '"'
+
+
+def line_directive(line: int, file: str) -> str:
+    """`#line line "file"`."""
+    return f"#line {line} {quote(file)}"
+
+
+@dataclass
+class Writer:
+    """Collects lines. With `user_lines`, `user` puts `#line` before the user's statements and returns to generated lines after."""
+
+    user_lines: bool = False
+    depth: int = 0
+    lines: list[str] = field(default_factory=list)
+    _in_user_text: bool = False
+
+    def line(self, text: str = "") -> None:
+        """One generated line; a directive stands at the margin."""
+        if self._in_user_text and text != "}":
+            self.lines.append(GENERATED_LINE)
+            self._in_user_text = False
+        self.lines.append(text if not text or text.startswith("#") else "    " * self.depth + text)
+
+    def user(self, text: str, range_: SourceRange) -> None:
+        """One line that a debugger shows as the user's."""
+        if self.user_lines and range_ != NOWHERE:
+            self.lines.append(line_directive(range_.start.line, range_.file))
+            self._in_user_text = True
+            self.lines.append("    " * self.depth + text)
+        else:
+            self.line(text)
+
+    @contextmanager
+    def block(self, head: str = "") -> Iterator[None]:
+        """`head {` … `}`."""
+        self.line(f"{head} {{" if head else "{")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    def text(self) -> str:
+        """All lines; what follows them counts as generated again."""
+        return "\n".join([*self.lines, *([GENERATED_LINE] if self._in_user_text else [])]) + "\n"

@@ -1,0 +1,257 @@
+"""The pipeline: a C file in, a C file with launches out. `PASSES` is the whole of it, in order.
+
+Heavy modules (libclang, jinja2) are imported by the pass that needs them, so that a file without directives costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError
+from tilepragma.base.files import write_atomically
+from tilepragma.base.source_scan import scan_source
+
+if TYPE_CHECKING:
+    from tilepragma.ir.directives import Target
+    from tilepragma.ir.looptree import TranslationUnit
+    from tilepragma.plan.kernel_plan import KernelPlan
+
+#: What `targets` of a request may name.
+TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
+
+
+@dataclass(frozen=True)
+class TranslateRequest:
+    """What to translate.
+
+    `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content where it is not to be
+    read from there. `output_name` is how the output is named in its own `#line`s. `options` are the compiler's options,
+    raw; `quote_folders` and `folders` those of -iquote and -I among them. `targets` are those to build for (empty: all).
+    `kernel_folder` receives the readable kernels. `last` is the pass after which to stop; `dump` names passes whose result
+    is handed to the caller as text.
+    """
+
+    source: str
+    output_name: str = "<translated>"
+    text: bytes | None = None
+    options: tuple[str, ...] = ()
+    quote_folders: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    kernel_folder: Path | None = None
+    last: str = "emit"
+    dump: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class TranslateResult:
+    """What came of it. `output` is None where there are errors, or where the request stopped earlier.
+
+    `dependencies` are the files that the output depends on, the source first; `inlined` those of them whose text stands in
+    the output. `units` and `plans` are for explaining. `dumps` are (pass, text).
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    output: bytes | None
+    dependencies: tuple[str, ...]
+    inlined: tuple[str, ...]
+    unit: TranslationUnit | None
+    plans: tuple[KernelPlan, ...]
+    dumps: tuple[tuple[str, str], ...]
+    succeeded: bool
+
+
+@dataclass(frozen=True)
+class State:
+    """What the passes have made so far; each returns it with its own part filled in. Only `diagnostics` collects."""
+
+    request: TranslateRequest
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    text: bytes = b""
+    scanned: tuple[str, ...] = ()
+    plain: bool = False
+    unit: TranslationUnit | None = None
+    plans: tuple[KernelPlan, ...] = ()
+    output: bytes | None = None
+
+
+def scan(state: State) -> State:
+    """Read the source; a source that nowhere mentions tilek is passed through as it is. Raises OSError."""
+    request = state.request
+    text = request.text if request.text is not None else Path(request.source).read_bytes()
+    found = scan_source(request.source, request.quote_folders, request.folders, text)
+    marked = any("tilek" in option for option in request.options)
+    return replace(state, text=text, scanned=found.files, plain=not found.mentions and not marked)
+
+
+def parse(state: State) -> State:
+    """Bind directives to statements and build the LoopTree of every region."""
+    if state.plain:
+        return state
+    from tilepragma.frontend.compiler import CompilerFlags
+    from tilepragma.frontend.translation_unit import parse_translation_unit
+
+    request = state.request
+    flags = CompilerFlags(arguments=request.options)
+    return replace(state, unit=parse_translation_unit(request.source, request.text, flags, state.diagnostics))
+
+
+def plan(state: State) -> State:
+    """Decide launches, mapping and data of every region; the errors of all regions are collected."""
+    if state.unit is None:
+        return state
+    if not state.unit.kernels:
+        return state
+    from tilepragma.plan.planner import PlanDefaults, make_plan
+    from tilepragma.plan.verifier import PlanFault
+
+    defaults = PlanDefaults(_targets(state.request.targets))
+    plans = []
+    refused = state.diagnostics.has_errors
+    for kernel in state.unit.kernels:
+        try:  # so that the other regions are checked too
+            made = make_plan(kernel, state.unit.floating, state.diagnostics, defaults)
+        except SourceError as error:
+            state.diagnostics.add(error.diagnostic)
+            continue
+        except PlanFault:
+            if not refused:  # a region that was refused already need not make a sound plan
+                raise
+            continue
+        if made is not None:
+            plans.append(made)
+    return replace(state, plans=tuple(plans))
+
+
+def verify(state: State) -> State:
+    """Check every plan by rules of their own; none that breaks one is emitted. Raises PlanFault, a fault of ours."""
+    if state.plans:
+        from tilepragma.plan.verifier import verify as verify_plan
+
+        for one in state.plans:
+            verify_plan(one)
+    return state
+
+
+def emit(state: State) -> State:
+    """Write the readable kernels where they are asked for: FILE.KERNEL.cl and FILE.KERNEL.cu."""
+    folder = state.request.kernel_folder
+    if folder is None or not state.plans:
+        return state
+    from tilepragma.codegen.device_program import cuda_program, opencl_program
+    from tilepragma.codegen.launches import number
+
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = Path(state.request.source).stem
+    for one in state.plans:
+        for target, suffix, program in (("opencl", "cl", opencl_program), ("cuda", "cu", cuda_program)):
+            if one.device and target in {allowed.value for allowed in one.targets}:
+                text = program(one, number(one)).text
+                write_atomically(folder / f"{stem}.{one.kernel.name}.{suffix}", text.encode())
+    return state
+
+
+def rewrite(state: State) -> State:
+    """The user's source with each region replaced by its launch, kernels embedded."""
+    request = state.request
+    if state.unit is None:
+        return replace(state, output=_line_directive(request.source) + state.text if state.plain else None)
+    from tilepragma.host.rewriter import rewrite as rewrite_unit
+
+    return replace(state, output=rewrite_unit(state.unit, state.plans, request.output_name, _targets(request.targets)))
+
+
+def _line_directive(source: str) -> bytes:
+    quoted = source.replace("\\", "\\\\").replace('"', '\\"')
+    return f'#line 1 "{quoted}"\n'.encode("utf-8", "surrogateescape")
+
+
+def _targets(names: tuple[str, ...]) -> tuple[Target, ...]:
+    from tilepragma.ir.directives import Target
+
+    return tuple(Target(name) for name in names or TARGET_NAMES)
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One step of the pipeline: `show` prints its result for a dump. A step that `collects` errors runs in spite of
+    earlier ones, so that all errors of a file come in one run.
+    """
+
+    name: str
+    run: Callable[[State], State]
+    show: Callable[[State], str]
+    collects: bool = False
+
+
+def _show_unit(state: State) -> str:
+    from tilepragma.ir.dump import statement_text
+
+    kernels = state.unit.kernels if state.unit is not None else ()
+    return "\n".join(f"kernel {kernel.name}\n{statement_text(kernel.body)}" for kernel in kernels)
+
+
+def _show_plans(state: State) -> str:
+    from tilepragma.ir.dump import statement_text
+
+    launches = [launch for one in state.plans for launch in (*one.host, *one.device)]
+    return "\n".join(f"launch {launch.name}\n{statement_text(launch.body)}" for launch in launches)
+
+
+PASSES = (
+    Pass("scan", scan, lambda state: "plain\n" if state.plain else "mentions tilek\n"),
+    Pass("parse", parse, _show_unit, collects=True),
+    Pass("plan", plan, _show_plans, collects=True),
+    Pass("verify", verify, _show_plans),
+    Pass("rewrite", rewrite, lambda state: (state.output or b"").decode("utf-8", "replace")),
+    Pass("emit", emit, lambda state: str(state.request.kernel_folder or "")),
+)
+
+
+def translate(request: TranslateRequest) -> TranslateResult:
+    """Run the passes up to `request.last`; where there are errors, only the passes that collect more.
+
+    Raises OSError where the source cannot be read or a kernel not be written. Errors in the source are in the result.
+    """
+    state = State(request)
+    dumps: list[tuple[str, str]] = []
+    for step in PASSES:
+        if state.diagnostics.has_errors and not step.collects:
+            break
+        try:
+            state = step.run(state)
+        except SourceError as error:
+            state.diagnostics.add(error.diagnostic)
+        if step.name in request.dump:
+            dumps.append((step.name, step.show(state)))
+        if step.name == request.last:
+            break
+    failed = state.diagnostics.has_errors
+    unit = state.unit
+    return TranslateResult(
+        diagnostics=tuple(state.diagnostics),
+        output=None if failed else state.output,
+        dependencies=_as_make_names(unit.dependencies if unit is not None else state.scanned),
+        inlined=_as_make_names([file.path for file in unit.files[1:]] if unit is not None else []),
+        unit=unit,
+        plans=state.plans,
+        dumps=tuple(dumps),
+        succeeded=not failed,
+    )
+
+
+def _as_make_names(paths: Iterable[str]) -> tuple[str, ...]:
+    """Without a leading `./`, as C compilers name them: to make, `./k.h` and `k.h` are two files."""
+    return tuple(path.removeprefix("./") for path in paths)
+
+
+def explain(result: TranslateResult) -> str:
+    """What became of each kernel, in words."""
+    if not result.plans:
+        return "No kernel regions: the program runs as it was written.\n"
+    from tilepragma.plan.description import describe
+
+    return "\n".join(describe(one) for one in result.plans)

@@ -1,0 +1,229 @@
+"""What the user's C compiler says about itself: include folders and predefined macros, asked once and kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilepragma.ir.looptree import FloatingRules
+
+#: Options whose argument is the next word when it is not joined to them.
+_WITH_ARGUMENT = (
+    "-I",
+    "-D",
+    "-U",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "--sysroot",
+    "-isysroot",
+)
+#: Options that change what the preprocessor sees or how C is read.
+_JOINED = (*_WITH_ARGUMENT, "-std=", "-m", "-O", "-ansi", "-fsigned-char", "-funsigned-char", "-fno-signed-char")
+_JOINED_FLOATING = (
+    "-fno-unsigned-char",
+    "-ffast-math",
+    "-fno-fast-math",
+    "-ffp-contract=",
+    "-fopenmp",
+    "-pthread",
+    "-nostdinc",
+    "-undef",
+    "-fshort-enums",
+    "-ffinite-math-only",
+    "-funsafe-math-optimizations",
+)
+#: Of these, libclang is told only what it understands in the compiler's way.
+_FOR_LIBCLANG = (*_WITH_ARGUMENT, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
+
+
+@dataclass(frozen=True)
+class CompilerFlags:
+    """The user's compiler (`cc`, or words such as `ccache gcc`) and its options, in order, without input files.
+
+    Options that neither the preprocessor nor the reading of C depends on are passed over.
+    """
+
+    arguments: tuple[str, ...] = ()
+    compiler: str = ""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words that start the compiler: `compiler`, else TILEK_CC, else cc."""
+        return tuple(shlex.split(self.compiler or os.environ.get("TILEK_CC", "") or "cc"))
+
+    @property
+    def relevant(self) -> tuple[str, ...]:
+        """The options that decide what the preprocessor yields and what C means."""
+        return _select(self.arguments, _JOINED + _JOINED_FLOATING)
+
+    @property
+    def for_libclang(self) -> tuple[str, ...]:
+        """The options that libclang gets too."""
+        return _select(self.arguments, _FOR_LIBCLANG)
+
+
+@dataclass(frozen=True)
+class CompilerAnswer:
+    """The compiler's own include folders (for `#include <…>`, in order) and the predefined macros we look at."""
+
+    include_folders: tuple[str, ...]
+    macros: tuple[tuple[str, str], ...]
+
+    def defines(self, name: str) -> bool:
+        """Whether the macro is predefined (under the user's flags)."""
+        return any(macro == name for macro, _ in self.macros)
+
+
+class CompilerError(Exception):
+    """The compiler could not be run, or refused the user's flags; the message is its own."""
+
+
+def ask_compiler(flags: CompilerFlags) -> CompilerAnswer:
+    """Include folders and macros of the user's compiler under the user's flags.
+
+    The answer is cached on disk, by the compiler's path, size and time of change and the flags. Raises CompilerError.
+    """
+    entry = _cache_entry(flags)
+    cached = _read_entry(entry)
+    if cached is not None:
+        return cached
+    answer = _run_compiler(flags)
+    _write_entry(entry, answer)
+    return answer
+
+
+def floating_rules(flags: CompilerFlags, answer: CompilerAnswer) -> FloatingRules:
+    """What the flags allow on devices: contraction where the host contracts, fast math where the host has it."""
+    said = [a.partition("=")[2] for a in flags.arguments if a.startswith("-ffp-contract=")]
+    strict = flags.arguments and any(re.match(r"-std=(c|iso)|-ansi$", a) for a in flags.arguments)
+    fast = answer.defines("__FAST_MATH__")
+    fused = answer.defines("__FP_FAST_FMA")
+    contract = said[-1] in ("fast", "on") if said else fused and (fast or not strict)
+    return FloatingRules(contract=contract, fast=fast)
+
+
+def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer) -> list[str]:
+    """The command line that makes libclang read the source as the user's compiler does."""
+    arguments = ["-x", "c", *flags.for_libclang, "-D_TILEK=1", "-nostdinc", "-ferror-limit=0", "-w"]
+    arguments += [f"-Wno-{name}" for name in ("implicit-function-declaration", "implicit-int", "int-conversion")]
+    arguments.append("-Wno-incompatible-function-pointer-types")
+    for folder in answer.include_folders:
+        arguments += ["-isystem", folder]
+    arguments.append("-funsigned-char" if answer.defines("__CHAR_UNSIGNED__") else "-fsigned-char")
+    macros = dict(answer.macros)
+    # The user's code may ask for these; libclang defines them only under options that change the parse.
+    arguments += [f"-D{name}={macros[name]}" for name in ("_OPENMP", "__FAST_MATH__", "__OPTIMIZE__") if name in macros]
+    if not any(a.startswith("-std=") or a == "-ansi" for a in flags.arguments) and "__STDC_VERSION__" in macros:
+        arguments.append("-std=gnu99" if macros["__STDC_VERSION__"] < "201112L" else "-std=gnu17")
+    return arguments
+
+
+def _select(arguments: tuple[str, ...], prefixes: tuple[str, ...]) -> tuple[str, ...]:
+    """The arguments that begin with one of `prefixes`, each with the separate word it takes."""
+    chosen: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word in _WITH_ARGUMENT:
+            argument = next(words, None)
+            if argument is not None:
+                chosen += [word, argument]
+        elif word.startswith(("-MF", "-MT", "-MQ", "-MD", "-MM")):
+            continue
+        elif word.startswith(prefixes):
+            chosen.append(word)
+    return tuple(chosen)
+
+
+def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
+    command = [*flags.command, *flags.relevant, "-E", "-dM", "-v", "-x", "c", os.devnull]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"}, check=False
+        )
+    except OSError as fault:
+        raise CompilerError(f"cannot run the C compiler '{flags.command[0]}': {fault.strerror}") from fault
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if "error" in line]
+        raise CompilerError(lines[0] if lines else f"the C compiler '{flags.command[0]}' failed")
+    return CompilerAnswer(_folders(done.stderr), _interesting_macros(done.stdout))
+
+
+def _folders(log: str) -> tuple[str, ...]:
+    folders: list[str] = []
+    inside = False
+    for line in log.splitlines():
+        if line.startswith("#include <...>"):
+            inside = True
+        elif line.startswith("End of search list"):
+            break
+        elif inside and line.startswith(" "):
+            folders.append(os.path.normpath(line.strip().removesuffix(" (framework directory)")))
+    return tuple(folders)
+
+
+def _interesting_macros(text: str) -> tuple[tuple[str, str], ...]:
+    wanted = {"__FP_FAST_FMA", "__FAST_MATH__", "__CHAR_UNSIGNED__", "_OPENMP", "__OPTIMIZE__", "__STDC_VERSION__"}
+    pairs = (line.split(" ", 2)[1:] for line in text.splitlines() if line.startswith("#define "))
+    return tuple((pair[0], pair[1] if len(pair) > 1 else "") for pair in pairs if pair[0] in wanted)
+
+
+def cache_folder() -> Path:
+    """TILEK_CACHE_DIR, else `tilek` under the user's cache folder."""
+    named = os.environ.get("TILEK_CACHE_DIR")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "tilek"
+
+
+def _cache_entry(flags: CompilerFlags) -> Path | None:
+    """The file of the answer; None where the compiler is not found (running it will say so)."""
+    facts: list[str] = ["1", *flags.relevant]
+    for word in flags.command:
+        path = shutil.which(word)
+        if path is not None:
+            status = os.stat(os.path.realpath(path))
+            facts += [os.path.realpath(path), str(status.st_size), str(status.st_mtime_ns)]
+        facts.append(word)
+    if shutil.which(flags.command[0]) is None:
+        return None
+    facts += [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")]
+    # A relative -I or --sysroot does not change the answer's folders, except that the compiler drops those that are missing.
+    key = hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    return cache_folder() / "compiler" / f"{key[:32]}.json"
+
+
+def _read_entry(entry: Path | None) -> CompilerAnswer | None:
+    if entry is None:
+        return None
+    try:
+        stored = json.loads(entry.read_text())
+        folders = tuple(str(folder) for folder in stored["folders"])
+        macros = tuple((str(name), str(value)) for name, value in stored["macros"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return CompilerAnswer(folders, macros) if all(os.path.isdir(folder) for folder in folders) else None
+
+
+def _write_entry(entry: Path | None, answer: CompilerAnswer) -> None:
+    """Keep the answer; a cache that cannot be written only costs time."""
+    if entry is None:
+        return
+    try:
+        entry.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with tempfile.NamedTemporaryFile("w", dir=entry.parent, suffix=".new", delete=False) as new:
+            json.dump({"folders": answer.include_folders, "macros": answer.macros}, new)
+        os.replace(new.name, entry)
+    except OSError:
+        return

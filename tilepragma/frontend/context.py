@@ -1,0 +1,129 @@
+"""What lowering knows of the region or function it is in: names, objects, and facts about the user's function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tilepragma.base.diagnostics import Diagnostics, SourceError
+from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
+from tilepragma.frontend.names import NameTable
+from tilepragma.frontend.type_conversion import TypeConverter, is_pointer
+from tilepragma.ir.directives import LoopDirective
+from tilepragma.ir.expressions import DataObject
+
+if TYPE_CHECKING:
+    from tilepragma.frontend.functions import FunctionCollector
+
+Key = tuple[str, int]
+_WRITING_UNARY = ("x++", "x--", "++", "--")
+
+
+def strip(node: Node) -> Node:
+    """The node without parentheses and implicit conversions."""
+    while node.kind in (CursorKind.PAREN_EXPR, CursorKind.UNEXPOSED_EXPR) and len(node.children) == 1:
+        node = node.children[0]
+    return node
+
+
+@dataclass(frozen=True)
+class FunctionFacts:
+    """The user's function around a region: offsets of the writes to each variable, and whose address is taken."""
+
+    node: Node
+    writes: dict[Key, list[int]]
+    address_taken: set[Key]
+
+    def written_from(self, key: Key, offset: int) -> bool:
+        """Whether the variable is written at or behind the offset."""
+        return any(position >= offset for position in self.writes.get(key, ()))
+
+
+def function_facts(function: Node) -> FunctionFacts:
+    """Collect the facts of one function definition."""
+    facts = FunctionFacts(function, {}, set())
+    for node in function.walk():
+        if node.kind in (CursorKind.BINARY_OPERATOR, CursorKind.COMPOUND_ASSIGNMENT_OPERATOR):
+            operator = node.binary_operator
+            writes = operator.endswith("=") and operator not in ("==", "!=", "<=", ">=")
+            target = strip(node.children[0]) if writes else None
+        elif node.kind == CursorKind.UNARY_OPERATOR:
+            operator = node.unary_operator
+            target = strip(node.children[0]) if operator in _WRITING_UNARY else None
+            operand = strip(node.children[0])
+            if operator == "&" and operand.kind == CursorKind.DECL_REF_EXPR and operand.declaration is not None:
+                facts.address_taken.add(operand.declaration.key)
+        else:
+            continue
+        if target is not None and target.kind == CursorKind.DECL_REF_EXPR and target.declaration is not None:
+            facts.writes.setdefault(target.declaration.key, []).append(node.start)
+    return facts
+
+
+def whole_uses(region: Node) -> set[Key]:
+    """The variables that the region uses other than as the root of a member path (`s.x`, `p->x`)."""
+    found: set[Key] = set()
+    pending = [region]
+    while pending:
+        node = pending.pop()
+        if node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
+            root = _path_root(node)
+            if root is None:
+                pending += node.children
+        elif node.kind == CursorKind.DECL_REF_EXPR:
+            if node.declaration is not None:
+                found.add(node.declaration.key)
+        else:
+            pending += node.children
+    return found
+
+
+def _path_root(member: Node) -> Node | None:
+    """The variable at the root of `a.b->c` or `(*a).b`, or None where something else is indexed or called on the way."""
+    node = member
+    while True:
+        if node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
+            node = strip(node.children[0])
+        elif (
+            node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*" and is_pointer(node.children[0].type)
+        ):
+            node = strip(node.children[0])
+            if node.kind not in (CursorKind.MEMBER_REF_EXPR, CursorKind.DECL_REF_EXPR):
+                return None
+        else:
+            return node if node.kind == CursorKind.DECL_REF_EXPR else None
+
+
+@dataclass
+class Context:
+    """The state of lowering one region or one called function.
+
+    `declared` holds the variables declared inside, `known` the outside objects by their host expression, `used` those
+    of them that the body uses, in order; `roots` has their declarations. `refused` holds declarations that were
+    reported already. `is_region` is false in called functions, which see nothing outside.
+    """
+
+    unit: ClangUnit
+    diagnostics: Diagnostics
+    types: TypeConverter
+    functions: FunctionCollector
+    facts: FunctionFacts
+    is_region: bool
+    whole: set[Key] = field(default_factory=set)
+    loops: dict[int, LoopDirective] = field(default_factory=dict)
+    names: NameTable = field(default_factory=NameTable)
+    declared: dict[Key, DataObject] = field(default_factory=dict)
+    known: dict[str, DataObject] = field(default_factory=dict)
+    used: dict[str, DataObject] = field(default_factory=dict)
+    roots: dict[str, Node] = field(default_factory=dict)
+    records: set[str] = field(default_factory=set)
+    refused: dict[Key, SourceError] = field(default_factory=dict)
+    callees: list[str] = field(default_factory=list)
+    loop_count: int = 0
+
+    def key_of(self, object_: DataObject) -> Key | None:
+        """The declaration that an object was made from; for a member path, that of its root."""
+        root = self.roots.get(object_.host)
+        if root is not None and self.known.get(object_.host) == object_:
+            return root.key
+        return next((key for key, declared in self.declared.items() if declared == object_), None)

@@ -1,0 +1,168 @@
+"""Which outside scalars may be read after a region before they are written again: a structured data flow over the function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tilepragma.frontend.clang_tree import CursorKind, Node
+from tilepragma.frontend.context import FunctionFacts, Key, strip
+from tilepragma.frontend.text_scan import header_semicolons
+
+_LOOPS = {CursorKind.FOR_STMT, CursorKind.WHILE_STMT, CursorKind.DO_STMT}
+_UNSTRUCTURED = {
+    CursorKind.GOTO_STMT,
+    CursorKind.INDIRECT_GOTO_STMT,
+    CursorKind.LABEL_STMT,
+    CursorKind.SWITCH_STMT,
+    CursorKind.ASM_STMT,
+    CursorKind.StmtExpr,
+}
+_LEAVING = {CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT}
+
+
+class _Effect(Enum):
+    """What running a piece of code does first with the variable."""
+
+    READS = "may read it before writing it"
+    KILLS = "writes it, or ends the function, on every path before reading it"
+    PASSES = "neither"
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """The function around a region, and the statements from its body down to the region (`path`, region last)."""
+
+    facts: FunctionFacts
+    path: tuple[Node, ...]
+
+    def read_after(self, declaration: Node) -> bool:
+        """Whether the variable's value may be read after the region; true wherever that is not plain to see."""
+        variable = declaration.key
+        parent = declaration.cursor.semantic_parent
+        automatic = parent is not None and parent.kind == CursorKind.FUNCTION_DECL
+        if not automatic or declaration.cursor.storage_class.name in ("STATIC", "EXTERN"):
+            return True
+        if variable in self.facts.address_taken:
+            return True
+        if any(node.kind in _UNSTRUCTURED for node in self.facts.node.walk()):
+            return True
+        return self._after(variable)
+
+    def _after(self, variable: Key) -> bool:
+        for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
+            if parent.kind == CursorKind.COMPOUND_STMT:
+                position = next(n for n, node in enumerate(parent.children) if node.start == child.start)
+                effect = _sequence(parent.children[position + 1 :], variable)
+                if effect is _Effect.READS:
+                    return True
+                if effect is _Effect.KILLS and not self._leaves_early(parent, position):
+                    return False
+            elif parent.kind in _LOOPS and _around(parent, variable) is _Effect.READS:
+                return True
+        return False
+
+    def _leaves_early(self, block: Node, position: int) -> bool:
+        """Whether a `break` or `continue` behind the region may jump over the write that kills."""
+        return any(node.kind in _LEAVING for later in block.children[position + 1 :] for node in later.walk())
+
+
+def _around(loop: Node, variable: Key) -> _Effect:
+    """The next turn of a loop around the region: its last part, its condition, its body from the start."""
+    if loop.kind == CursorKind.FOR_STMT:
+        _, condition, advance = for_parts(loop)
+        parts = [part for part in (advance, condition, loop.children[-1]) if part is not None]
+    elif loop.kind == CursorKind.DO_STMT:
+        parts = [loop.children[1], loop.children[0]]
+    else:
+        parts = list(loop.children)
+    return _sequence(parts, variable)
+
+
+def for_parts(loop: Node) -> tuple[Node | None, Node | None, Node | None]:
+    """First part, condition and last part of a `for`; where a macro hides which are missing, the parts stand for the last."""
+    parts = loop.children[:-1]
+    if len(parts) == 3:
+        return parts[0], parts[1], parts[2]
+    semicolons = header_semicolons(loop.unit.text(loop.file), loop.start)
+    if semicolons is None:
+        return None, parts[0] if parts else None, parts[1] if len(parts) > 1 else None
+    first = next((p for p in parts if p.start < semicolons[0]), None)
+    second = next((p for p in parts if semicolons[0] < p.start < semicolons[1]), None)
+    third = next((p for p in parts if p.start > semicolons[1]), None)
+    return first, second, third
+
+
+def _sequence(nodes: Iterable[Node], variable: Key) -> _Effect:
+    for node in nodes:
+        effect = _effect(node, variable)
+        if effect is not _Effect.PASSES:
+            return effect
+    return _Effect.PASSES
+
+
+def _effect(node: Node, variable: Key) -> _Effect:
+    kind = node.kind
+    if kind == CursorKind.DECL_REF_EXPR:
+        declaration = node.declaration
+        return _Effect.READS if declaration is not None and declaration.key == variable else _Effect.PASSES
+    if kind == CursorKind.BINARY_OPERATOR:
+        return _binary(node, variable)
+    if kind == CursorKind.FOR_STMT:
+        return _for(node, variable)
+    if kind == CursorKind.WHILE_STMT:
+        return _maybe(_effect(node.children[0], variable), _sequence(node.children[1:], variable))
+    if kind == CursorKind.DO_STMT:
+        effect = _sequence(node.children, variable)
+        leaves = any(inner.kind in _LEAVING for inner in node.walk())
+        return _Effect.PASSES if leaves and effect is _Effect.KILLS else effect
+    if kind in (CursorKind.IF_STMT, CursorKind.CONDITIONAL_OPERATOR):
+        return _choice(node, variable)
+    if kind == CursorKind.RETURN_STMT:
+        return _Effect.READS if _sequence(node.children, variable) is _Effect.READS else _Effect.KILLS
+    return _sequence(node.children, variable)
+
+
+def _binary(node: Node, variable: Key) -> _Effect:
+    operator = node.binary_operator
+    left, right = node.children
+    if operator == "=":
+        target = strip(left)
+        declaration = target.declaration if target.kind == CursorKind.DECL_REF_EXPR else None
+        if declaration is not None and declaration.key == variable:
+            return _Effect.READS if _effect(right, variable) is _Effect.READS else _Effect.KILLS
+    if operator in ("&&", "||"):
+        return _maybe(_effect(left, variable), _effect(right, variable))
+    return _sequence((left, right), variable)
+
+
+def _maybe(always: _Effect, sometimes: _Effect) -> _Effect:
+    """The effect of what runs always, then of what may run."""
+    if always is not _Effect.PASSES:
+        return always
+    return _Effect.READS if sometimes is _Effect.READS else _Effect.PASSES
+
+
+def _choice(node: Node, variable: Key) -> _Effect:
+    condition = _effect(node.children[0], variable)
+    if condition is not _Effect.PASSES:
+        return condition
+    branches = [_effect(branch, variable) for branch in node.children[1:]]
+    if _Effect.READS in branches:
+        return _Effect.READS
+    both = len(branches) == 2 and all(effect is _Effect.KILLS for effect in branches)
+    return _Effect.KILLS if both else _Effect.PASSES
+
+
+def _for(node: Node, variable: Key) -> _Effect:
+    first, condition, advance = for_parts(node)
+    always = _sequence([part for part in (first, condition) if part is not None], variable)
+    if always is not _Effect.PASSES:
+        return always
+    body = node.children[-1]
+    turn: Sequence[Node] = [part for part in (body, advance) if part is not None]
+    effect = _sequence(turn, variable)
+    if advance is not None and effect is _Effect.KILLS and any(n.kind == CursorKind.CONTINUE_STMT for n in body.walk()):
+        effect = _effect(advance, variable)
+    return _maybe(always, effect)

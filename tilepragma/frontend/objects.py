@@ -1,0 +1,227 @@
+"""Declarations to data objects: storage, lengths and names of what a region reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tilepragma.base.diagnostics import source_error
+from tilepragma.base.ranges import SourceRange
+from tilepragma.frontend.clang_tree import Node, TypeKind
+from tilepragma.frontend.context import Context
+from tilepragma.frontend.type_conversion import is_array, is_pointer
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Call,
+    Callee,
+    DataObject,
+    Expression,
+    Increment,
+    IntegerLiteral,
+    Scope,
+    Storage,
+)
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import PointerType, RecordType, VoidType
+
+#: Lowers an expression node; given by the caller, which knows expressions.
+Lower = Callable[[Node], Expression]
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How a type lies in memory: array levels from the outside in, and the type of one element."""
+
+    storage: Storage
+    arrays: tuple[Any, ...]
+    """clang's array types for CONTIGUOUS dimensions that have one"""
+    rank: int
+    element: Any
+    restrict: bool
+
+
+def external_object(
+    context: Context, declaration: Node, host: str, clang_type: Any, range_: SourceRange, lower: Lower
+) -> DataObject:
+    """The object for an outside variable, or for a member path from it (`host`), of the type at the path's end."""
+    known = context.known.get(host)
+    if known is None:
+        known = _make(context, declaration, host, clang_type, range_, Scope.EXTERNAL, lower)
+        context.known[host] = known
+        context.roots[host] = declaration
+    context.used.setdefault(host, known)
+    return known
+
+
+def declare(context: Context, declaration: Node, scope: Scope, lower: Lower) -> DataObject:
+    """The object for a variable declared in the region, or for a parameter of a called function."""
+    made = _make(context, declaration, declaration.spelling, declaration.type, declaration.range, scope, lower)
+    context.declared[declaration.key] = made
+    return made
+
+
+def _make(
+    context: Context,
+    declaration: Node,
+    host: str,
+    clang_type: Any,
+    range_: SourceRange,
+    scope: Scope,
+    lower: Lower,
+) -> DataObject:
+    shape = _shape(clang_type, host, range_)
+    element = context.types.convert(shape.element, range_)
+    if isinstance(element, (PointerType, VoidType)):
+        raise source_error(
+            range_,
+            f"'{host}' points to data of no known size",
+            "give it the type of what it points to",
+        )
+    if isinstance(element, RecordType):
+        context.records.add(element.spelling)
+    if _is_volatile(clang_type) or shape.element.is_volatile_qualified():
+        raise source_error(
+            range_,
+            f"'{host}' is volatile; a kernel cannot keep the order of accesses to it",
+            "copy it to an ordinary variable before the kernel, and back after it",
+        )
+    if shape.storage is Storage.ROWS:
+        lengths: tuple[Expression | None, ...] = (None,) * shape.rank
+    elif shape.storage is Storage.CONTIGUOUS:
+        lengths = _lengths(context, declaration, shape, clang_type, range_, scope, lower)
+    else:
+        lengths = ()
+    return DataObject(
+        name=context.names.unique(host.replace("->", "_").replace(".", "_")),
+        host=host,
+        element=element,
+        storage=shape.storage,
+        scope=scope,
+        lengths=lengths,
+        const=bool(shape.element.is_const_qualified()),
+        restrict=shape.restrict,
+        range=declaration.range,
+    )
+
+
+def _is_volatile(clang_type: Any) -> bool:
+    return bool(clang_type.get_canonical().is_volatile_qualified())
+
+
+def _shape(clang_type: Any, host: str, range_: SourceRange) -> _Shape:
+    """Take the levels of a type apart. Raises SourceError for mixtures that no storage covers."""
+    restrict = bool(clang_type.get_canonical().is_restrict_qualified())
+    outer, inner = _take_arrays(clang_type.get_canonical())
+    if not is_pointer(inner):
+        storage = Storage.CONTIGUOUS if outer else Storage.SCALAR
+        return _Shape(storage, outer, len(outer), inner, restrict)
+    stars = 0
+    level = inner
+    while level.kind == TypeKind.POINTER:
+        stars += 1
+        level = level.get_pointee().get_canonical()
+    below, element = _take_arrays(level)
+    if not outer and stars == 1 and not is_pointer(element):
+        return _Shape(Storage.CONTIGUOUS, below, 1 + len(below), element, restrict)
+    if len(outer) <= 1 and not below:
+        return _Shape(Storage.ROWS, (), len(outer) + stars, level, restrict)
+    raise source_error(
+        range_,
+        f"'{host}' mixes arrays and pointers in a way that kernels cannot copy ('{clang_type.spelling}')",
+        "use an array, a pointer to its first row, or pointers to rows (T **)",
+    )
+
+
+def _take_arrays(canonical: Any) -> tuple[tuple[Any, ...], Any]:
+    found = []
+    while is_array(canonical):
+        found.append(canonical)
+        canonical = canonical.element_type.get_canonical()
+    return tuple(found), canonical
+
+
+def _lengths(
+    context: Context,
+    declaration: Node,
+    shape: _Shape,
+    clang_type: Any,
+    range_: SourceRange,
+    scope: Scope,
+    lower: Lower,
+) -> tuple[Expression | None, ...]:
+    """One length a dimension; None for the first where C does not tell it."""
+    written = _written_lengths(declaration, shape)
+    lengths: list[Expression | None] = [None] * (shape.rank - len(shape.arrays))
+    for number, array in enumerate(shape.arrays):
+        if array.kind == TypeKind.CONSTANTARRAY:
+            lengths.append(IntegerLiteral(array.element_count, str(array.element_count)))
+        elif array.kind == TypeKind.INCOMPLETEARRAY:
+            lengths.append(None)
+        else:
+            lengths.append(
+                _variable_length(context, declaration, written.get(number), scope, range_, lower, not lengths)
+            )
+    if any(length is None for length in lengths[1:]):
+        raise source_error(range_, f"only the first length of '{declaration.spelling}' may be left open")
+    return tuple(lengths)
+
+
+def _written_lengths(declaration: Node, shape: _Shape) -> dict[int, Node]:
+    """The length expressions of the declaration, by the number of their array level; libclang gives the innermost first."""
+    initializer = declaration.unit.initializer(declaration)
+    expressions = [
+        child
+        for child in declaration.children
+        if child.kind.is_expression() and (initializer is None or child.cursor != initializer.cursor)
+    ]
+    numbers = [n for n, array in enumerate(shape.arrays) if array.kind != TypeKind.INCOMPLETEARRAY]
+    if len(expressions) < len(numbers):
+        return {}
+    return dict(zip(reversed(numbers), expressions, strict=False))
+
+
+def _variable_length(
+    context: Context,
+    declaration: Node,
+    node: Node | None,
+    scope: Scope,
+    range_: SourceRange,
+    lower: Lower,
+    is_first: bool,
+) -> Expression | None:
+    """The length of a VLA's dimension, as an expression that still holds at the region."""
+    name = declaration.spelling
+    if node is None:
+        raise source_error(
+            range_, f"a length of '{name}' is hidden in a typedef", "write the lengths in the declaration of the array"
+        )
+    if scope is not Scope.EXTERNAL:
+        return lower(node)
+    used = dict(context.used)
+    length = lower(node)
+    context.used.clear()
+    context.used.update(used)
+    changed = _unstable_name(context, length, declaration.start)
+    if changed is None:
+        return length
+    if is_first:
+        return None
+    raise source_error(
+        range_,
+        f"the length of '{name}' is not known at the kernel: {changed} after '{name}' is declared",
+        "keep the lengths of arrays in variables that are not changed",
+    )
+
+
+def _unstable_name(context: Context, length: Expression, since: int) -> str | None:
+    """Why the expression may have another value at the region than where the array was declared; None where it has not."""
+    for node in walk(length):
+        if isinstance(node, (Assignment, Increment)) or (isinstance(node, Call) and node.callee is Callee.USER):
+            return "it has side effects"
+        if isinstance(node, Access):
+            root = context.roots.get(node.object.host)
+            if root is not None and context.facts.written_from(root.key, since):
+                return f"'{node.object.host}' is changed"
+    return None

@@ -1,0 +1,290 @@
+"""Brings every spelling of a storage access (`a[i][j]`, `*(a + i)`, `(*p).x`, `p->x[i]`) to one normal form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tilepragma.base.diagnostics import source_error
+from tilepragma.base.ranges import SourceRange
+from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
+from tilepragma.frontend.context import Context, strip
+from tilepragma.frontend.objects import external_object
+from tilepragma.frontend.type_conversion import is_array, is_pointer, is_record
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Binary,
+    Cast,
+    DataObject,
+    Expression,
+    Index,
+    Member,
+    Unary,
+    integer,
+)
+from tilepragma.ir.types import INT, LONG, RecordType, ScalarType, Type
+
+Lower = Callable[[Node], Expression]
+
+
+@dataclass(frozen=True)
+class MemberStep:
+    """`.name`; `type` is clang's type of what is reached."""
+
+    name: str
+    type: Any
+
+
+@dataclass(frozen=True)
+class IndexStep:
+    """`[index]`; `arrow` marks the plain dereference of `p->x` and `*p`."""
+
+    index: Expression
+    arrow: bool
+    type: Any
+
+
+@dataclass(frozen=True)
+class Place:
+    """An lvalue: steps from a variable. `type` is clang's type of what is reached."""
+
+    root: Node
+    steps: tuple[MemberStep | IndexStep, ...]
+    type: Any
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """The address of `place` itself (`address`), or of element `offset` (0 where None) of the array that `place` is or points to."""
+
+    place: Place
+    offset: Expression | None
+    address: bool = False
+
+
+def access(context: Context, node: Node, lower: Lower) -> Access:
+    """The access that an lvalue denotes. Raises SourceError where it has no normal form."""
+    return _resolve(context, _place(context, node, lower), node.range, lower)
+
+
+def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
+    """The address that a call passes on: an array, a row, or `&x[i]`."""
+    pointer = _pointer(context, node, lower)
+    type_ = context.types.convert(_decayed(node), node.range)
+    if pointer.address:
+        return AddressOf(_resolve(context, pointer.place, node.range, lower), type_, node.range)
+    if pointer.offset is None:
+        row = _resolve(context, pointer.place, node.range, lower, pointee=True)
+        return Access(row.object, row.subscripts, row.path, type_, node.range)
+    target = _dereference(pointer, arrow=False)
+    return AddressOf(_resolve(context, target, node.range, lower, pointee=True), type_, node.range)
+
+
+def _decayed(node: Node) -> Any:
+    """The type of the argument's pointer value, conversions to the parameter's type left out."""
+    inner = node
+    while inner.kind == CursorKind.PAREN_EXPR or (
+        inner.kind == CursorKind.UNEXPOSED_EXPR and len(inner.children) == 1 and is_pointer(inner.children[0].type)
+    ):
+        inner = inner.children[0]
+    return inner.type
+
+
+def _place(context: Context, node: Node, lower: Lower) -> Place:
+    node = strip(node)
+    kind = node.kind
+    if kind == CursorKind.DECL_REF_EXPR:
+        declaration = node.declaration
+        if declaration is not None and declaration.kind in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
+            return Place(declaration, (), declaration.type)
+    elif kind == CursorKind.MEMBER_REF_EXPR and node.children:
+        base = node.children[0]
+        is_arrow = is_pointer(base.type)
+        place = _dereference(_pointer(context, base, lower), True) if is_arrow else _place(context, base, lower)
+        if node.spelling:
+            return Place(place.root, (*place.steps, MemberStep(node.spelling, node.type)), node.type)
+    elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+        base, index = node.children
+        if not (is_pointer(base.type) or is_array(base.type)):
+            base, index = index, base
+        pointer = _pointer(context, base, lower)
+        return _dereference(_advanced(pointer, "+", lower(index)), arrow=False)
+    elif kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*":
+        return _dereference(_pointer(context, node.children[0], lower), arrow=True)
+    raise source_error(
+        node.range,
+        f"this is no access to a variable, an array element or a member ({_what(node)})",
+        "name the array and index it",
+    )
+
+
+def _what(node: Node) -> str:
+    names = {
+        CursorKind.CALL_EXPR: "the result of a call",
+        CursorKind.CONDITIONAL_OPERATOR: "a choice between addresses",
+        CursorKind.COMPOUND_LITERAL_EXPR: "a compound literal",
+        CursorKind.STRING_LITERAL: "a string",
+        CursorKind.CSTYLE_CAST_EXPR: "an address turned to another type",
+        CursorKind.BINARY_OPERATOR: "computed address",
+    }
+    return names.get(node.kind, "an address that is computed")
+
+
+def _pointer(context: Context, node: Node, lower: Lower) -> Pointer:
+    node = strip(node)
+    if node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in ("+", "-"):
+        base, index = node.children
+        if not (is_pointer(base.type) or is_array(base.type)):
+            base, index = index, base
+        if not is_pointer(index.type):
+            return _advanced(_pointer(context, base, lower), node.binary_operator, lower(index))
+    if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
+        place = _place(context, node.children[0], lower)
+        last = place.steps[-1] if place.steps else None
+        if isinstance(last, IndexStep):
+            outer = place.steps[-2].type if len(place.steps) > 1 else place.root.type
+            return Pointer(Place(place.root, place.steps[:-1], outer), last.index)
+        return Pointer(place, None, address=True)
+    if node.kind == CursorKind.CSTYLE_CAST_EXPR:
+        inner = strip(node.children[-1])
+        if _same_pointee(node.type, inner.type):
+            return _pointer(context, inner, lower)
+    return Pointer(_place(context, node, lower), None)
+
+
+def _same_pointee(one: Any, other: Any) -> bool:
+    """Whether a cast between the two only changes qualifiers."""
+    spellings = []
+    for clang_type in (one, other):
+        canonical = clang_type.get_canonical()
+        inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
+        spellings.append(" ".join(w for w in inner.spelling.split() if w not in ("const", "volatile", "restrict")))
+    return spellings[0] == spellings[1]
+
+
+def _advanced(pointer: Pointer, operator: str, index: Expression) -> Pointer:
+    if pointer.address:
+        raise source_error(index.range, "the address of a single variable is moved here", "index an array")
+    if pointer.offset is None:
+        offset = index if operator == "+" else _negated(index)
+    else:
+        offset = Binary(operator, _wide(pointer.offset), index, LONG, index.range)
+    return Pointer(pointer.place, offset)
+
+
+def _negated(index: Expression) -> Expression:
+    return Unary("-", _wide(index), LONG, index.range) if index.type != INT else Unary("-", index, INT, index.range)
+
+
+def _wide(index: Expression) -> Expression:
+    """The index in 64 bits: C adds each index to an address on its own, never to another one in 32 bits."""
+    if isinstance(index.type, ScalarType) and index.type.bits >= LONG.bits:
+        return index
+    return Cast(LONG, index, index.range)
+
+
+def _dereference(pointer: Pointer, arrow: bool) -> Place:
+    place = pointer.place
+    if pointer.address:
+        return place
+    canonical = place.type.get_canonical()
+    inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
+    index = integer(0) if pointer.offset is None else pointer.offset
+    return Place(place.root, (*place.steps, IndexStep(index, arrow and pointer.offset is None, inner)), inner)
+
+
+def _resolve(context: Context, place: Place, range_: SourceRange, lower: Lower, pointee: bool = False) -> Access:
+    """The access of a place; with `pointee`, fewer subscripts than dimensions are allowed (a row is meant)."""
+    object_, steps = _object(context, place, range_, lower)
+    subscripts: list[Expression] = []
+    while len(subscripts) < object_.rank and steps and isinstance(steps[0], IndexStep):
+        subscripts.append(steps[0].index)
+        steps = steps[1:]
+    if len(subscripts) < object_.rank and not (pointee and not steps):
+        raise source_error(
+            range_,
+            f"'{object_.host}' is used as an address here, which kernels cannot do",
+            "index its elements; a pointer to a row may only be passed to a function of this file",
+        )
+    path = tuple(_path_step(step, place, range_, object_) for step in steps)
+    for before, step in zip(steps, steps[1:], strict=False):
+        if isinstance(step, IndexStep) and not is_array(before.type):
+            raise _pointer_inside(range_, object_)
+    if not pointee and (is_pointer(place.type) or is_array(place.type)):
+        raise _pointer_inside(range_, object_)
+    if is_record(place.type):
+        context.records.add(_record_spelling(context, place, range_))
+    type_: Type = context.types.convert(place.type, range_)
+    return Access(object_, tuple(subscripts), path, type_, range_)
+
+
+def _record_spelling(context: Context, place: Place, range_: SourceRange) -> str:
+    record = context.types.convert(place.type, range_)
+    return record.spelling if isinstance(record, RecordType) else ""
+
+
+def _path_step(step: MemberStep | IndexStep, place: Place, range_: SourceRange, object_: DataObject) -> Member | Index:
+    if isinstance(step, MemberStep):
+        return Member(step.name)
+    if step.arrow and not is_array(place.root.type) and not object_.rank:
+        raise _pointer_inside(range_, object_)
+    return Index(step.index)
+
+
+def _pointer_inside(range_: SourceRange, object_: DataObject) -> Exception:
+    return source_error(
+        range_,
+        f"a pointer inside '{object_.host}' is followed here, and what it points to is not copied to a device",
+        "copy the pointer to a variable before the kernel and index that",
+    )
+
+
+def _object(
+    context: Context, place: Place, range_: SourceRange, lower: Lower
+) -> tuple[DataObject, tuple[MemberStep | IndexStep, ...]]:
+    """The data object that a place lies in, and the steps inside it."""
+    declared = context.declared.get(place.root.key)
+    if declared is not None:
+        return declared, place.steps
+    if place.root.key in context.refused:
+        raise context.refused[place.root.key]
+    if not context.is_region:
+        raise source_error(
+            range_,
+            f"a function called from a kernel uses '{place.root.spelling}', which is not its own",
+            "pass it as an argument",
+        )
+    host, clang_type, steps = place.root.spelling, place.root.type, place.steps
+    if place.root.key not in context.whole:
+        host, clang_type, steps = _invariant_path(host, clang_type, steps)
+    return external_object(context, place.root, host, clang_type, range_, lower), steps
+
+
+def _invariant_path(
+    host: str, clang_type: Any, steps: tuple[MemberStep | IndexStep, ...]
+) -> tuple[str, Any, tuple[MemberStep | IndexStep, ...]]:
+    """Follow members and plain dereferences of structs from an outside variable, as in `grid->u`."""
+    while steps:
+        first = steps[0]
+        if isinstance(first, MemberStep) and _is_struct(clang_type):
+            host, clang_type, steps = f"{host}.{first.name}", first.type, steps[1:]
+            continue
+        second = steps[1] if len(steps) > 1 else None
+        if (
+            isinstance(first, IndexStep)
+            and first.arrow
+            and isinstance(second, MemberStep)
+            and is_pointer(clang_type)
+            and _is_struct(first.type)
+        ):
+            host, clang_type, steps = f"{host}->{second.name}", second.type, steps[2:]
+            continue
+        break
+    return host, clang_type, steps
+
+
+def _is_struct(clang_type: Any) -> bool:
+    canonical = clang_type.get_canonical()
+    return bool(canonical.kind == TypeKind.RECORD and canonical.get_declaration().kind == CursorKind.STRUCT_DECL)

@@ -1,0 +1,315 @@
+"""Binds directives to statements and builds the kernels of a translation unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
+from tilepragma.base.ranges import SourceRange
+from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
+from tilepragma.frontend.context import Context, FunctionFacts, Key, function_facts, whole_uses
+from tilepragma.frontend.functions import FunctionCollector
+from tilepragma.frontend.liveness import Liveness
+from tilepragma.frontend.names import RESERVED, NameTable
+from tilepragma.frontend.pragma_scanner import LocatedDirective
+from tilepragma.frontend.sections import resolve_clauses
+from tilepragma.frontend.statements import StatementLowering
+from tilepragma.frontend.text_scan import declaration_start, next_statement, statement_end
+from tilepragma.frontend.type_conversion import TypeConverter, records_used
+from tilepragma.frontend.written import written_in
+from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
+from tilepragma.ir.expressions import Scope, Storage
+from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile
+
+
+@dataclass(frozen=True)
+class Found:
+    """A directive with the file it stands in and the offset of the statement that follows; None at the end of the file."""
+
+    located: LocatedDirective
+    path: str
+    statement: int | None
+
+    @property
+    def range(self) -> SourceRange:
+        """Where the directive stands."""
+        return self.located.range
+
+    @property
+    def kernel(self) -> KernelDirective | None:
+        """The kernel part of the directive."""
+        directive = self.located.directive
+        if isinstance(directive, tuple):
+            return directive[0]
+        return directive if isinstance(directive, KernelDirective) else None
+
+    @property
+    def loop(self) -> LoopDirective | None:
+        """The loop part of the directive."""
+        directive = self.located.directive
+        if isinstance(directive, tuple):
+            return directive[1]
+        return directive if isinstance(directive, LoopDirective) else None
+
+    @property
+    def data(self) -> DataDirective | WaitDirective | None:
+        """The data directive, `wait` among them."""
+        directive = self.located.directive
+        return directive if isinstance(directive, (DataDirective, WaitDirective)) else None
+
+
+@dataclass(frozen=True)
+class BoundStatement:
+    """The statement after a directive: the path of nodes from the function's body down to it, and its whole range."""
+
+    facts: FunctionFacts
+    path: tuple[Node, ...]
+    range: SourceRange
+
+    @property
+    def node(self) -> Node:
+        """The statement."""
+        return self.path[-1]
+
+    @property
+    def enclosing(self) -> Enclosing:
+        """The function around it."""
+        function = self.facts.node
+        file = self.range.file
+        insertion = declaration_start(function.unit.text(file), function.start)
+        return Enclosing(function.spelling, file, insertion)
+
+
+@dataclass
+class RegionBuilder:
+    """Turns the directives of all files into kernels; shared state of one translation unit."""
+
+    unit: ClangUnit
+    diagnostics: Diagnostics
+    skipped: dict[str, tuple[tuple[int, int], ...]]
+    types: TypeConverter = field(default_factory=TypeConverter)
+    names: NameTable = field(default_factory=NameTable)
+    functions: FunctionCollector = field(init=False)
+    _facts: dict[Key, FunctionFacts] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.functions = FunctionCollector(self.unit, self.diagnostics, self.types)
+
+    def locate(self, file: SourceFile, directives: Iterable[LocatedDirective]) -> tuple[Found, ...]:
+        """Find the statement after each directive of a file."""
+        ends = {d.range.start.offset: d.end_offset for d in directives}
+        skipped = self.skipped.get(file.path, ())
+        return tuple(Found(d, file.path, next_statement(file.text, d.end_offset, ends, skipped)) for d in directives)
+
+    def bind(self, found: Found, offset: int, what: str) -> BoundStatement:
+        """The statement at `offset` in the function around the directive. Raises SourceError where there is none."""
+        facts = self.function_around(found, what)
+        body = next(c for c in facts.node.children if c.kind == CursorKind.COMPOUND_STMT)
+        path = find_statement(body, offset)
+        if path is None:
+            raise source_error(
+                found.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
+            )
+        text = self.unit.text(found.path)
+        end = max(statement_end(text, offset), path[-1].end)
+        return BoundStatement(facts, path, self.unit.span(found.path, offset, end))
+
+    def function_around(self, found: Found, what: str) -> FunctionFacts:
+        """The function that the directive stands in. Raises SourceError outside of functions."""
+        offset = found.range.start.offset
+        function = self._function_at(found.path, offset)
+        if function is None:
+            raise source_error(
+                found.range,
+                f"'{what}' stands outside every function",
+                "put it inside a function, before the statement it is about",
+            )
+        if function.key not in self._facts:
+            self._facts[function.key] = function_facts(function)
+        return self._facts[function.key]
+
+    def _function_at(self, path: str, offset: int) -> Node | None:
+        node = self.unit.node_at(path, offset)
+        if node is not None and (node.kind.is_statement() or node.kind.is_expression()):
+            parent = node.cursor.semantic_parent
+            if parent is not None and parent.kind == CursorKind.FUNCTION_DECL:
+                return Node(parent, self.unit)
+        for declaration in self.unit.file_scope():
+            if (
+                declaration.kind == CursorKind.FUNCTION_DECL
+                and declaration.cursor.is_definition()
+                and declaration.start <= offset < declaration.end
+                and declaration.file == path
+            ):
+                return declaration
+        return None
+
+    def kernels(self, found: tuple[Found, ...]) -> tuple[Kernel, ...]:
+        """The kernels of one file, in textual order; every fault is reported."""
+        bound = self._bind_kernels(found)
+        loops = self._bind_loops(found, bound)
+        kernels = []
+        for directive, statement in bound:
+            inside = {o: d for o, d in loops.items() if _contains(statement.range, o)}
+            try:
+                kernels.append(self._kernel(directive, statement, inside))
+            except SourceError as refusal:
+                self.diagnostics.add(refusal.diagnostic)
+        return tuple(kernels)
+
+    def _bind_kernels(self, found: tuple[Found, ...]) -> list[tuple[Found, BoundStatement]]:
+        bound: list[tuple[Found, BoundStatement]] = []
+        for directive in found:
+            if directive.kernel is None:
+                continue
+            try:
+                statement = self._kernel_statement(directive)
+                self._refuse_nesting(directive, statement, [s for _, s in bound])
+            except SourceError as refusal:
+                self.diagnostics.add(refusal.diagnostic)
+                continue
+            bound.append((directive, statement))
+        return bound
+
+    def _kernel_statement(self, directive: Found) -> BoundStatement:
+        what = "#pragma tilek kernel" if directive.loop is None else "#pragma tilek kernel loop"
+        self.function_around(directive, what)
+        no_loop = source_error(
+            directive.range,
+            f"no loop follows '{what}'",
+            "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
+        )
+        if directive.statement is None:
+            raise no_loop
+        try:
+            statement = self.bind(directive, directive.statement, what)
+        except SourceError:
+            raise no_loop from None
+        wanted = (
+            {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
+        )
+        if statement.node.kind not in wanted:
+            raise no_loop
+        return statement
+
+    def _refuse_nesting(self, directive: Found, statement: BoundStatement, earlier: list[BoundStatement]) -> None:
+        for other in earlier:
+            if other.range.start.offset == statement.range.start.offset and other.range.file == statement.range.file:
+                raise source_error(
+                    directive.range, "two 'kernel' directives stand before one statement", "keep one of them"
+                )
+            if _contains(other.range, directive.range.start.offset):
+                raise source_error(
+                    directive.range,
+                    "a kernel cannot stand inside a kernel",
+                    "take the inner '#pragma tilek kernel' out; use '#pragma tilek loop' for loops of the outer kernel",
+                )
+
+    def _bind_loops(
+        self, found: tuple[Found, ...], kernels: list[tuple[Found, BoundStatement]]
+    ) -> dict[int, LoopDirective]:
+        """Loop directives by the offset of their `for`."""
+        loops: dict[int, LoopDirective] = {}
+        for directive in found:
+            if directive.loop is None:
+                continue
+            offset = directive.statement
+            try:
+                self._check_loop(directive, kernels)
+            except SourceError as refusal:
+                self.diagnostics.add(refusal.diagnostic)
+                continue
+            assert offset is not None
+            if offset in loops:
+                self.diagnostics.error(
+                    directive.range, "two 'loop' directives stand before one loop", "put all clauses into one of them"
+                )
+            loops[offset] = directive.loop
+        return loops
+
+    def _check_loop(self, directive: Found, kernels: list[tuple[Found, BoundStatement]]) -> None:
+        offset = directive.statement
+        self.function_around(directive, "#pragma tilek loop")
+        around = [s for _, s in kernels if offset is not None and _contains(s.range, offset)]
+        if not around and directive.kernel is not None:
+            raise source_error(
+                directive.range, "no loop follows '#pragma tilek kernel loop'", "put it right before a 'for' loop"
+            )
+        path = None if offset is None else find_statement(self._body(directive), offset)
+        if path is None or path[-1].kind != CursorKind.FOR_STMT:
+            raise source_error(
+                directive.range, "no loop follows '#pragma tilek loop'", "put it right before a 'for' loop"
+            )
+        if not around:
+            raise source_error(
+                directive.range,
+                "'#pragma tilek loop' stands outside every kernel",
+                "put '#pragma tilek kernel' before the outermost loop, or write '#pragma tilek kernel loop'",
+            )
+
+    def _body(self, directive: Found) -> Node:
+        function = self.function_around(directive, "#pragma tilek loop").node
+        return next(c for c in function.children if c.kind == CursorKind.COMPOUND_STMT)
+
+    def _kernel(self, found: Found, statement: BoundStatement, loops: dict[int, LoopDirective]) -> Kernel:
+        assert found.kernel is not None
+        context = Context(
+            self.unit,
+            self.diagnostics,
+            self.types,
+            self.functions,
+            statement.facts,
+            is_region=True,
+            whole=whole_uses(statement.node),
+            loops=loops,
+        )
+        lowering = StatementLowering(context)
+        body = lowering.region(statement.node)
+        directive = resolve_clauses(context, found.kernel, statement, lowering.expressions.lower)
+        functions, records = self.functions.closure(context.callees)
+        declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
+        written = written_in(body)
+        liveness = Liveness(statement.facts, statement.path)
+        read_after = frozenset(
+            o.name
+            for o in context.used.values()
+            if o.storage is Storage.SCALAR
+            and (o in written.objects or o in written.addressed)
+            and (o.host != context.roots[o.host].spelling or liveness.read_after(context.roots[o.host]))
+        )
+        return Kernel(
+            name=self._kernel_name(found.kernel.name or statement.facts.node.spelling),
+            directive=directive,
+            body=body,
+            objects=(*context.used.values(), *declared_here),
+            functions=functions,
+            records=records_used(self.types, context.records | records),
+            read_after=read_after,
+            enclosing=statement.enclosing,
+            range=statement.range,
+        )
+
+    def _kernel_name(self, wanted: str) -> str:
+        if wanted in RESERVED or wanted == "main":
+            wanted = f"{wanted}_kernel"
+        return self.names.unique(wanted)
+
+
+def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
+    """The nodes from `body` down to the statement that begins at `offset`; None where none does."""
+    path = [body]
+    while True:
+        inner = None
+        for child in path[-1].children:
+            if child.start == offset:
+                return (*path, child)
+            if child.start < offset < child.end:
+                inner = child
+        if inner is None:
+            return None
+        path.append(inner)
+
+
+def _contains(range_: SourceRange, offset: int) -> bool:
+    return range_.start.offset <= offset < range_.end.offset

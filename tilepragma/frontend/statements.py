@@ -1,0 +1,254 @@
+"""Cursors of statements to the LoopTree's statements; each refusal is reported and the next statement tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilepragma.base.diagnostics import SourceError, source_error
+from tilepragma.base.ranges import SourceRange
+from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
+from tilepragma.frontend.context import Context
+from tilepragma.frontend.expressions import ExpressionLowering
+from tilepragma.frontend.loops import Header, iterator_of, make_loop
+from tilepragma.frontend.objects import declare
+from tilepragma.frontend.text_scan import header_semicolons, statement_end
+from tilepragma.frontend.type_conversion import is_pointer
+from tilepragma.ir.expressions import Expression, Scope
+from tilepragma.ir.looptree import (
+    Block,
+    Break,
+    Continue,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    ForLoop,
+    If,
+    Initializer,
+    Loop,
+    Return,
+    Statement,
+    While,
+)
+
+_REFUSED = {
+    CursorKind.GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
+    CursorKind.INDIRECT_GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
+    CursorKind.LABEL_STMT: ("a label cannot stand in a kernel", "write it with 'if', 'break' or 'continue'"),
+    CursorKind.SWITCH_STMT: ("'switch' cannot be used in a kernel", "write it as 'if … else if … else'"),
+    CursorKind.ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
+    CursorKind.MS_ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
+}
+_PASSED_OVER = {
+    CursorKind.TYPEDEF_DECL,
+    CursorKind.ENUM_DECL,
+    CursorKind.STATICASSERT_DECL if hasattr(CursorKind, "STATICASSERT_DECL") else CursorKind.TYPEDEF_DECL,
+}
+
+
+@dataclass(frozen=True)
+class StatementLowering:
+    """Lowers the statements of one region or called function."""
+
+    context: Context
+
+    @property
+    def expressions(self) -> ExpressionLowering:
+        """The lowering of expressions in the same context."""
+        return ExpressionLowering(self.context)
+
+    def region(self, node: Node) -> Block:
+        """The body of a kernel region: the statements of its block, or the one statement."""
+        if node.kind == CursorKind.COMPOUND_STMT:
+            statements = self._statements(node.children, Scope.REGION, in_loop=False)
+            return Block(statements, self.span(node))
+        return Block(self._statements((node,), Scope.REGION, in_loop=False), self.span(node))
+
+    def function_body(self, node: Node) -> Block:
+        """The body of a called function."""
+        return self._block(node, in_loop=False)
+
+    def span(self, node: Node) -> SourceRange:
+        """The whole statement, closing semicolon included."""
+        text = self.context.unit.text(node.file)
+        end = node.end if node.kind == CursorKind.COMPOUND_STMT else statement_end(text, node.start)
+        return self.context.unit.span(node.range.file, node.start, end) if end > node.start else node.range
+
+    def _block(self, node: Node, in_loop: bool) -> Block:
+        """The body of a loop or condition, in braces or not."""
+        nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
+        return Block(self._statements(nodes, Scope.LOCAL, in_loop), node.range)
+
+    def _statements(self, nodes: tuple[Node, ...], scope: Scope, in_loop: bool) -> tuple[Statement, ...]:
+        found: list[Statement] = []
+        for node in nodes:
+            try:
+                statement = self._statement(node, scope, in_loop)
+            except SourceError as refusal:
+                self.context.diagnostics.add(refusal.diagnostic)
+                continue
+            if statement is not None:
+                found.append(statement)
+        return tuple(found)
+
+    def _statement(self, node: Node, scope: Scope, in_loop: bool) -> Statement | None:
+        kind = node.kind
+        if kind == CursorKind.COMPOUND_STMT:
+            return self._block(node, in_loop)
+        if kind == CursorKind.FOR_STMT:
+            return self._for(node)
+        if kind == CursorKind.DECL_STMT:
+            return self._declaration(node, scope, in_loop)
+        if kind == CursorKind.IF_STMT:
+            return self._if(node, in_loop)
+        if kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+            return self._while(node)
+        if kind == CursorKind.NULL_STMT:
+            return None
+        if kind in (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT):
+            if not in_loop:
+                raise source_error(
+                    node.range,
+                    f"'{'break' if kind == CursorKind.BREAK_STMT else 'continue'}' would leave the kernel",
+                    "put the kernel around the whole loop, or write the condition with 'if'",
+                )
+            return Break(node.range) if kind == CursorKind.BREAK_STMT else Continue(node.range)
+        if kind == CursorKind.RETURN_STMT:
+            return self._return(node)
+        if kind in _REFUSED:
+            message, remedy = _REFUSED[kind]
+            raise source_error(node.range, message, remedy)
+        if kind.is_expression():
+            return ExpressionStatement(self.expressions.lower(node), node.range)
+        raise source_error(node.range, "this statement cannot stand in a kernel", "write it in plain C99")
+
+    def _return(self, node: Node) -> Return:
+        if self.context.is_region:
+            raise source_error(
+                node.range,
+                "'return' would leave the kernel",
+                "set a variable and test it after the kernel",
+            )
+        value = self.expressions.lower(node.children[0]) if node.children else None
+        return Return(value, node.range)
+
+    def _if(self, node: Node, in_loop: bool) -> If:
+        condition = self.expressions.lower(node.children[0])
+        then = self._block(node.children[1], in_loop)
+        otherwise = self._block(node.children[2], in_loop) if len(node.children) > 2 else None
+        return If(condition, then, otherwise, node.range)
+
+    def _while(self, node: Node) -> While:
+        test_last = node.kind == CursorKind.DO_STMT
+        condition, body = reversed(node.children) if test_last else node.children
+        lowered = self._block(body, in_loop=True)
+        return While(self.expressions.lower(condition), lowered, test_last, node.range)
+
+    def _for(self, node: Node) -> Loop | ForLoop:
+        context = self.context
+        index = context.loop_count
+        context.loop_count += 1
+        first, condition, last = self._header_nodes(node)
+        initialization: Declaration | Expression | None = None
+        if first is not None and first.kind == CursorKind.DECL_STMT:
+            initialization = self._declaration(first, Scope.LOCAL, in_loop=False)
+        elif first is not None:
+            initialization = self.expressions.lower(first)
+        header = Header(
+            initialization,
+            None if condition is None else self.expressions.lower(condition),
+            None if last is None else self.expressions.lower(last),
+            self._header_range(node),
+        )
+        body = self._block(node.children[-1], in_loop=True)
+        iterator = iterator_of(header)
+        addressed = iterator is not None and context.key_of(iterator) in context.facts.address_taken
+        directive = context.loops.pop(node.start, None)
+        return make_loop(index, header, body, directive, node.range, addressed)
+
+    def _header_nodes(self, node: Node) -> tuple[Node | None, Node | None, Node | None]:
+        """The parts of the header; libclang leaves absent ones out, so the semicolons tell which are there."""
+        parts = node.children[:-1]
+        if len(parts) == 3:
+            return parts[0], parts[1], parts[2]
+        semicolons = header_semicolons(self.context.unit.text(node.file), node.start)
+        if semicolons is None:
+            raise source_error(
+                node.range, "a loop with parts left out comes out of a macro here", "write the loop without the macro"
+            )
+        first = next((p for p in parts if p.start < semicolons[0]), None)
+        second = next((p for p in parts if semicolons[0] < p.start < semicolons[1]), None)
+        third = next((p for p in parts if p.start > semicolons[1]), None)
+        return first, second, third
+
+    def _header_range(self, node: Node) -> SourceRange:
+        body = node.children[-1]
+        text = self.context.unit.text(node.file)
+        end = text.rfind(b")", node.start, body.start) + 1
+        if end <= node.start or body.range.file != node.range.file:
+            return node.range
+        return self.context.unit.span(node.range.file, node.start, end)
+
+    def _declaration(self, node: Node, scope: Scope, in_loop: bool) -> Declaration | None:
+        declarators: list[Declarator] = []
+        for child in node.children:
+            if child.kind == CursorKind.VAR_DECL:
+                declarators.append(self._declarator(child, scope, in_loop))
+            elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
+                raise source_error(
+                    child.range, "a type is defined inside the kernel", "define it before the function, at file scope"
+                )
+            elif child.kind not in _PASSED_OVER and child.kind != CursorKind.FUNCTION_DECL:
+                raise source_error(
+                    child.range, "this declaration cannot stand in a kernel", "move it before the kernel"
+                )
+        return Declaration(tuple(declarators), node.range) if declarators else None
+
+    def _declarator(self, node: Node, scope: Scope, in_loop: bool) -> Declarator:
+        refusal = self._declarator_refusal(node, scope, in_loop)
+        if refusal is not None:
+            self.context.refused[node.key] = refusal
+            raise refusal
+        initializer_node = node.unit.initializer(node)
+        object_ = declare(self.context, node, scope, self.expressions.lower)
+        initializer = None if initializer_node is None else self._initializer(initializer_node)
+        return Declarator(object_, initializer)
+
+    def _declarator_refusal(self, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
+        """Why a variable cannot be declared here; None where it can."""
+        storage = node.cursor.storage_class.name
+        name = node.spelling
+        if storage == "STATIC" and not self.context.is_region:
+            return source_error(
+                node.range,
+                f"a function called from a kernel keeps '{name}' from call to call",
+                "pass it as an argument",
+            )
+        if storage in ("STATIC", "EXTERN"):
+            return source_error(
+                node.range,
+                f"'{name}' is declared '{storage.lower()}' inside the kernel",
+                "declare it before the kernel",
+            )
+        if is_pointer(node.type):
+            return source_error(
+                node.range,
+                f"the pointer '{name}' is declared inside the kernel, and devices have other addresses",
+                "index the array itself instead",
+            )
+        if node.type.get_canonical().kind == TypeKind.VARIABLEARRAY and (in_loop or scope is Scope.LOCAL):
+            return source_error(
+                node.range,
+                f"the length of '{name}' is known at run time only, and each iteration would need its own copy",
+                "give it a constant length",
+            )
+        return None
+
+    def _initializer(self, node: Node) -> Initializer:
+        if node.kind == CursorKind.INIT_LIST_EXPR:
+            for item in node.children:
+                if item.kind == CursorKind.UNEXPOSED_EXPR and len(item.children) > 1:
+                    raise source_error(
+                        item.range, "a designator cannot be used in a kernel", "give all values in order"
+                    )
+            return tuple(self._initializer(item) for item in node.children)
+        return self.expressions.lower(node)

@@ -1,0 +1,159 @@
+"""Finds tokens, statements and headers in C text, by lexing only: what stands where, not what it means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+_BLANK = re.compile(rb"(?:[ \t\r\n\f\v]+|/\*.*?\*/|//(?:\\\r?\n|[^\n])*|\\\r?\n)+", re.DOTALL)
+_DIRECTIVE_LINE = re.compile(rb"(?:#|%:)(?:\\\r?\n|/\*.*?\*/|[^\n])*", re.DOTALL)
+_PRAGMA_OPERATOR = re.compile(rb'_Pragma\s*\(\s*L?"(?:\\.|[^"\\])*"\s*\)')
+_TOKEN = re.compile(
+    rb"""
+    (?P<word>[A-Za-z_]\w*)
+  | (?P<number>\.?\d(?:[eEpP][+-]|[\w.])*)
+  | (?P<text>L?"(?:\\.|[^"\\])*"|L?'(?:\\.|[^'\\])*')
+  | (?P<mark>.)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_PREFIX = re.compile(
+    rb"(?:(?:__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]|\b(?:static|inline|extern|_Noreturn|__inline__|__inline|__extension__)\b)\s*)+\Z",
+    re.DOTALL,
+)
+_OPENERS, _CLOSERS = b"([{", b")]}"
+
+
+def tokens(text: bytes, offset: int) -> Iterator[tuple[int, bytes]]:
+    """Offset and text of every token from `offset` on; comments, preprocessor lines and _Pragma operators are passed over."""
+    while True:
+        offset = skip_blank(text, offset)
+        found = _TOKEN.match(text, offset)
+        if found is None:
+            return
+        yield offset, found.group()
+        offset = found.end()
+
+
+def skip_blank(text: bytes, offset: int) -> int:
+    """The offset of the next token: behind blanks, comments, preprocessor lines and _Pragma operators."""
+    while True:
+        for pattern in (_BLANK, _DIRECTIVE_LINE, _PRAGMA_OPERATOR):
+            found = pattern.match(text, offset)
+            if found is not None:
+                offset = found.end()
+                break
+        else:
+            return offset
+
+
+def next_statement(
+    text: bytes, offset: int, directives: Mapping[int, int], skipped: Sequence[tuple[int, int]]
+) -> int | None:
+    """Where the statement after `offset` begins; None at the end of the file.
+
+    `directives` maps the start of each of our directives to its end, `skipped` are the ranges that the preprocessor left out.
+    """
+    while True:
+        following = directives.get(offset)
+        if following is None:
+            following = next((end for start, end in skipped if start <= offset < end), None)
+        if following is None:
+            blank = _BLANK.match(text, offset)
+            following = offset if blank is None else blank.end()
+            if following == offset:
+                following = skip_blank(text, offset)
+        if following == offset:
+            return offset if offset < len(text) else None
+        offset = following
+
+
+def statement_end(text: bytes, offset: int) -> int:
+    """The offset behind the statement that begins at `offset`, its semicolon included; the file's end if it never ends."""
+    stream = _Stream(text, offset)
+    _pass_statement(stream)
+    return stream.end
+
+
+def header_semicolons(text: bytes, offset: int) -> tuple[int, int] | None:
+    """The offsets of the two semicolons in the header of the `for` at `offset`; None where no such header is seen."""
+    depth = 0
+    found: list[int] = []
+    for position, token in tokens(text, offset):
+        if token in (b"(", b"[", b"{"):
+            depth += 1
+        elif token in (b")", b"]", b"}"):
+            depth -= 1
+            if depth == 0:
+                break
+        elif token == b";" and depth == 1:
+            found.append(position)
+    return (found[0], found[1]) if len(found) == 2 and text[offset : offset + 3] == b"for" else None
+
+
+def declaration_start(text: bytes, offset: int) -> int:
+    """The start of the declaration whose type stands at `offset`: in front of attributes and storage classes."""
+    found = _PREFIX.search(text, max(0, offset - 400), offset)
+    return offset if found is None else found.start()
+
+
+class _Stream:
+    """Tokens with one of look-ahead; `end` is behind the last one taken."""
+
+    def __init__(self, text: bytes, offset: int) -> None:
+        self._tokens = tokens(text, offset)
+        self._next = next(self._tokens, None)
+        self.end = offset
+
+    def peek(self) -> bytes | None:
+        return None if self._next is None else self._next[1]
+
+    def take(self) -> bytes | None:
+        if self._next is None:
+            return None
+        offset, token = self._next
+        self.end = offset + len(token)
+        self._next = next(self._tokens, None)
+        return token
+
+
+def _pass_group(stream: _Stream) -> None:
+    """Take a bracketed group, or one token."""
+    depth = 0
+    while True:
+        token = stream.take()
+        if token is None:
+            return
+        if len(token) == 1 and token in _OPENERS:
+            depth += 1
+        elif len(token) == 1 and token in _CLOSERS:
+            depth -= 1
+        if depth <= 0:
+            return
+
+
+def _pass_statement(stream: _Stream) -> None:
+    word = stream.peek()
+    if word == b"{":
+        _pass_group(stream)
+    elif word in (b"for", b"while", b"if", b"switch"):
+        stream.take()
+        _pass_group(stream)
+        _pass_statement(stream)
+        if word == b"if" and stream.peek() == b"else":
+            stream.take()
+            _pass_statement(stream)
+    elif word == b"do":
+        stream.take()
+        _pass_statement(stream)
+        _pass_to_semicolon(stream)
+    else:
+        _pass_to_semicolon(stream)
+
+
+def _pass_to_semicolon(stream: _Stream) -> None:
+    while stream.peek() is not None:
+        if stream.peek() == b";":
+            stream.take()
+            return
+        _pass_group(stream)

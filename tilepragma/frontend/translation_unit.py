@@ -1,0 +1,126 @@
+"""The front end's entry: C files with directives to an ir.looptree.TranslationUnit."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.ranges import NOWHERE, Position, SourceRange
+from tilepragma.frontend.clang_tree import ClangUnit, parse
+from tilepragma.frontend.compiler import (
+    CompilerError,
+    CompilerFlags,
+    ask_compiler,
+    floating_rules,
+    libclang_arguments,
+)
+from tilepragma.frontend.data_regions import data_regions
+from tilepragma.frontend.files import Included, find_inclusions, source_files
+from tilepragma.frontend.foreign import note_foreign_pragmas
+from tilepragma.frontend.pragma_scanner import find_directives
+from tilepragma.frontend.regions import RegionBuilder
+from tilepragma.ir.looptree import DataRegion, Kernel, TranslationUnit
+
+_ERROR = 3
+"""clang's severity from which on the source is not C"""
+
+
+def parse_translation_unit(
+    path: str, source: bytes | None, flags: CompilerFlags, diagnostics: Diagnostics
+) -> TranslationUnit | None:
+    """Read the C file `path` (its content is `source` where it came by standard input) and all its directives.
+
+    Everything that is wrong is reported to `diagnostics`; None is returned where the file could not be read as C at all.
+    With errors reported, the result lacks what they are about and must not be translated.
+    """
+    if source is None and not _readable(path, diagnostics):
+        return None
+    try:
+        answer = ask_compiler(flags)
+    except CompilerError as fault:
+        diagnostics.error(NOWHERE, str(fault), "name the C compiler in TILEK_CC")
+        return None
+    known = len(diagnostics.items)
+    unit = parse(path, source, libclang_arguments(flags, answer))
+    included = find_inclusions(unit)
+    broken = _report_clang(unit, included, diagnostics)
+    skipped: dict[str, tuple[tuple[int, int], ...]] = {}
+    located = {}
+    for candidate in (path, *_user_headers(path, included)):
+        text = unit.text(candidate)
+        if b"tilek" not in text:
+            continue
+        skipped[candidate] = unit.skipped(candidate)
+        directives = find_directives(candidate, text, diagnostics, skipped[candidate])
+        if directives:
+            located[candidate] = directives
+    files, inclusions = source_files(unit, included, {name: [d.range for d in ds] for name, ds in located.items()})
+    if broken:
+        _sort(diagnostics, known, path)
+        return None
+    builder = RegionBuilder(unit, diagnostics, skipped)
+    kernels: list[Kernel] = []
+    regions: list[DataRegion] = []
+    for file in files:
+        found = builder.locate(file, located.get(file.path, ()))
+        of_file = builder.kernels(found)
+        kernels += of_file
+        regions += data_regions(builder, found, of_file)
+        note_foreign_pragmas(file, of_file, diagnostics)
+    _sort(diagnostics, known, path)
+    return TranslationUnit(
+        files=files,
+        inclusions=inclusions,
+        kernels=tuple(kernels),
+        data_regions=tuple(regions),
+        floating=floating_rules(flags, answer),
+        dependencies=_dependencies(path, included, system=False),
+        system_dependencies=_dependencies(path, included, system=True),
+    )
+
+
+def _sort(diagnostics: Diagnostics, known: int, path: str) -> None:
+    """Bring what was reported since the first `known` ones into the order of the text, the main file first."""
+    diagnostics.items[known:] = sorted(
+        diagnostics.items[known:],
+        key=lambda item: (item.range.file != path, item.range.file, item.range.start.offset),
+    )
+
+
+def _readable(path: str, diagnostics: Diagnostics) -> bool:
+    if os.path.isfile(path) and os.access(path, os.R_OK):
+        return True
+    start = Position(path, 1, 1, 0)
+    what = "cannot be read" if os.path.exists(path) else "does not exist"
+    diagnostics.error(SourceRange(start, start), f"the file '{path}' {what}")
+    return False
+
+
+def _user_headers(path: str, included: tuple[Included, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(i.path for i in included if not i.is_system and i.path != path))
+
+
+def _dependencies(path: str, included: tuple[Included, ...], system: bool) -> tuple[str, ...]:
+    first = () if system else (path,)
+    return tuple(dict.fromkeys((*first, *(i.path for i in included if i.is_system == system))))
+
+
+def _report_clang(unit: ClangUnit, included: tuple[Included, ...], diagnostics: Diagnostics) -> bool:
+    """Pass on clang's errors in the user's files; whether there were any."""
+    system = {i.path for i in included if i.is_system}
+    broken = False
+    for item in unit.handle.diagnostics:
+        file = item.location.file
+        if item.severity < _ERROR or (file is not None and str(file.name) in system):
+            continue
+        broken = True
+        diagnostics.error(_range(unit, item), str(item.spelling))
+    return broken
+
+
+def _range(unit: ClangUnit, item: Any) -> SourceRange:
+    location = item.location
+    name = unit.main if location.file is None else str(location.file.name)
+    start = Position(name, max(1, int(location.line)), max(1, int(location.column)), int(location.offset))
+    return SourceRange(start, Position(name, start.line, start.column + 1, start.offset + 1))

@@ -1,0 +1,108 @@
+"""Edits of a source file by byte ranges, and the assembly of the output with right `#line`s throughout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from tilepragma.codegen.writer import GENERATED_LINE, line_directive
+
+
+class Rank(IntEnum):
+    """The order of edits at one offset: what ends there comes before what begins there."""
+
+    END_INNER = 0
+    END_OUTER = 1
+    FILE_SCOPE = 2
+    DIRECTIVE = 3
+    BEGIN_OUTER = 4
+    BEGIN_INNER = 5
+    REPLACE = 6
+
+
+@dataclass(frozen=True)
+class Edit:
+    """Generated text at `start`, in place of the bytes up to `end` (none for an insertion).
+
+    `blank` keeps the line structure of what is replaced; otherwise `text` stands on lines of its own, marked as generated. Text that
+    is a tuple is a file put in place of its inclusion.
+    """
+
+    start: int
+    end: int
+    rank: Rank
+    text: str | Inlined | None
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """A header's text with its edits."""
+
+    path: str
+    source: bytes
+    edits: tuple[Edit, ...]
+
+
+@dataclass
+class Assembly:
+    """The output as it grows; `line` is the number of the line being written."""
+
+    output: str
+    chunks: list[bytes] = field(default_factory=list)
+    line: int = 1
+    _at_line_start: bool = True
+
+    def raw(self, text: bytes) -> None:
+        """Text as it stands."""
+        if text:
+            self.chunks.append(text)
+            self.line += text.count(b"\n")
+            self._at_line_start = text.endswith(b"\n")
+
+    def fresh_line(self) -> None:
+        """Go to the start of a line."""
+        if not self._at_line_start:
+            self.raw(b"\n")
+
+    def directive(self, line: int, file: str) -> None:
+        """`#line` for the text that follows."""
+        self.fresh_line()
+        self.raw(line_directive(line, file).encode() + b"\n")
+
+    def generated(self, text: str) -> None:
+        """Generated lines; the marks in them become `#line`s of the output file."""
+        self.directive(self.line + 1 if self._at_line_start else self.line + 2, self.output)
+        for line in text.splitlines():
+            if line == GENERATED_LINE:
+                self.directive(self.line + 1, self.output)
+            else:
+                self.raw(line.encode() + b"\n")
+
+    def file(self, path: str, source: bytes, edits: tuple[Edit, ...]) -> None:
+        """A file with its edits, in order of offset; edits do not overlap."""
+        position = 0
+        self.directive(1, path)
+        for edit in sorted(edits, key=lambda edit: (edit.start, edit.rank)):
+            self.raw(source[position : edit.start])
+            position = max(edit.end, position)
+            if edit.text is None:
+                self.raw(blanked(source[edit.start : edit.end]))
+                continue
+            if isinstance(edit.text, Inlined):
+                self.file(edit.text.path, edit.text.source, edit.text.edits)
+            else:
+                self.generated(edit.text)
+            self._resume(path, source, position)
+        self.raw(source[position:])
+
+    def _resume(self, path: str, source: bytes, position: int) -> None:
+        """Go on with the user's text at its line and, with blanks, at its column."""
+        line_start = source.rfind(b"\n", 0, position) + 1
+        self.directive(source.count(b"\n", 0, position) + 1, path)
+        before = source[line_start:position]
+        self.raw(bytes(c if c == 0x09 else 0x20 for c in before))
+
+
+def blanked(text: bytes) -> bytes:
+    """`text` with everything but the line ends turned into blanks."""
+    return bytes(c if c in b"\r\n\t" else 0x20 for c in text)

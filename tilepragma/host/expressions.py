@@ -1,0 +1,52 @@
+"""Expressions of the launch, as text of the user's function."""
+
+from __future__ import annotations
+
+from tilepragma.codegen.dialect import C
+from tilepragma.codegen.printer import ASSIGNMENT, ObjectMap, Printer
+from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.plan.kernel_plan import HostExpression
+
+#: Prints objects as the user's function names them.
+USER = Printer(C, ObjectMap(host_names=True))
+
+
+def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
+    """An expression evaluated at launch: a clause's text as it stands, or one over host objects."""
+    if isinstance(expression, ClauseExpression):
+        text = expression.text.strip()
+        simple = text.replace("_", "a").isalnum()
+        return text if simple else f"({text})"
+    return USER.expression(expression, least)
+
+
+def extents(object_: DataObject) -> list[str]:
+    """The object's own lengths, as the compiler knows them: the first -1 where it does not.
+
+    A length that is no literal is taken by sizeof: the variables it was declared with may have changed since.
+    """
+    if object_.storage is not Storage.CONTIGUOUS:
+        return []
+    first = object_.lengths[0]
+    result = ["-1" if first is None else host_text(first)]
+    element = f"{object_.host}[0]"
+    for length in object_.lengths[1:]:
+        inner = f"{element}[0]"
+        text = "" if length is None else host_text(length)
+        result.append(text if text.isdigit() else f"sizeof({element}) / sizeof({inner})")
+        element = inner
+    return result
+
+
+def array_initializer(object_: DataObject, section: list[tuple[str, str]]) -> str:
+    """`{.base = …}` of a tilek_array; `section` has lower and length of each dimension, as text."""
+    if object_.storage is Storage.SCALAR:
+        return f"{{.base = (void *)&{object_.host}}}"
+    parts = [f".base = (void *){object_.host}"]
+    parts.append(".lower = {" + ", ".join(lower for lower, _ in section) + "}")
+    parts.append(".length = {" + ", ".join(length for _, length in section) + "}")
+    lengths = extents(object_)
+    if lengths:
+        parts.append(".extent = {" + ", ".join(lengths) + "}")
+    return "{" + ", ".join(parts) + "}"

@@ -1,0 +1,112 @@
+"""The text around a region: what the launch needs before it, and completion after it. Both together are one statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilepragma.codegen.kernel_constants import kernel_symbol
+from tilepragma.codegen.launches import Numbering, number
+from tilepragma.codegen.manifest import axis_index
+from tilepragma.codegen.statements import StatementPrinter
+from tilepragma.codegen.templates import render
+from tilepragma.codegen.writer import Writer
+from tilepragma.host.expressions import USER, array_initializer, host_text
+from tilepragma.ir.looptree import Axis, TiledLoop
+from tilepragma.plan.kernel_plan import KernelPlan
+
+_COMPARISONS = {"<": "<", "<=": "l", ">": ">", ">=": "g", "!=": "!"}
+
+
+@dataclass(frozen=True)
+class RegionText:
+    """Generated text before and after the user's statement."""
+
+    before: str
+    after: str
+
+
+def region_text(plan: KernelPlan) -> RegionText:
+    """The launch of a region; the user's statement between the two parts is the fallback."""
+    numbering = number(plan)
+    directive = plan.kernel.directive
+    before = render(
+        "host/before.c.j2",
+        name=plan.kernel.name,
+        symbol=kernel_symbol(plan.kernel.name),
+        prologue=_prologue(plan),
+        scalars=[(_scalar(plan, index), object_.host) for index, object_ in enumerate(plan.scalars)],
+        arrays=[
+            array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
+            for item in plan.arrays
+        ],
+        loops=[_bounds(numbering, index) for index in range(len(numbering.loops))],
+        tile_arguments=_tile_arguments(numbering),
+        waits=[host_text(queue) for queue in directive.waits],
+        wait_all=directive.wait_all,
+        axes=_axes(plan),
+        device="-1" if directive.device is None else host_text(directive.device),
+        queue=_queue(plan),
+        enabled="1" if directive.condition is None else f"{host_text(directive.condition, 9)} != 0",
+    )
+    after = render(
+        "host/after.c.j2",
+        symbol=kernel_symbol(plan.kernel.name),
+        final_values=[] if plan.as_written is not None else _final_values(plan, numbering),
+    )
+    return RegionText(before, after)
+
+
+def _scalar(plan: KernelPlan, index: int) -> str:
+    return "const " + USER.type(plan.scalars[index].element, f"tilek_scalar{index}")
+
+
+def _prologue(plan: KernelPlan) -> list[str]:
+    writer = Writer()
+    printer = StatementPrinter(writer, USER)
+    for declaration in plan.prologue:
+        printer.statement(declaration)
+        for declarator in declaration.declarators:
+            writer.line(f"(void){declarator.object.host};")
+    return writer.lines
+
+
+def _bounds(numbering: Numbering, index: int) -> str:
+    loop = numbering.loops[index]
+    lower, upper, step = host_text(loop.lower), host_text(loop.upper), host_text(loop.step)
+    return f"{{{lower}, {upper}, {step}, tilek_trip({lower}, {upper}, {step}, '{_COMPARISONS[loop.comparison]}')}}"
+
+
+def _tile_arguments(numbering: Numbering) -> list[str]:
+    return [
+        "0" if tile.argument is None or tile.axis is not None else host_text(tile.argument)
+        for loop in numbering.tiled
+        for tile in loop.tiles
+    ]
+
+
+def _axes(plan: KernelPlan) -> list[str]:
+    axes = ["0"] * 7
+    for count in plan.counts:
+        axes[axis_index(Axis(count.axis, count.dimension))] = host_text(count.count)
+    return axes
+
+
+def _queue(plan: KernelPlan) -> str:
+    directive = plan.kernel.directive
+    if directive.asynchronous is not None:
+        return host_text(directive.asynchronous)
+    return "TILEK_QUEUE_DEFAULT" if directive.asynchronous_default else "TILEK_QUEUE_SYNCHRONOUS"
+
+
+def _final_values(plan: KernelPlan, numbering: Numbering) -> list[str]:
+    lines = []
+    for value in plan.final_values:
+        bounds = _entry(numbering, value.loop)
+        condition = " && ".join(f"{_entry(numbering, loop)}.trip > 0" for loop in value.enclosing)
+        guard = f"if ({condition}) " if condition else ""
+        lines.append(f"{guard}{value.iterator.host} = {bounds}.lower + {bounds}.step * {bounds}.trip;")
+    return lines
+
+
+def _entry(numbering: Numbering, loop: TiledLoop) -> str:
+    return f"tilek_loops[{numbering.loop_number(loop)}]"

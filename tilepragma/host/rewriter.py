@@ -1,0 +1,126 @@
+"""The user's source with its regions launched: OUT.c, made by edits of byte ranges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from tilepragma.codegen.describe import describe
+from tilepragma.codegen.host_functions import host_functions
+from tilepragma.codegen.kernel_constants import kernel_constants
+from tilepragma.codegen.launches import number
+from tilepragma.host.data import data_text
+from tilepragma.host.edits import Assembly, Edit, Inlined, Rank
+from tilepragma.host.region import region_text
+from tilepragma.ir.directives import Construct, DataDirective, Target
+from tilepragma.ir.looptree import DataRegion, SourceFile, TranslationUnit
+from tilepragma.plan.kernel_plan import KernelPlan
+
+_ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
+
+
+def rewrite(unit: TranslationUnit, plans: Sequence[KernelPlan], output_path: str, targets: Collection[Target]) -> bytes:
+    """OUT.c: the main file, headers with regions in place of their #include, every region launched.
+
+    `plans` has one plan a kernel of the unit; `output_path` is how OUT.c names itself in `#line`; device programs are
+    embedded for `targets` only.
+    """
+    rewriting = _Rewriting(unit, plans, targets)
+    main = unit.files[0]
+    assembly = Assembly(output_path)
+    assembly.file(main.path, main.text, rewriting.edits(main))
+    return b"".join(assembly.chunks)
+
+
+class _Rewriting:
+    def __init__(self, unit: TranslationUnit, plans: Sequence[KernelPlan], targets: Collection[Target]) -> None:
+        self.unit = unit
+        self.plans = plans
+        self.targets = targets
+
+    def edits(self, file: SourceFile) -> tuple[Edit, ...]:
+        """All edits of a file, those of the headers inlined in it among them."""
+        edits = [Edit(range_.start.offset, range_.end.offset, Rank.REPLACE, None) for range_ in file.pragmas]
+        edits += self._inclusions(file)
+        edits += self._regions(file)
+        edits += self._data(file)
+        return tuple(_with_header(edits))
+
+    def _inclusions(self, file: SourceFile) -> list[Edit]:
+        edits = []
+        files = {item.path: item for item in self.unit.files}
+        for inclusion in self.unit.inclusions:
+            if inclusion.range.file != file.path:
+                continue
+            header = files[inclusion.included]
+            inlined = Inlined(header.path, header.text, (*self.edits(header), *_once_guard(header, files)))
+            edits.append(Edit(inclusion.range.start.offset, inclusion.range.end.offset, Rank.REPLACE, inlined))
+        return edits
+
+    def _regions(self, file: SourceFile) -> list[Edit]:
+        edits = []
+        for plan in self.plans:
+            kernel = plan.kernel
+            if kernel.range.file != file.path:
+                continue
+            if plan.as_written is not None and not plan.arrays:
+                continue
+            constants = kernel_constants(describe(plan, self.targets))
+            functions = "" if plan.as_written is not None else host_functions(plan, number(plan)) + "\n"
+            text = region_text(plan)
+            start, end = kernel.range.start.offset, statement_end(file.text, kernel.range.end.offset)
+            insertion = kernel.enclosing.insertion
+            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, functions + constants))
+            edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before))
+            edits.append(Edit(end, end, Rank.END_INNER, text.after))
+        return edits
+
+    def _data(self, file: SourceFile) -> list[Edit]:
+        edits = []
+        for index, region in enumerate(self.unit.data_regions):
+            if region.range.file == file.path:
+                edits += _data_edits(file, region, index)
+        return edits
+
+
+def _with_header(edits: list[Edit]) -> list[Edit]:
+    """`#include "tilek.h"` before a file's first generated text: no sooner, since the user's feature-test macros must
+    come before any system header.
+    """
+    first = min((edit.start for edit in edits if isinstance(edit.text, str)), default=None)
+    return edits if first is None else [Edit(first, first, Rank.END_INNER, '#include "tilek.h"\n'), *edits]
+
+
+def _data_edits(file: SourceFile, region: DataRegion, index: int) -> list[Edit]:
+    text = data_text(region, index)
+    insertion = region.enclosing.insertion
+    edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, text.constants)] if text.constants else []
+    directive = region.directive
+    start = region.range.start.offset
+    if isinstance(directive, DataDirective) and directive.construct is Construct.DATA:
+        end = statement_end(file.text, region.range.end.offset)
+        edits.append(Edit(start, start, Rank.BEGIN_OUTER, text.before))
+        edits.append(Edit(end, end, Rank.END_OUTER, text.after))
+    else:
+        edits.append(Edit(start, start, Rank.DIRECTIVE, text.before))
+    return edits
+
+
+def statement_end(text: bytes, end: int) -> int:
+    """The end of a statement, the semicolon included that a syntax tree may leave out of its range."""
+    if text[:end].rstrip().endswith((b"}", b";")):
+        return end
+    semicolon = text.find(b";", end)
+    return end if semicolon < 0 else semicolon + 1
+
+
+def _once_guard(header: SourceFile, files: dict[str, SourceFile]) -> list[Edit]:
+    """`#pragma once` as an include guard, since the text now stands in the main file."""
+    found = _ONCE.search(header.text)
+    if found is None:
+        return []
+    guard = f"TILEK_ONCE_{list(files).index(header.path)}"
+    return [
+        Edit(found.start(), found.end(), Rank.REPLACE, f"#ifndef {guard}\n#define {guard}\n"),
+        Edit(len(header.text), len(header.text), Rank.END_OUTER, f"#endif /* {guard} */\n"),
+    ]

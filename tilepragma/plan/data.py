@@ -1,0 +1,165 @@
+"""Arrays of a region: what is read and written, which section a device must hold, and what moves.
+
+LANGUAGE.md, "Data": what the user says is kept or refused; what is missing comes from the accesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.directives import DataClause, Live, Mode, Section
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
+from tilepragma.ir.looptree import Declaration, Kernel
+from tilepragma.plan.accesses import Use
+from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
+from tilepragma.plan.sections import inferred_section, said_section, whole_section
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What the user's clauses say of one object; all None where they say nothing."""
+
+    section: Section | None = None
+    clause: DataClause | None = None
+
+
+@dataclass(frozen=True)
+class DataContext:
+    """The region, all uses in it, and whether the host can evaluate an atom at launch."""
+
+    kernel: Kernel
+    uses: tuple[Use, ...]
+    invariant: Callable[[Expression], bool]
+    diagnostics: Diagnostics
+
+
+def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple[ArrayArgument, ...]:
+    """One argument for every outside array in use and every scalar of `shared`. Errors go to the diagnostics."""
+    said = _said(context)
+    arguments = []
+    for object_ in context.kernel.objects:
+        if object_.storage is Storage.SCALAR and object_ not in shared:
+            continue
+        uses = [use for use in context.uses if use.object == object_]
+        if uses:
+            arguments.append(_argument(object_, uses, said.get(object_, _Said()), context))
+    return tuple(arguments)
+
+
+def check_clauses(context: DataContext) -> None:
+    """Report what is wrong with the user's data clauses, for a region that needs no arguments."""
+    for object_, said in _said(context).items():
+        uses = [use for use in context.uses if use.object == object_]
+        _modes(object_, uses, said, context.diagnostics)
+        if said.section is not None and object_.storage is not Storage.SCALAR:
+            said_section(object_, said.section, lambda _: (), context.diagnostics)
+
+
+def said_live_out(kernel: Kernel) -> frozenset[str]:
+    """Names of scalars whose value the user explicitly wants back."""
+    names = set()
+    for clause in kernel.directive.data:
+        if clause.live in (Live.OUT, Live.IN_OUT):
+            paths = {_plain(section.path) for section in clause.sections}
+            names |= {o.name for o in kernel.objects if o.storage is Storage.SCALAR and _plain(o.host) in paths}
+    return frozenset(names)
+
+
+def _plain(path: str) -> str:
+    return "".join(path.split())
+
+
+def _said(context: DataContext) -> dict[DataObject, _Said]:
+    result: dict[DataObject, _Said] = {}
+    by_path: dict[str, DataObject] = {}
+    for object_ in context.kernel.objects:
+        by_path.setdefault(object_.name, object_)
+        by_path[_plain(object_.host)] = object_
+    for clause in context.kernel.directive.data:
+        for section in clause.sections:
+            object_or_none = by_path.get(_plain(section.path))
+            if object_or_none is None:
+                context.diagnostics.warning(
+                    section.range, f"'{section.path}' is not used in kernel '{context.kernel.name}', so it is not moved"
+                )
+            else:
+                result.setdefault(object_or_none, _Said(section, clause))
+    return result
+
+
+def _argument(object_: DataObject, uses: list[Use], said: _Said, context: DataContext) -> ArrayArgument:
+    reads, writes = _modes(object_, uses, said, context.diagnostics)
+    present = said.clause is not None and said.clause.present
+    copy_in, copy_out = _motion(object_, writes, said, context)
+    return ArrayArgument(
+        object_,
+        _section(object_, uses, said, context),
+        reads,
+        writes,
+        copy_in and not present,
+        copy_out and not present,
+        present,
+    )
+
+
+def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagnostics) -> tuple[bool, bool]:
+    reads, writes = any(use.reads for use in uses), any(use.writes for use in uses)
+    mode = said.clause.mode if said.clause is not None else None
+    if mode is Mode.READ and writes:
+        place = next(use.range for use in uses if use.writes)
+        diagnostics.error(
+            place,
+            f"'{object_.name}' is written here, but its data clause says mode:r",
+            "say mode:rw (or mode:w) in the data clause",
+        )
+    if mode is Mode.WRITE and reads and said.section is not None:
+        diagnostics.warning(
+            said.section.range, f"'{object_.name}' is also read by the kernel, so mode:w is taken as mode:rw"
+        )
+    return reads, writes
+
+
+def _motion(object_: DataObject, writes: bool, said: _Said, context: DataContext) -> tuple[bool, bool]:
+    """(copy in, copy out) where the object is not present."""
+    live = said.clause.live if said.clause is not None else None
+    if object_.scope is Scope.REGION and live is None:
+        return _is_initialized(object_, context.kernel), False
+    if live is Live.OUT and object_.storage is not Storage.SCALAR and said.section is not None:
+        context.diagnostics.warning(
+            said.section.range,
+            f"'{object_.name}' is live:out, but it is not proven that the kernel overwrites all of it, so it is copied in as well",
+            "say live:inout if that is meant",
+        )
+    return live is not Live.NOT, writes and live in (None, Live.OUT, Live.IN_OUT)
+
+
+def _is_initialized(object_: DataObject, kernel: Kernel) -> bool:
+    return any(
+        declarator.object == object_ and declarator.initializer is not None
+        for statement in kernel.body.statements
+        if isinstance(statement, Declaration)
+        for declarator in statement.declarators
+    )
+
+
+def _section(object_: DataObject, uses: list[Use], said: _Said, context: DataContext) -> tuple[SectionBound, ...]:
+    if object_.storage is Storage.SCALAR:
+        if said.section is not None and said.section.dimensions:
+            context.diagnostics.error(said.section.range, f"'{object_.name}' is no array, so it has no section")
+        return ()
+    inferred = _inferred(object_, uses, context)
+    if said.section is not None:
+        return said_section(object_, said.section, inferred, context.diagnostics)
+    return whole_section(object_) or inferred(uses[0].range)
+
+
+def _inferred(
+    object_: DataObject, uses: list[Use], context: DataContext
+) -> Callable[[SourceRange], tuple[SectionBound, ...]]:
+    def section(place: SourceRange) -> tuple[SectionBound, ...]:
+        return inferred_section(object_, uses, context.invariant, place, context.diagnostics)
+
+    return section

@@ -1,0 +1,58 @@
+"""Readable text of a KernelPlan, for `explain`, debugging and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilepragma.ir.dump import expression_text, statement_text
+from tilepragma.plan.chains import axis_text
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch
+
+
+def plan_text(plan: KernelPlan) -> str:
+    """The whole plan, a fact a line. Host and device launches are shown once where they are equal."""
+    return "\n".join(_lines(plan)) + "\n"
+
+
+def _lines(plan: KernelPlan) -> Iterator[str]:
+    targets = ", ".join(target.value for target in plan.targets)
+    yield f"kernel {plan.kernel.name}: targets {targets or 'none'}; prefers {plan.preferred.value}"
+    if plan.as_written is not None:
+        yield f"  runs as written: {plan.as_written}"
+    for declaration in plan.prologue:
+        yield f"  first {statement_text(declaration).strip()}"
+    for argument in plan.arrays:
+        yield f"  {_argument(argument)}"
+    if plan.scalars:
+        yield f"  by value {', '.join(object_.name for object_ in plan.scalars)}"
+    for count in plan.counts:
+        yield f"  {count.axis.value} {count.dimension} count {count.count.text}"
+    for final in plan.final_values:
+        yield f"  after it {final.iterator.name} has the last value of loop {final.loop.symbol}"
+    for kind, launches in (("host", plan.host), ("device", plan.device)):
+        if kind == "device" and plan.device == plan.host:
+            return
+        for launch in launches:
+            yield from _launch("" if plan.device == plan.host else f"{kind} ", launch)
+
+
+def _argument(argument: ArrayArgument) -> str:
+    section = "".join(
+        f"[{expression_text(bound.lower)} : {expression_text(bound.length)}]" for bound in argument.section
+    )
+    mode = "".join(letter for letter, holds in (("r", argument.reads), ("w", argument.writes)) if holds)
+    moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
+    moves += ["present"] if argument.present else []
+    return f"{argument.object.storage.value} {argument.object.name}{section} {mode}, copied {' '.join(moves) or 'not'}"
+
+
+def _launch(kind: str, launch: Launch) -> Iterator[str]:
+    axes = ", ".join(axis_text(axis) for axis in launch.axes)
+    yield f"  {kind}launch {launch.name}: {axes or 'one instance'}"
+    for reduction in launch.reductions:
+        yield f"    reduces {reduction.object.name} with {reduction.operator}"
+    first = set(launch.first_privates)
+    for object_ in launch.privates:
+        yield f"    {'firstprivate' if object_ in first else 'private'} {object_.name}"
+    for line in statement_text(launch.body).splitlines():
+        yield f"    {line}"

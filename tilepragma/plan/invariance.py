@@ -1,0 +1,61 @@
+"""What the host can evaluate right before a launch, and whose value is then the same throughout the region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Call,
+    Callee,
+    Comma,
+    DataObject,
+    Expression,
+    Increment,
+    Scope,
+    Storage,
+)
+from tilepragma.ir.looptree import Declaration, Kernel
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.accesses import uses
+
+#: Functions of tilek.h that host expressions may call.
+_HOST_FUNCTIONS = ("tilek_minimum", "tilek_maximum")
+
+
+def written_objects(kernel: Kernel) -> frozenset[DataObject]:
+    """Every object that a statement of the region other than its own declarations writes."""
+    found: set[DataObject] = set()
+    for statement in kernel.body.statements:
+        if not isinstance(statement, Declaration):
+            found |= {use.object for use in uses(statement, kernel.functions) if use.writes}
+    for function in kernel.functions:
+        found |= {use.object for use in uses(function.body, kernel.functions) if use.writes}
+    return frozenset(found)
+
+
+def host_evaluable(written: Iterable[DataObject]) -> Callable[[Expression], bool]:
+    """A predicate: the expression reads only outside scalars that the region does not write, and has no side effect.
+
+    Array elements do not count: inside a data region the host's copy may be old.
+    """
+    changing = frozenset(written)
+
+    def evaluable(value: Expression) -> bool:
+        return all(_evaluable(node, changing) for node in walk(value))
+
+    return evaluable
+
+
+def _evaluable(node: object, changing: frozenset[DataObject]) -> bool:
+    if isinstance(node, (Assignment, Increment, AddressOf, Comma)):
+        return False
+    if isinstance(node, Call):
+        return node.callee is Callee.MATH or node.function in _HOST_FUNCTIONS
+    if isinstance(node, Access):
+        object_ = node.object
+        outside = object_.scope is not Scope.LOCAL and object_.storage is Storage.SCALAR
+        return outside and object_ not in changing and not object_.volatile
+    return True

@@ -1,0 +1,102 @@
+"""The launches of a region: each top-level statement is one; barriers, axes and scalars of each are settled here."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilepragma.ir.directives import TileClause
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import Block, ExpressionStatement, Kernel, Statement, TiledLoop, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.accesses import uses
+from tilepragma.plan.barriers import insert_barriers
+from tilepragma.plan.chains import ChainContext, build_nests
+from tilepragma.plan.coverage import axes_of, check_coverage, check_repeated
+from tilepragma.plan.flow import exposed_read
+from tilepragma.plan.kernel_plan import Launch
+from tilepragma.plan.scalars import LaunchScalars, ScalarContext, classify
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The launches for one kind of target, and the scalars that they reach by address."""
+
+    launches: tuple[Launch, ...]
+    shared: tuple[DataObject, ...]
+
+
+def make_launches(
+    kernel: Kernel,
+    statements: tuple[Statement, ...],
+    clauses: Mapping[int, tuple[TileClause, ...]],
+    chains: ChainContext,
+    scalars: ScalarContext,
+) -> Launches:
+    """The launches of `statements` (the region without its declarations) under one mapping. Errors go to the diagnostics."""
+    context = dataclasses.replace(chains, clauses=clauses)
+    bodies = _bodies(kernel, statements, context)
+    launches, shared = [], []
+    for place, body in enumerate(bodies):
+        later = _read_first(bodies[place + 1 :], kernel)
+        scoped = dataclasses.replace(scalars, live_out=scalars.live_out | later)
+        name = kernel.name if len(bodies) == 1 else f"{kernel.name}_{place + 1}"
+        launch, reached = _launch(name, body, kernel, scoped)
+        launches.append(launch)
+        shared += [object_ for object_ in reached if object_ not in shared]
+    return Launches(tuple(launches), tuple(shared))
+
+
+def launch_loops(body: Block) -> tuple[TiledLoop, ...]:
+    """The loops whose numbers come from the launch, in textual order."""
+    return tuple(
+        tiled for nest in walk(body) if isinstance(nest, TileNest) for tiled in nest.loops if tiled.launch_bounds
+    )
+
+
+def _bodies(kernel: Kernel, statements: tuple[Statement, ...], context: ChainContext) -> tuple[Block, ...]:
+    built = build_nests(Block(statements, kernel.body.range), context)
+    if not axes_of(built):
+        return (built,)
+    bodies = []
+    for statement in built.statements:
+        if isinstance(statement, ExpressionStatement):
+            if any(use.writes for use in uses(statement, kernel.functions)):
+                context.diagnostics.error(
+                    statement.range,
+                    "this statement stands outside a distributed dimension, so every instance would execute it",
+                    "move it before or after the kernel, or into the distributed loop",
+                )
+        else:
+            whole = statement if isinstance(statement, Block) else Block((statement,), kernel.body.range)
+            bodies.append(whole)
+    return tuple(bodies)
+
+
+def _read_first(bodies: tuple[Block, ...], kernel: Kernel) -> frozenset[str]:
+    """Names of the scalars whose value these launches need from before them."""
+    objects = [object_ for object_ in kernel.objects if not object_.lengths]
+    return frozenset(
+        object_.name
+        for object_ in objects
+        for body in bodies
+        if exposed_read(body, object_, kernel.functions) is not None
+    )
+
+
+def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> tuple[Launch, list[DataObject]]:
+    check_repeated(body, context.diagnostics)
+    found: LaunchScalars = classify(body, context)
+    check_coverage(body, kernel.functions, lambda object_: object_ in found.privates, context.diagnostics)
+    body = insert_barriers(body, kernel.functions, frozenset(found.privates), context.diagnostics)
+    launch = Launch(
+        name,
+        body,
+        launch_loops(body),
+        axes_of(body),
+        tuple(found.reductions),
+        tuple(found.privates),
+        tuple(found.first_privates),
+    )
+    return launch, found.shared

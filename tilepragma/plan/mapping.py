@@ -1,0 +1,82 @@
+"""Which tiles each loop has: the user's own, or the default mapping of a nest whose loops are vouched independent.
+
+Default on the host: the outermost loop of the chain gets [thread, dynamic]. On devices: up to three loops of the chain,
+the innermost of them on dimension 0, get [dynamic, gang d, worker d], so that neighbouring workers touch neighbouring
+elements and a loop of any length fits any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tilepragma.ir.directives import KernelDirective, TileClause, TileKind
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.looptree import Block, Loop, Statement
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.accesses import leaves_early
+from tilepragma.plan.chains import chain_from
+
+Clauses = Mapping[int, tuple[TileClause, ...]]
+
+
+def user_clauses(node: Any) -> dict[int, tuple[TileClause, ...]]:
+    """The user's tiles of every loop under `node`, by the loop's index."""
+    return {
+        loop.index: loop.directive.tiles
+        for loop in walk(node)
+        if isinstance(loop, Loop) and loop.directive is not None and loop.directive.tiles
+    }
+
+
+def top_loops(statement: Statement) -> Iterator[Loop]:
+    """The loop that a top-level statement is, looking through braces."""
+    if isinstance(statement, Loop):
+        yield statement
+    elif isinstance(statement, Block):
+        for inner in statement.statements:
+            yield from top_loops(inner)
+
+
+def independent_loops(nest: Loop, directive: KernelDirective) -> tuple[Loop, ...]:
+    """The leading loops of the nest's chain that carry no dependence, as the user vouches."""
+    result: list[Loop] = []
+    collapsed = 0
+    for loop in chain_from(nest):
+        said = loop.directive is not None and loop.directive.independent
+        sequential = loop.directive is not None and loop.directive.sequential
+        if said and loop.directive is not None:
+            collapsed = max(collapsed, loop.directive.collapse)
+        vouched = directive.independent or said or collapsed > 0
+        if sequential or not vouched or leaves_early(loop.body):
+            break
+        collapsed -= 1
+        result.append(loop)
+    return tuple(result)
+
+
+def default_clauses(
+    loops: tuple[Loop, ...], on_host: Callable[[Expression], bool], *, device: bool
+) -> dict[int, tuple[TileClause, ...]]:
+    """The default mapping of a nest whose leading independent loops are `loops`."""
+    if not device:
+        return {
+            loop.index: (_clause(TileKind.THREAD, 0, loop), _clause(TileKind.DYNAMIC, 0, loop)) for loop in loops[:1]
+        }
+    chosen = list(loops[:1])
+    for loop in loops[1:3]:
+        if not all(on_host(bound) for bound in (loop.lower, loop.upper, loop.step)):
+            break
+        chosen.append(loop)
+    return {
+        loop.index: (
+            _clause(TileKind.DYNAMIC, 0, loop),
+            _clause(TileKind.GANG, dimension, loop),
+            _clause(TileKind.WORKER, dimension, loop),
+        )
+        for dimension, loop in enumerate(reversed(chosen))
+    }
+
+
+def _clause(kind: TileKind, dimension: int, loop: Loop) -> TileClause:
+    return TileClause(kind, None, None, dimension, loop.header)

@@ -1,0 +1,200 @@
+"""From a kernel region and its clauses to a KernelPlan: the planner's passes, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.ir.directives import Target, TileClause
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.accesses import function_uses, uses
+from tilepragma.plan.chain_checks import check_for_loop
+from tilepragma.plan.chains import ChainContext
+from tilepragma.plan.data import DataContext, array_arguments, check_clauses, said_live_out
+from tilepragma.plan.final_values import final_values
+from tilepragma.plan.invariance import host_evaluable, written_objects
+from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, Launch
+from tilepragma.plan.launches import Launches, make_launches
+from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
+from tilepragma.plan.scalars import ScalarContext
+from tilepragma.plan.symbols import loop_symbols
+from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
+from tilepragma.plan.verifier import verify
+
+
+@dataclass(frozen=True)
+class PlanDefaults:
+    """What the command line says: `targets` are those to build for (never AUTO)."""
+
+    targets: tuple[Target, ...] = ALL_TARGETS
+
+
+def make_plan(
+    kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults
+) -> KernelPlan | None:
+    """The plan of one region, or None where it, or anything before it in `diagnostics`, is refused: no plan of a run with
+    errors is used, but each region's errors are reported.
+
+    Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
+    """
+    own = Diagnostics()
+    plan = _plan(kernel, floating, own, defaults)
+    for item in own:
+        diagnostics.add(item)
+    if diagnostics.has_errors:
+        return None
+    verify(plan)
+    return plan
+
+
+@dataclass(frozen=True)
+class _Region:
+    """The region taken apart: its declarations, the other statements, and the tiles of their loops."""
+
+    prologue: tuple[Declaration, ...]
+    statements: tuple[Statement, ...]
+    user: Clauses
+    host: Clauses
+    device: Clauses
+
+
+def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults) -> KernelPlan:
+    on_host = host_evaluable(written_objects(kernel))
+    region = _take_apart(kernel, diagnostics)
+    for node in walk(kernel.body):
+        if isinstance(node, ForLoop):
+            check_for_loop(node, diagnostics)
+    targets = allowed_targets(kernel, defaults.targets, diagnostics)
+    check_axes(kernel.directive, region.user, diagnostics)
+    preferred = preferred_target(kernel.directive, region.user, targets)
+    all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
+    data = DataContext(kernel, all_uses, on_host, diagnostics)
+    reason = _why_as_written(kernel, region, targets)
+    if reason is not None:
+        check_clauses(data)
+        check_counts(kernel.directive, frozenset(), False, diagnostics)
+        return KernelPlan(kernel, (), (), (), (), (), (), (), targets, preferred, floating, reason)
+    live_out = kernel.read_after | said_live_out(kernel)
+    final = final_values(kernel, live_out, on_host)
+    host, device = _launches(kernel, region, live_out, final, diagnostics)
+    axes = frozenset(axis for launch in (*host.launches, *device.launches) for axis in launch.axes)
+    check_counts(kernel.directive, axes, bool(region.user), diagnostics)
+    shared = tuple(dict.fromkeys((*host.shared, *device.shared)))
+    return KernelPlan(
+        kernel,
+        region.prologue,
+        host.launches,
+        device.launches,
+        array_arguments(data, shared),
+        _scalars(kernel, (*host.launches, *device.launches), shared),
+        kernel.directive.counts,
+        final,
+        targets,
+        preferred,
+        floating,
+    )
+
+
+def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
+    on_host = host_evaluable(written_objects(kernel))
+    prologue: list[Declaration] = []
+    statements: list[Statement] = []
+    user: dict[int, tuple[TileClause, ...]] = {}
+    host, device = dict(user), dict(user)
+    for statement in kernel.body.statements:
+        if isinstance(statement, Declaration):
+            _check_hoisted(statement, statements, kernel, diagnostics)
+            prologue.append(statement)
+            continue
+        statements.append(statement)
+        said = user_clauses(statement)
+        user |= said
+        host |= said
+        device |= said
+        for loop in () if said else top_loops(statement):
+            independent = independent_loops(loop, kernel.directive)
+            host |= default_clauses(independent, on_host, device=False)
+            device |= default_clauses(independent, on_host, device=True)
+    return _Region(tuple(prologue), tuple(statements), user, host, device)
+
+
+def _check_hoisted(
+    declaration: Declaration, before: Iterable[Statement], kernel: Kernel, diagnostics: Diagnostics
+) -> None:
+    """The host executes the region's declarations first, so none may read what a statement before it writes."""
+    written = {use.object for statement in before for use in uses(statement, kernel.functions) if use.writes}
+    stale = next((use for use in uses(declaration, kernel.functions) if use.reads and use.object in written), None)
+    if stale is not None:
+        diagnostics.error(
+            stale.range,
+            f"this declaration reads '{stale.object.name}', which the kernel writes before it",
+            "declare the variable inside the loop that uses it, or split the kernel in two",
+        )
+
+
+def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]) -> str | None:
+    if not targets:
+        return f"kernel '{kernel.name}' is built for no target"
+    if region.host or region.device:
+        return None
+    if any(isinstance(node, Loop) for node in walk(kernel.body)):
+        return f"no loop of kernel '{kernel.name}' has tiles, and its outermost loop is not declared independent"
+    return f"kernel '{kernel.name}' has no loop that could be distributed"
+
+
+def _launches(
+    kernel: Kernel, region: _Region, live_out: frozenset[str], final: tuple[FinalValue, ...], diagnostics: Diagnostics
+) -> tuple[Launches, Launches]:
+    """(host, device)."""
+    counts = {
+        Axis(count.axis, count.dimension): count.count.literal
+        for count in kernel.directive.counts
+        if count.count.literal is not None
+    }
+    chains = ChainContext(
+        region.host,
+        loop_symbols(kernel),
+        host_evaluable(written_objects(kernel)),
+        counts,
+        diagnostics,
+    )
+    vouched = kernel.directive.independent or any(
+        isinstance(node, Loop) and node.directive is not None and node.directive.independent
+        for node in walk(kernel.body)
+    )
+    scalars = ScalarContext(
+        kernel.directive,
+        kernel.functions,
+        live_out,
+        frozenset(value.iterator.name for value in final),
+        vouched,
+        diagnostics,
+    )
+    host = make_launches(kernel, region.statements, region.host, chains, scalars)
+    if region.device == region.host:
+        return host, host
+    return host, make_launches(kernel, region.statements, region.device, chains, scalars)
+
+
+def _scalars(kernel: Kernel, launches: Iterable[Launch], shared: Iterable[DataObject]) -> tuple[DataObject, ...]:
+    """Outside scalars that the launches read, other than those reached by address or owned by an instance."""
+    read: set[DataObject] = set()
+    for launch in launches:
+        own = set(launch.privates) - set(launch.first_privates)
+        own |= _iterators(launch.body)
+        read |= {use.object for use in uses(launch.body, kernel.functions, launch=True) if use.reads} - own
+        read |= set(launch.first_privates)
+    read |= {use.object for use in function_uses(kernel.functions) if use.reads}
+    read -= set(shared)
+    return tuple(
+        object_
+        for object_ in kernel.objects
+        if object_ in read and object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
+    )
+
+
+def _iterators(body: Block) -> set[DataObject]:
+    return {tiled.loop.iterator for nest in walk(body) if isinstance(nest, TileNest) for tiled in nest.loops}

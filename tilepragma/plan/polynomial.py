@@ -1,0 +1,189 @@
+"""Integer polynomials over atoms: the collected form of subscripts and loop bounds, and the way back to C.
+
+An atom is an expression that is not a sum or product (a scalar, a quotient, a call); iterators are atoms like any other.
+`p - q` of two values that differ by a constant *is* that constant, which lets bounds be compared at translation time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tilepragma.ir.expressions import (
+    Access,
+    Binary,
+    Call,
+    Callee,
+    Cast,
+    Conditional,
+    Expression,
+    IntegerLiteral,
+    Unary,
+    integer,
+)
+from tilepragma.ir.types import INT, LONG, ScalarType
+
+#: A product of atoms, in a fixed order; empty for the constant term.
+Monomial = tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """A sum of `coefficient * monomial`; the terms are sorted, unique and nonzero."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @property
+    def constant(self) -> int | None:
+        """The value where it is a number, else None."""
+        if not self.terms:
+            return 0
+        (monomial, coefficient) = self.terms[0]
+        return coefficient if len(self.terms) == 1 and not monomial else None
+
+    @property
+    def atoms(self) -> frozenset[Expression]:
+        """All atoms that occur."""
+        return frozenset(atom for monomial, _ in self.terms for atom in monomial)
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        return _collect([*self.terms, *other.terms])
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial(tuple((monomial, -coefficient) for monomial, coefficient in self.terms))
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return self + -other
+
+    def __mul__(self, other: Polynomial) -> Polynomial:
+        return _collect((tuple(sorted(a + b, key=repr)), x * y) for a, x in self.terms for b, y in other.terms)
+
+    def split(self, atom: Expression) -> tuple[Polynomial, Polynomial] | None:
+        """(coefficient, rest) with self = coefficient * atom + rest, `atom` in neither; None where it is not linear in `atom`."""
+        coefficient, rest = [], []
+        for monomial, factor in self.terms:
+            if monomial.count(atom) > 1:
+                return None
+            if atom in monomial:
+                coefficient.append((tuple(a for a in monomial if a != atom), factor))
+            else:
+                rest.append((monomial, factor))
+        return _collect(coefficient), _collect(rest)
+
+    def substitute(self, atom: Expression, value: Polynomial) -> Polynomial:
+        """self with `value` in place of `atom`, in which it must be linear."""
+        parts = self.split(atom)
+        if parts is None:
+            raise ValueError("the polynomial is not linear in the atom")
+        return parts[0] * value + parts[1]
+
+
+def number(value: int) -> Polynomial:
+    """The constant polynomial."""
+    return Polynomial((((), value),) if value else ())
+
+
+def of_atom(atom: Expression) -> Polynomial:
+    """The polynomial that is one atom."""
+    return Polynomial((((atom,), 1),))
+
+
+def polynomial(expression: Expression) -> Polynomial:
+    """`expression` collected; parts that are no sum, difference, negation or product of integers become atoms.
+
+    Widening casts are looked through: the mathematical value is meant, as the language leaves signed overflow undefined.
+    """
+    if isinstance(expression, IntegerLiteral):
+        return number(expression.value)
+    if isinstance(expression, Unary) and expression.operator in ("+", "-"):
+        operand = polynomial(expression.operand)
+        return operand if expression.operator == "+" else -operand
+    if isinstance(expression, Cast) and _widens(expression):
+        return polynomial(expression.operand)
+    if isinstance(expression, Binary) and _is_integer(expression):
+        left, right = expression.left, expression.right
+        if expression.operator == "+":
+            return polynomial(left) + polynomial(right)
+        if expression.operator == "-":
+            return polynomial(left) - polynomial(right)
+        if expression.operator == "*":
+            return polynomial(left) * polynomial(right)
+    return of_atom(expression)
+
+
+def minimum(values: Iterable[Polynomial]) -> Polynomial:
+    """The least of the values: a number or one of them where that is known, else a call of tilek_minimum."""
+    return _extreme(values, "tilek_minimum", -1)
+
+
+def maximum(values: Iterable[Polynomial]) -> Polynomial:
+    """The greatest of the values, as `minimum`."""
+    return _extreme(values, "tilek_maximum", 1)
+
+
+def expression(value: Polynomial) -> Expression:
+    """C of type long with the polynomial's value; positive terms come first."""
+    result: Expression | None = None
+    for monomial, coefficient in sorted(value.terms, key=lambda term: (term[1] < 0, not term[0])):
+        term = _product(monomial, abs(coefficient))
+        if result is None:
+            result = term if coefficient > 0 else Unary("-", term, LONG)
+        else:
+            result = Binary("+" if coefficient > 0 else "-", result, term, LONG)
+    return result if result is not None else integer(0, LONG)
+
+
+def select(condition: Expression | None, value: Polynomial, otherwise: Polynomial) -> Polynomial:
+    """`condition ? value : otherwise`; `value` where there is no condition."""
+    if condition is None or value == otherwise:
+        return value
+    return of_atom(Conditional(condition, expression(value), expression(otherwise), LONG))
+
+
+def _product(monomial: Monomial, coefficient: int) -> Expression:
+    result: Expression | None = integer(coefficient, LONG) if coefficient != 1 or not monomial else None
+    for atom in monomial:
+        factor = atom if getattr(atom, "type", None) == LONG else Cast(LONG, atom)
+        result = factor if result is None else Binary("*", result, factor, LONG)
+    assert result is not None
+    return result
+
+
+def _extreme(values: Iterable[Polynomial], function: str, sign: int) -> Polynomial:
+    kept: list[Polynomial] = []
+    for value in values:
+        for place, other in enumerate(kept):
+            difference = (value - other).constant
+            if difference is not None:
+                kept[place] = value if difference * sign > 0 else other
+                break
+        else:
+            kept.append(value)
+    result = kept[0]
+    for value in kept[1:]:
+        call = Call(function, Callee.USER, (expression(result), expression(value)), LONG)
+        result = of_atom(call)
+    return result
+
+
+def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
+    sums: dict[Monomial, int] = {}
+    for monomial, coefficient in terms:
+        sums[monomial] = sums.get(monomial, 0) + coefficient
+    return Polynomial(tuple(sorted(((m, c) for m, c in sums.items() if c), key=repr)))
+
+
+def _is_integer(value: Expression) -> bool:
+    return isinstance(value.type, ScalarType) and value.type.is_integer
+
+
+def _widens(cast: Cast) -> bool:
+    to, source = cast.type, cast.operand.type
+    if not (isinstance(to, ScalarType) and isinstance(source, ScalarType) and to.is_integer and source.is_integer):
+        return False
+    return to.bits >= max(source.bits, INT.bits) and (to.signed or not source.signed)
+
+
+def is_scalar(value: Expression) -> bool:
+    """Whether `value` is a plain scalar variable."""
+    return isinstance(value, Access) and not value.subscripts and not value.path

@@ -1,0 +1,263 @@
+"""Independent checks of a finished KernelPlan: a table of named rules. A broken rule is an internal fault, never a user's error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tilepragma.ir.directives import Target, TileKind
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.looptree import Axis, Barrier, ExpressionStatement, Loop, TiledLoop, TileNest
+from tilepragma.ir.traversal import children, walk
+from tilepragma.plan.accesses import Use, uses
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+
+_DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
+_MOST_TILES = 16
+
+
+class PlanFault(Exception):  # noqa: N818  (a fault of the planner, which the cli reports as such)
+    """A plan breaks a rule; the message names rule, kernel and place."""
+
+
+def verify(plan: KernelPlan) -> None:
+    """Raise PlanFault if `plan` breaks any rule of RULES."""
+    for name, rule in RULES:
+        for complaint in rule(plan):
+            raise PlanFault(f"plan of kernel '{plan.kernel.name}': {name}: {complaint}")
+
+
+def _launches(plan: KernelPlan) -> tuple[Launch, ...]:
+    return (*plan.host, *plan.device)
+
+
+def _nests(launch: Launch) -> Iterator[TileNest]:
+    return (node for node in walk(launch.body) if isinstance(node, TileNest))
+
+
+def _tiles_complete(plan: KernelPlan) -> Iterator[str]:
+    for launch in _launches(plan):
+        for nest in _nests(launch):
+            for tiled in nest.loops:
+                name = tiled.symbol
+                if not 1 <= len(tiled.tiles) <= _MOST_TILES:
+                    yield f"loop {name} has {len(tiled.tiles)} tiles"
+                if [tile.position for tile in tiled.tiles] != list(range(len(tiled.tiles))):
+                    yield f"the tiles of loop {name} are not numbered in declaration order"
+                if any(tile.loop != tiled.loop.index for tile in tiled.tiles):
+                    yield f"a tile of loop {name} belongs to another loop"
+                if sum(tile.kind is TileKind.DYNAMIC for tile in tiled.tiles) > 1:
+                    yield f"loop {name} has two dynamic tiles"
+
+
+def _tiles_kinds(plan: KernelPlan) -> Iterator[str]:
+    for launch in _launches(plan):
+        for nest in _nests(launch):
+            for tile in nest.order:
+                if (tile.axis is not None) != (tile.kind in _DISTRIBUTED):
+                    yield f"a {tile.kind.value} tile has the axis {tile.axis}"
+                if tile.axis is not None and tile.axis.kind.value != tile.kind.value:
+                    yield f"a {tile.kind.value} tile has the axis {tile.axis}"
+                if tile.kind in (TileKind.STATIC, TileKind.SIZE) and tile.argument is None:
+                    yield f"a {tile.kind.value} tile lacks its argument"
+
+
+def _order_is_permutation(plan: KernelPlan) -> Iterator[str]:
+    for launch in _launches(plan):
+        for nest in _nests(launch):
+            declared = Counter(tile for tiled in nest.loops for tile in tiled.tiles)
+            if Counter(nest.order) != declared or max(declared.values()) > 1:
+                yield f"the order of the nest over {nest.loops[0].symbol} is no permutation of its tiles"
+
+
+def _inner_bounds_known(plan: KernelPlan) -> Iterator[str]:
+    """Tiles of a loop whose bounds depend on an iterator of the nest stand inside that iterator's point loop."""
+    for launch in _launches(plan):
+        for nest in _nests(launch):
+            for place, tiled in enumerate(nest.loops):
+                read = _read_in_bounds(tiled)
+                for outer in nest.loops[:place]:
+                    if outer.loop.iterator in read and not _inside(nest, tiled, outer):
+                        yield f"a tile of {tiled.symbol} stands outside {outer.symbol}, on which its bounds depend"
+                    if outer.loop.iterator in read and tiled.launch_bounds:
+                        yield f"the bounds of {tiled.symbol} are not known at launch"
+
+
+def _inside(nest: TileNest, inner: TiledLoop, outer: TiledLoop) -> bool:
+    last = max((k for k, t in enumerate(nest.order) if t in outer.tiles and t.axis is None), default=-1)
+    return all(k > last for k, t in enumerate(nest.order) if t in inner.tiles and t.axis is None)
+
+
+def _read_in_bounds(tiled: TiledLoop) -> set[DataObject]:
+    loop = tiled.loop
+    return {use.object for bound in (loop.lower, loop.upper, loop.step) for use in uses(bound)}
+
+
+def _launch_bounds_hold(plan: KernelPlan) -> Iterator[str]:
+    written = _written(plan)
+    for launch in _launches(plan):
+        for tiled in launch.loops:
+            for object_ in _read_in_bounds(tiled):
+                if object_.scope is Scope.LOCAL or object_.lengths or object_ in written:
+                    yield f"the bounds of {tiled.symbol} read '{object_.name}', which the launch does not know"
+
+
+def _loops_listed(plan: KernelPlan) -> Iterator[str]:
+    for launch in _launches(plan):
+        listed = tuple(t for nest in _nests(launch) for t in nest.loops if t.launch_bounds)
+        if listed != launch.loops:
+            yield f"launch {launch.name} lists other loops than its body has"
+
+
+def _axes_listed(plan: KernelPlan) -> Iterator[str]:
+    for launch in _launches(plan):
+        used = [tile.axis for nest in _nests(launch) for tile in nest.order if tile.axis is not None]
+        if set(used) != set(launch.axes) or len(set(launch.axes)) != len(launch.axes):
+            yield f"launch {launch.name} lists other axes than its body uses"
+        if any(not 0 <= axis.dimension <= 2 for axis in used):
+            yield f"launch {launch.name} uses a dimension beyond 2"
+
+
+def _axes_once(plan: KernelPlan) -> Iterator[str]:
+    def visit(node: Any, path: tuple[Axis, ...]) -> Iterator[str]:
+        if isinstance(node, TileNest):
+            path = (*path, *(tile.axis for tile in node.order if tile.axis is not None))
+            if len(set(path)) != len(path):
+                yield f"an axis is used twice on the way into the nest over {node.loops[0].symbol}"
+        for child in children(node):
+            yield from visit(child, path)
+
+    for launch in _launches(plan):
+        yield from visit(launch.body, ())
+
+
+def _statements_covered(plan: KernelPlan) -> Iterator[str]:
+    def visit(node: Any, path: frozenset[Axis], launch: Launch) -> Iterator[str]:
+        if isinstance(node, TileNest):
+            path = path | {tile.axis for tile in node.order if tile.axis is not None}
+        if isinstance(node, ExpressionStatement) and path != frozenset(launch.axes):
+            for use in uses(node, plan.kernel.functions):
+                if use.writes and use.object.scope is not Scope.LOCAL and use.object not in launch.privates:
+                    yield f"'{use.object.name}' is written outside an axis of launch {launch.name}"
+            return
+        for child in children(node):
+            yield from visit(child, path, launch)
+
+    for launch in _launches(plan):
+        yield from visit(launch.body, frozenset(), launch)
+
+
+def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
+    by_address = {argument.object for argument in plan.arrays}
+    for launch in _launches(plan):
+        iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
+        known = by_address | set(plan.scalars) | set(launch.privates) | iterators
+        for use in _body_uses(plan, launch):
+            if use.object.scope is Scope.LOCAL:
+                continue
+            if use.object not in known:
+                yield f"'{use.object.name}' is used in launch {launch.name} but is no argument of it"
+            elif use.writes and use.object in plan.scalars and use.object not in launch.privates:
+                yield f"'{use.object.name}' is written in launch {launch.name} but is passed by value"
+
+
+def _body_uses(plan: KernelPlan, launch: Launch) -> Iterator[Use]:
+    return uses(launch.body, plan.kernel.functions, launch=True)
+
+
+def _written(plan: KernelPlan) -> set[DataObject]:
+    return {use.object for launch in _launches(plan) for use in uses(launch.body, plan.kernel.functions) if use.writes}
+
+
+def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
+    written = _written(plan)
+    objects = [argument.object for argument in plan.arrays]
+    if len(set(objects)) != len(objects) or set(objects) & set(plan.scalars):
+        yield "an object is passed twice"
+    for argument in plan.arrays:
+        name = argument.object.name
+        if len(argument.section) != argument.object.rank:
+            yield f"the section of '{name}' has {len(argument.section)} dimensions"
+        if argument.object in written and argument.object.storage is not Storage.SCALAR and not argument.writes:
+            yield f"'{name}' is written but not marked so"
+        if argument.copy_out and not argument.writes:
+            yield f"'{name}' is copied out but never written"
+        if argument.present and (argument.copy_in or argument.copy_out):
+            yield f"'{name}' must be present and is copied"
+
+
+def _reductions_by_address(plan: KernelPlan) -> Iterator[str]:
+    by_address = {argument.object for argument in plan.arrays}
+    for launch in _launches(plan):
+        for reduction in launch.reductions:
+            if reduction.object not in by_address:
+                yield f"'{reduction.object.name}' is reduced but not reached by address"
+            if reduction.object in launch.privates:
+                yield f"'{reduction.object.name}' is both reduced and private"
+        if not set(launch.first_privates) <= set(launch.privates):
+            yield f"launch {launch.name} has a firstprivate object that is not private"
+
+
+def _barriers_uniform(plan: KernelPlan) -> Iterator[str]:
+    def visit(node: Any, under_workers: bool) -> Iterator[str]:
+        if isinstance(node, Barrier) and under_workers:
+            yield "a barrier stands under a worker-distributed loop"
+        if isinstance(node, TileNest):
+            under_workers = under_workers or any(tile.kind is TileKind.WORKER for tile in node.order)
+        for child in children(node):
+            yield from visit(child, under_workers)
+
+    for launch in _launches(plan):
+        yield from visit(launch.body, False)
+
+
+def _symbols_unique(plan: KernelPlan) -> Iterator[str]:
+    for launches in (plan.host, plan.device):
+        symbols = Counter(t.symbol for launch in launches for nest in _nests(launch) for t in nest.loops)
+        for symbol, count in symbols.items():
+            if count > 1:
+                yield f"two loops have the symbol {symbol}"
+            if not symbol.isidentifier():
+                yield f"the symbol {symbol!r} is no identifier"
+
+
+def _no_plain_tiles(plan: KernelPlan) -> Iterator[str]:
+    for launch in _launches(plan):
+        for node in walk(launch.body):
+            if isinstance(node, Loop) and node.directive is not None and node.directive.tiles:
+                yield f"the tiles of a loop over '{node.iterator.name}' were dropped"
+
+
+def _targets_sound(plan: KernelPlan) -> Iterator[str]:
+    if Target.AUTO in plan.targets:
+        yield "auto is listed as a target"
+    if plan.preferred is not Target.AUTO and plan.preferred not in plan.targets:
+        yield f"the preferred target {plan.preferred.value} is not allowed"
+    if plan.as_written is None and len(plan.host) != len(plan.device):
+        yield "host and device have different numbers of launches"
+    if plan.as_written is not None and _launches(plan):
+        yield "a region that runs as written has launches"
+    names = Counter(launch.name for launch in plan.host)
+    if any(count > 1 for count in names.values()):
+        yield "two launches have one name"
+
+
+RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
+    ("tiles are complete and unique", _tiles_complete),
+    ("kinds, axes and arguments agree", _tiles_kinds),
+    ("the order is a permutation", _order_is_permutation),
+    ("bounds are known where tiles stand", _inner_bounds_known),
+    ("launch bounds are known at launch", _launch_bounds_hold),
+    ("launches list their loops", _loops_listed),
+    ("launches list their axes", _axes_listed),
+    ("an axis is used once", _axes_once),
+    ("statements lie under every axis", _statements_covered),
+    ("every object is accounted for", _objects_accounted),
+    ("arguments are consistent", _arguments_consistent),
+    ("reductions are reached by address", _reductions_by_address),
+    ("barriers are uniform", _barriers_uniform),
+    ("symbols are unique", _symbols_unique),
+    ("no tile is dropped", _no_plain_tiles),
+    ("targets and launches are sound", _targets_sound),
+)
