@@ -14,7 +14,8 @@ def build_standin(folder: Path) -> dict[str, str]:
 
     Raises subprocess.CalledProcessError where the compiler refuses it.
     """
-    library = Path(folder) / "libcuda_standin.so"
+    folder.mkdir(parents=True, exist_ok=True)
+    library = folder / "libcuda_standin.so"
     compiler = os.environ.get("CC", "cc")
     subprocess.run(
         [

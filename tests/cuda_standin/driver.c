@@ -62,9 +62,10 @@ int standin_fails(const char *kind)
 /* What stands in the way of any call that needs the context. */
 static int not_ready(void)
 {
-    if (context_depth <= 0 || device.retained <= 0)
-        return INVALID_CONTEXT;
-    return device.lost;
+    (void)pthread_mutex_lock(&device.lock);
+    const int error = context_depth <= 0 || device.retained <= 0 ? INVALID_CONTEXT : device.lost;
+    (void)pthread_mutex_unlock(&device.lock);
+    return error;
 }
 
 /* ---- The device -------------------------------------------------------------------------------------------------- */
