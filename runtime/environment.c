@@ -1,0 +1,140 @@
+/* environment.c: the TILEK_… variables, read once. */
+#define _POSIX_C_SOURCE 200809L
+#include "environment.h"
+
+#include "message.h"
+#include "state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tilek_settings settings;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char *owned[3]; /* copies of strings: the environment may change under us */
+
+/* The variable's value, NULL where it is unset or empty. */
+static const char *value_of(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+static const char *keep(int place, const char *text)
+{
+    owned[place] = malloc(strlen(text) + 1);
+    return owned[place] != NULL ? strcpy(owned[place], text) : NULL;
+}
+
+/* The settings are not complete yet, so STRICT is asked for here and not through tilek_trouble. */
+static void reject(const char *name, const char *value, const char *accepted)
+{
+    if (settings.strict)
+        tilek_fail(NULL, 0, TILEK_EXIT_STRICT, "%s is \"%.200s\", which is not one of: %s", name, value, accepted);
+    else
+        tilek_warn(NULL, 0, "%s is \"%.200s\", which is not one of: %s; it is ignored", name, value, accepted);
+}
+
+static int read_switch(const char *name, int unset)
+{
+    const char *value = value_of(name);
+    if (value == NULL) return unset;
+    if (strcmp(value, "0") == 0) return 0;
+    if (strcmp(value, "1") == 0) return 1;
+    reject(name, value, "0, 1");
+    return unset;
+}
+
+/* A whole number of at least `least`; 0 with *ok = 0 otherwise. */
+static int64_t read_number(const char *value, int64_t least, int *ok)
+{
+    char *end;
+    long long number;
+    errno = 0;
+    number = strtoll(value, &end, 10);
+    *ok = *end == '\0' && errno == 0 && number >= least;
+    return *ok ? (int64_t)number : 0;
+}
+
+static void read_target(void)
+{
+    static const char *const names[] = {"serial", "threads", "opencl", "cuda", "auto"};
+    const char *value = value_of("TILEK_TARGET");
+    if (value == NULL) return;
+    for (int target = TILEK_SERIAL; target <= TILEK_AUTO; ++target) {
+        if (strcmp(value, names[target]) == 0) {
+            settings.target = (tilek_target)target;
+            settings.target_given = target != TILEK_AUTO;
+            return;
+        }
+    }
+    reject("TILEK_TARGET", value, "cuda, opencl, threads, serial, auto");
+}
+
+static void read_device(void)
+{
+    const char *value = value_of("TILEK_DEVICE");
+    int is_number;
+    int64_t number;
+    settings.device = -1;
+    if (value == NULL) return;
+    number = read_number(value, 0, &is_number);
+    if (is_number) settings.device = number;
+    else if (value[0] == '-' || value[0] == '+') reject("TILEK_DEVICE", value, "a device's number from 0, a part of a device's name");
+    else settings.device_name = keep(0, value);
+}
+
+static void read_profile(void)
+{
+    const char *value = value_of("TILEK_PROFILE");
+    const size_t length = value != NULL ? strlen(value) : 0;
+    if (value == NULL || strcmp(value, "0") == 0) return;
+    if (strcmp(value, "1") == 0) settings.profile = 1;
+    else if (length > 5 && strcmp(value + length - 5, ".json") == 0) settings.trace = keep(1, value);
+    else reject("TILEK_PROFILE", value, "0, 1, a file's name that ends in .json");
+}
+
+static void read_tolerance(void)
+{
+    const char *value = value_of("TILEK_TOLERANCE");
+    char *end;
+    double number;
+    settings.tolerance = -1;
+    if (value == NULL) return;
+    number = strtod(value, &end);
+    if (*end == '\0' && number >= 0 && isfinite(number)) settings.tolerance = number;
+    else reject("TILEK_TOLERANCE", value, "a number from 0, relative");
+}
+
+static void read_all(void)
+{
+    const char *threads = value_of("TILEK_NUM_THREADS"), *cache = value_of("TILEK_CACHE_DIR");
+    int ok = 1;
+    settings.strict = read_switch("TILEK_STRICT", 0);
+    settings.specialize = read_switch("TILEK_SPECIALIZE", 1);
+    settings.verify = read_switch("TILEK_VERIFY", 0);
+    read_target();
+    read_device();
+    read_profile();
+    read_tolerance();
+    if (threads != NULL) settings.threads = read_number(threads, 1, &ok);
+    if (!ok) reject("TILEK_NUM_THREADS", threads, "a number from 1");
+    if (cache != NULL) settings.cache_directory = keep(2, cache);
+}
+
+const tilek_settings *tilek_get_settings(void)
+{
+    (void)pthread_once(&once, read_all);
+    return &settings;
+}
+
+void tilek_settings_free(void)
+{
+    for (int place = 0; place < 3; ++place) {
+        free(owned[place]);
+        owned[place] = NULL;
+    }
+    settings.device_name = settings.trace = settings.cache_directory = NULL;
+}

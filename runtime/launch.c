@@ -1,0 +1,100 @@
+/* launch.c: the entry of generated code: which way a call goes, and what happens when a way is closed. */
+#define _POSIX_C_SOURCE 200809L
+#include "launch.h"
+
+#include "async.h"
+#include "environment.h"
+#include "message.h"
+#include "present.h"
+#include "profile.h"
+#include "verify.h"
+
+/* Under TILEK_STRICT this does not return. */
+static void report(const tilek_kernel *kernel, tilek_target target, const tilek_candidate *next, const tilek_message *why)
+{
+    tilek_trouble(kernel->file, kernel->line, "kernel %s cannot run on %s: %s; it runs %s%s instead", kernel->name, tilek_target_name(target), why->text,
+                  next != NULL ? "on " : "as ", next != NULL ? tilek_target_name(next->target) : "the original loop");
+}
+
+/* Marks that change only under the state's lock; a stale answer costs one more failed trial. */
+static int is_refused(const tilek_state *state, tilek_target target)
+{
+    unsigned refused;
+    tilek_state_lock();
+    refused = state->refused;
+    tilek_state_unlock();
+    return (refused >> target & 1u) != 0;
+}
+
+tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue, tilek_target *ran)
+{
+    tilek_candidate candidates[TILEK_TARGETS];
+    const int count = tilek_candidates(state->kernel, candidates);
+    tilek_status status = TILEK_UNSUPPORTED;
+    for (int index = 0; index < count; ++index) {
+        const tilek_candidate *candidate = &candidates[index];
+        const int on_device = candidate->target == TILEK_OPENCL || candidate->target == TILEK_CUDA;
+        tilek_message why;
+        if (on_device && is_refused(state, candidate->target)) continue;
+        status = on_device ? tilek_run_device(state, call, candidate, queue, &why) : tilek_run_host(state, call, candidate->target, &why);
+        if (status == TILEK_OK) {
+            *ran = candidate->target;
+            if (tilek_profiling()) tilek_record_launch(state, candidate->target);
+            return TILEK_OK;
+        }
+        if (status != TILEK_NO_DEVICE || candidate->demanded)
+            report(state->kernel, candidate->target, index + 1 < count ? candidate + 1 : NULL, &why);
+    }
+    return status;
+}
+
+/* Whether the call can be run at all by this library. */
+static int is_valid(const tilek_kernel *kernel)
+{
+    if (kernel->abi == TILEK_ABI) return 1;
+    tilek_trouble(kernel->file, kernel->line, "kernel %s was translated for another version of the runtime (%d, this is %d); its original loop runs", kernel->name,
+                  kernel->abi, TILEK_ABI);
+    return 0;
+}
+
+/* The caller is about to run the original loop. */
+static int decline(tilek_state *state, const tilek_call *call)
+{
+    tilek_message why;
+    if (state == NULL) return 1;
+    if (tilek_host_begins(state, call, &why) != TILEK_OK)
+        tilek_fail(state->kernel->file, state->kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", state->kernel->name, why.text);
+    if (tilek_profiling()) tilek_record_launch(state, TILEK_AUTO);
+    return 1;
+}
+
+static void wait_for(const tilek_call *call)
+{
+    if (call->wait_count != 0) tilek_wait(call->wait_count, call->waits);
+}
+
+int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
+{
+    tilek_state *state;
+    tilek_target ran;
+    call->state = NULL;
+    if (!tilek_start() || !is_valid(kernel)) return 1;
+    state = tilek_state_of(kernel);
+    if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
+        tilek_launch_later(kernel, call) == TILEK_OK)
+        return 0;
+    wait_for(call);
+    if (call->queue != TILEK_QUEUE_SYNCHRONOUS) tilek_wait(1, &call->queue);
+    if (state == NULL || !call->enabled) return decline(state, call);
+    if (tilek_get_settings()->verify) return tilek_verify_launch(state, call);
+    if (tilek_execute(state, call, 0, &ran) == TILEK_OK) return 0;
+    return decline(state, call);
+}
+
+void tilek_complete(const tilek_kernel *kernel, tilek_call *call)
+{
+    tilek_state *state = kernel->abi == TILEK_ABI ? tilek_state_of(kernel) : NULL;
+    if (state == NULL) return;
+    if (call->state != NULL) tilek_verify_complete(state, call);
+    tilek_host_ended(state, call);
+}

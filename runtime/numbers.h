@@ -1,0 +1,30 @@
+/* numbers.h: the counts and strides of one launch, decided from its real bounds. */
+#ifndef TILEK_NUMBERS_H
+#define TILEK_NUMBERS_H
+
+#include "backend.h"
+
+enum { TILEK_MAX_LOOPS = 32 };
+
+/* What counts are chosen for. */
+typedef struct tilek_machine {
+    const tilek_limits *limits; /* NULL: the host */
+    int64_t threads;            /* host threads */
+    int64_t group_total;        /* device: most workers of this entry point */
+} tilek_machine;
+
+typedef struct tilek_numbers {
+    int64_t axes[TILEK_AXES];   /* all >= 1 */
+    int64_t instances;          /* parallel space: threads, else gangs, else 1 */
+    int empty;                  /* the nest runs no iteration */
+    const tilek_bounds *bounds[TILEK_MAX_LOOPS];
+    const tilek_tile *tiles[TILEK_MAX_LOOPS];
+    tilek_tile values[TILEK_MAX_LOOPS][TILEK_MAX_TILES];
+} tilek_numbers;
+
+/* Decides the axes that the user left open and applies Algorithm 1. `loop_map` is the launch's part of host_loops or device_loops.
+ * TILEK_UNSUPPORTED: the launch cannot run so on this machine, or a loop is endless or leaves its iterator's type. */
+tilek_status tilek_decide(const tilek_launch_shape *launch, const int *loop_map, const tilek_call *call, const tilek_machine *machine,
+                          tilek_numbers *numbers, tilek_message *why);
+
+#endif

@@ -1,0 +1,198 @@
+/* profile.c: TILEK_PROFILE: a table at exit, or a trace that chrome://tracing and Perfetto open. */
+#define _POSIX_C_SOURCE 200809L
+#include "profile.h"
+
+#include "environment.h"
+#include "message.h"
+#include "span.h"
+#include "target.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_EVENTS = 1 << 20 };
+
+typedef struct event { const tilek_state *state; tilek_target target; tilek_activity activity; int64_t start, duration; size_t bytes; uint64_t thread; } event;
+
+static const char *const activity_names[] = {"kernel", "copy in", "copy out", "compile"};
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static tilek_figures data_figures[TILEK_TARGETS + 1]; /* of data directives */
+static double bandwidths[TILEK_TARGETS + 1];          /* 0: not known */
+static event *events;
+static size_t event_count, event_room;
+static int64_t first_time;
+static pid_t owner; /* a fork's child writes no trace over its parent's */
+
+int tilek_profiling(void)
+{
+    const tilek_settings *settings = tilek_get_settings();
+    return settings->profile || settings->trace != NULL;
+}
+
+int64_t tilek_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void add_event(const event *added)
+{
+    if (event_count == event_room) {
+        const size_t room = event_room > 0 ? 2 * event_room : 256;
+        event *larger = room <= MOST_EVENTS ? realloc(events, room * sizeof *events) : NULL;
+        if (larger == NULL) return; /* the trace ends here; the program goes on */
+        events = larger;
+        event_room = room;
+    }
+    events[event_count++] = *added;
+}
+
+static uint64_t thread_number(void)
+{
+    const pthread_t self = pthread_self();
+    uint64_t number = 0;
+    memcpy(&number, &self, sizeof self < sizeof number ? sizeof self : sizeof number);
+    return number >> 12 & 0xffffffu; /* JSON readers keep 53 bits */
+}
+
+void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes)
+{
+    tilek_figures *figures = state != NULL ? &state->figures[target] : &data_figures[target];
+    const event added = {state, target, activity, start, duration, bytes, thread_number()};
+    if (!tilek_profiling()) return;
+    (void)pthread_mutex_lock(&mutex);
+    switch (activity) {
+    case TILEK_ACTIVITY_KERNEL: figures->kernel_nanoseconds += duration; figures->bytes_touched += (int64_t)bytes; break;
+    case TILEK_ACTIVITY_COPY_IN: figures->copy_nanoseconds += duration; figures->bytes_in += (int64_t)bytes; break;
+    case TILEK_ACTIVITY_COPY_OUT: figures->copy_nanoseconds += duration; figures->bytes_out += (int64_t)bytes; break;
+    case TILEK_ACTIVITY_COMPILE: figures->compile_nanoseconds += duration; break;
+    }
+    if (owner == 0) owner = getpid();
+    if (first_time == 0 || start < first_time) first_time = start;
+    if (tilek_get_settings()->trace != NULL) add_event(&added);
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+void tilek_record_launch(tilek_state *state, tilek_target target)
+{
+    (void)pthread_mutex_lock(&mutex);
+    ++state->figures[target].launches;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+void tilek_record_limits(tilek_target target, const tilek_limits *limits)
+{
+    (void)pthread_mutex_lock(&mutex);
+    bandwidths[target] = limits->bandwidth;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+size_t tilek_touched(const tilek_kernel *kernel, const tilek_call *call)
+{
+    size_t bytes = 0;
+    if (!tilek_profiling()) return 0;
+    for (int index = 0; index < kernel->array_count; ++index) {
+        tilek_span span;
+        tilek_message unused;
+        if (tilek_span_of(&kernel->arrays[index], &call->arrays[index], &span, &unused) != TILEK_OK) continue;
+        if ((kernel->arrays[index].flags & TILEK_READS) != 0) bytes += span.device_bytes;
+        if ((kernel->arrays[index].flags & TILEK_WRITES) != 0) bytes += span.device_bytes;
+    }
+    return bytes;
+}
+
+/* A number to one decimal, or "-" where there is nothing to say. */
+static const char *figure(char *room, size_t size, double value)
+{
+    if (value > 0) (void)snprintf(room, size, "%.1f", value);
+    else (void)snprintf(room, size, "-");
+    return room;
+}
+
+static void print_row(const char *name, tilek_target target, const tilek_figures *figures)
+{
+    char rate[32], share[32], copies[32], flops[] = "-";
+    const int64_t moved = figures->bytes_in + figures->bytes_out;
+    const double speed = figures->kernel_nanoseconds > 0 ? (double)figures->bytes_touched / (double)figures->kernel_nanoseconds : 0;
+    const double copy_speed = figures->copy_nanoseconds > 0 ? (double)moved / (double)figures->copy_nanoseconds : 0;
+    if (figures->launches == 0 && moved == 0 && figures->compile_nanoseconds == 0) return;
+    (void)fprintf(stderr, "%-24.24s %-8s %9" PRId64 " %12.3f %12.3f %12.3f %9.1f %9s %9s %9s %8s\n", name, tilek_target_name(target), figures->launches,
+                  (double)figures->kernel_nanoseconds / 1e6, (double)figures->copy_nanoseconds / 1e6, (double)figures->compile_nanoseconds / 1e6, (double)moved / 1e6,
+                  figure(copies, sizeof copies, copy_speed), figure(rate, sizeof rate, speed), flops,
+                  figure(share, sizeof share, bandwidths[target] > 0 ? 100e9 * speed / bandwidths[target] : 0));
+}
+
+static void print_table(void)
+{
+    (void)fprintf(stderr, "%-24s %-8s %9s %12s %12s %12s %9s %9s %9s %9s %8s\n", "tilek: kernel", "target", "launches", "kernel ms", "copy ms", "compile ms", "copied MB",
+                  "copy GB/s", "GB/s", "GFLOP/s", "% limit");
+    for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next)
+        for (int target = 0; target <= TILEK_TARGETS; ++target) print_row(state->kernel->name, (tilek_target)target, &state->figures[target]);
+    for (int target = 0; target <= TILEK_TARGETS; ++target) print_row("(data directives)", (tilek_target)target, &data_figures[target]);
+}
+
+static void write_string(FILE *file, const char *text)
+{
+    (void)fputc('"', file);
+    for (; *text != '\0'; ++text) {
+        if (*text == '"' || *text == '\\') (void)fprintf(file, "\\%c", *text);
+        else if ((unsigned char)*text < 0x20) (void)fprintf(file, "\\u%04x", (unsigned)*text);
+        else (void)fputc(*text, file);
+    }
+    (void)fputc('"', file);
+}
+
+static void write_event(FILE *file, const event *one)
+{
+    (void)fprintf(file, "{\"ph\": \"X\", \"pid\": %ld, \"tid\": %" PRIu64 ", \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", \"name\": ", (long)owner, one->thread,
+                  (double)(one->start - first_time) / 1e3, (double)one->duration / 1e3, activity_names[one->activity]);
+    write_string(file, one->activity == TILEK_ACTIVITY_KERNEL && one->state != NULL ? one->state->kernel->name : activity_names[one->activity]);
+    (void)fprintf(file, ", \"args\": {\"target\": \"%s\", \"bytes\": %zu, \"kernel\": ", tilek_target_name(one->target), one->bytes);
+    write_string(file, one->state != NULL ? one->state->kernel->name : "");
+    (void)fputs(", \"source\": ", file);
+    write_string(file, one->state != NULL ? one->state->kernel->file : "");
+    (void)fprintf(file, ", \"line\": %d}}", one->state != NULL ? one->state->kernel->line : 0);
+}
+
+/* The trace appears under its name when it is complete. */
+static void write_trace(const char *name)
+{
+    char temporary[4096];
+    FILE *file;
+    int failed = snprintf(temporary, sizeof temporary, "%s.%ld", name, (long)getpid()) >= (int)sizeof temporary;
+    file = failed ? NULL : fopen(temporary, "w");
+    if (file == NULL) {
+        tilek_warn(NULL, 0, "the trace %s cannot be written", name);
+        return;
+    }
+    (void)fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", file);
+    for (size_t index = 0; index < event_count; ++index) {
+        write_event(file, &events[index]);
+        (void)fputs(index + 1 < event_count ? ",\n" : "\n", file);
+    }
+    (void)fputs("]}\n", file);
+    failed = ferror(file);
+    failed |= fclose(file) != 0;
+    if (!failed) failed = rename(temporary, name) != 0;
+    if (failed) (void)remove(temporary);
+    if (failed) tilek_warn(NULL, 0, "the trace %s cannot be written", name);
+}
+
+void tilek_profile_finish(void)
+{
+    const tilek_settings *settings = tilek_get_settings();
+    (void)pthread_mutex_lock(&mutex);
+    if (settings->profile) print_table();
+    if (settings->trace != NULL && (owner == 0 || owner == getpid())) write_trace(settings->trace);
+    free(events);
+    events = NULL;
+    event_count = event_room = 0;
+    (void)pthread_mutex_unlock(&mutex);
+}

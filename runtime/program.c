@@ -1,0 +1,201 @@
+/* program.c: device programs of a kernel: specialisation, and the memory of what was built. */
+#define _POSIX_C_SOURCE 200809L
+#include "program.h"
+
+#include "environment.h"
+#include "message.h"
+#include "profile.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CONSTANTS = 256, MOST_SPECIALIZED = 8 };
+
+/* One compilation at a time: threads that need the same program wait for it instead of compiling it again. */
+static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
+
+int tilek_is_number(tilek_parameter_kind kind)
+{
+    return kind != TILEK_PARAMETER_ARRAY && kind != TILEK_PARAMETER_SCALAR && kind != TILEK_PARAMETER_PARTIALS;
+}
+
+int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence *residence, const tilek_numbers *numbers)
+{
+    const int index = parameter->index, dimension = parameter->dimension;
+    switch (parameter->kind) {
+    case TILEK_PARAMETER_ORIGIN: return residence->arrays[index].origin;
+    case TILEK_PARAMETER_LENGTH:
+        return residence->kernel->arrays[index].storage == TILEK_ROWS ? residence->arrays[index].geometry->length[dimension]
+                                                                      : residence->call->arrays[index].extent[dimension];
+    case TILEK_PARAMETER_LOWER: return residence->arrays[index].geometry->lower[dimension];
+    case TILEK_PARAMETER_LOOP_LOWER: return numbers->bounds[index]->lower;
+    case TILEK_PARAMETER_LOOP_STEP: return numbers->bounds[index]->step;
+    case TILEK_PARAMETER_LOOP_TRIP: return numbers->bounds[index]->trip;
+    case TILEK_PARAMETER_TILE_COUNT: return numbers->tiles[index][dimension].count;
+    case TILEK_PARAMETER_TILE_STRIDE: return numbers->tiles[index][dimension].stride;
+    case TILEK_PARAMETER_AXIS_COUNT: return numbers->axes[index];
+    case TILEK_PARAMETER_TILE_ARGUMENT: return residence->call->tile_arguments[index];
+    default: return 0;
+    }
+}
+
+/* Values of all parameters that may be constants, in order; their number, or -1 where the kernel is not to be specialised. */
+static int gather_values(const tilek_residence *residence, const tilek_numbers *numbers, int64_t *values)
+{
+    const tilek_kernel *kernel = residence->kernel;
+    int count = 0;
+    for (int launch = 0; launch < kernel->device_launch_count; ++launch) {
+        for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
+            const tilek_parameter *parameter = &kernel->device_launches[launch].parameters[index];
+            if (parameter->constant == NULL) continue;
+            if (count == MOST_CONSTANTS || !tilek_is_number(parameter->kind)) return -1;
+            values[count++] = tilek_number_of(parameter, residence, &numbers[launch]);
+        }
+    }
+    return count;
+}
+
+/* Names for the values, each once; -1 where one name would have two values. */
+static int name_values(const tilek_kernel *kernel, const int64_t *values, tilek_constant *constants)
+{
+    int count = 0, place = 0;
+    for (int launch = 0; launch < kernel->device_launch_count; ++launch) {
+        for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
+            const char *name = kernel->device_launches[launch].parameters[index].constant;
+            int known = 0;
+            if (name == NULL) continue;
+            while (known < count && strcmp(constants[known].name, name) != 0) ++known;
+            if (known < count && constants[known].value != values[place]) return -1;
+            if (known == count) constants[count++] = (tilek_constant){name, values[place]};
+            ++place;
+        }
+    }
+    return count;
+}
+
+static const tilek_built *find_built(const tilek_state *state, const tilek_place *place, int specialized, int count, const int64_t *values)
+{
+    const tilek_built *built;
+    for (built = state->built; built != NULL; built = built->next) {
+        if (built->device != place->device || built->target != place->target || built->specialized != specialized) continue;
+        if (!specialized || (built->constant_count == count && memcmp(built->constants, values, (size_t)count * sizeof *values) == 0)) break;
+    }
+    return built;
+}
+
+static char *join(const char *const *pieces)
+{
+    size_t length = 0;
+    char *text;
+    for (int index = 0; pieces[index] != NULL; ++index) length += strlen(pieces[index]);
+    text = malloc(length + 1);
+    length = 0;
+    for (int index = 0; text != NULL && pieces[index] != NULL; ++index) {
+        strcpy(text + length, pieces[index]);
+        length += strlen(pieces[index]);
+    }
+    if (text != NULL) text[length] = '\0';
+    return text;
+}
+
+static tilek_status find_entries(const tilek_kernel *kernel, const tilek_place *place, tilek_built *built, tilek_message *why)
+{
+    for (int index = 0; index < kernel->device_launch_count; ++index) {
+        const tilek_status status = place->backend->find(place->device, built->program, kernel->device_launches[index].entry, &built->entries[index],
+                                                         &built->group_totals[index], why);
+        if (status != TILEK_OK) return status;
+    }
+    return TILEK_OK;
+}
+
+static tilek_status compile(tilek_state *state, const tilek_place *place, tilek_built *built, const tilek_constant *constants, int constant_count, tilek_message *why)
+{
+    const tilek_kernel *kernel = state->kernel;
+    const int64_t start = tilek_now();
+    char *source = join(place->target == TILEK_CUDA ? kernel->cuda : kernel->opencl);
+    const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants};
+    int from_cache = 0;
+    tilek_status status;
+    if (source == NULL) {
+        tilek_say(why, "memory is exhausted");
+        return TILEK_NO_MEMORY;
+    }
+    status = place->backend->build(place->device, &build, &built->program, &from_cache, why);
+    free(source);
+    tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
+    if (status != TILEK_OK) return status;
+    status = find_entries(kernel, place, built, why);
+    if (status != TILEK_OK) place->backend->drop(place->device, built->program);
+    return status;
+}
+
+static tilek_built *new_built(const tilek_kernel *kernel, const tilek_place *place, int specialized, int count, const int64_t *values)
+{
+    tilek_built *built = calloc(1, sizeof *built + (size_t)count * sizeof *values);
+    const size_t launches = (size_t)kernel->device_launch_count;
+    if (built == NULL) return NULL;
+    built->entries = calloc(launches, sizeof(tilek_entry *));
+    built->group_totals = calloc(launches, sizeof(int64_t));
+    if (built->entries == NULL || built->group_totals == NULL) {
+        free(built->entries);
+        free(built->group_totals);
+        free(built);
+        return NULL;
+    }
+    built->target = place->target;
+    built->device = place->device;
+    built->specialized = specialized;
+    built->constant_count = count;
+    if (count > 0) memcpy(built->constants, values, (size_t)count * sizeof *values);
+    return built;
+}
+
+/* The caller holds `building`. */
+static tilek_status build(tilek_state *state, const tilek_place *place, const tilek_constant *constants, int named, int count, const int64_t *values,
+                          const tilek_built **result, tilek_message *why)
+{
+    const int specialized = named >= 0;
+    tilek_built *built = new_built(state->kernel, place, specialized, specialized ? count : 0, values);
+    tilek_status status = TILEK_NO_MEMORY;
+    if (built == NULL) tilek_say(why, "memory is exhausted");
+    else status = compile(state, place, built, constants, specialized ? named : 0, why);
+    tilek_state_lock();
+    if (status == TILEK_OK) {
+        built->next = state->built;
+        state->built = built;
+        state->specialized_count += specialized;
+        *result = built;
+    } else if (built != NULL) {
+        if (status == TILEK_COMPILE) state->refused |= 1u << place->target;
+        free(built->entries);
+        free(built->group_totals);
+        free(built);
+    }
+    tilek_state_unlock();
+    return status;
+}
+
+tilek_status tilek_program_for(tilek_state *state, const tilek_residence *residence, const tilek_numbers *numbers, const tilek_built **built, tilek_message *why)
+{
+    const tilek_place *place = &residence->place;
+    int64_t values[MOST_CONSTANTS];
+    tilek_constant constants[MOST_CONSTANTS];
+    const int count = tilek_get_settings()->specialize ? gather_values(residence, numbers, values) : -1;
+    int named, full;
+    tilek_status status = TILEK_OK;
+    tilek_state_lock();
+    *built = count > 0 ? find_built(state, place, 1, count, values) : NULL;
+    full = count <= 0 || state->specialized_count >= MOST_SPECIALIZED;
+    if (*built == NULL && full) *built = find_built(state, place, 0, 0, NULL);
+    tilek_state_unlock();
+    if (*built != NULL) return TILEK_OK;
+    (void)pthread_mutex_lock(&building);
+    named = full ? -1 : name_values(state->kernel, values, constants);
+    tilek_state_lock(); /* another thread may have built it meanwhile */
+    *built = named >= 0 ? find_built(state, place, 1, count, values) : find_built(state, place, 0, 0, NULL);
+    tilek_state_unlock();
+    if (*built == NULL) status = build(state, place, constants, named, count, values, built, why);
+    (void)pthread_mutex_unlock(&building);
+    return status;
+}

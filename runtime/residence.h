@@ -1,0 +1,51 @@
+/* residence.h: a call's arrays on a device, for the time of the call. */
+#ifndef TILEK_RESIDENCE_H
+#define TILEK_RESIDENCE_H
+
+#include "present.h"
+
+/* One array of the call. */
+typedef struct tilek_resident {
+    tilek_span span;
+    tilek_present *present;       /* pinned; NULL: `temporary` serves it */
+    int temporary;                /* index; -1: present, or an empty section */
+    const tilek_buffer *buffer;   /* NULL: empty */
+    int64_t origin;               /* CONTIGUOUS: elements from the object's start to the copy's */
+    const tilek_array *geometry;  /* ROWS: what is packed */
+} tilek_resident;
+
+/* Device memory for sections that are not present; sections that share host memory share it. */
+typedef struct tilek_temporary {
+    tilek_span span;
+    int array;      /* ROWS: whose geometry */
+    int in, out;
+    int merged;     /* absorbed by an earlier one */
+    tilek_buffer buffer;
+    void *staging;  /* what goes home, until all has arrived */
+} tilek_temporary;
+
+typedef struct tilek_residence {
+    const tilek_kernel *kernel;
+    const tilek_call *call;
+    tilek_place place;
+    tilek_resident *arrays;
+    tilek_temporary *temporaries; /* one an array, unused ones empty */
+    void *block;
+} tilek_residence;
+
+/* Finds or plans a place for every array; moves nothing. To be let go with tilek_leave, after a failure too. */
+tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_call *call, const tilek_place *place, tilek_message *why);
+
+/* Allocates and copies in. */
+tilek_status tilek_bring(tilek_residence *residence, tilek_message *why);
+
+/* After all launches succeeded: copies out and marks what is present as written. A failure before any of the host's data have changed is
+ * a status; a later one ends the program, since nothing could run from the data left. */
+tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why);
+
+/* After a launch failed. Returns 0 where values that only this device had may be lost; `why` then names the array. */
+int tilek_give_up(tilek_residence *residence, tilek_message *why);
+
+void tilek_leave(tilek_residence *residence);
+
+#endif

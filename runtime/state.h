@@ -1,0 +1,73 @@
+/* state.h: what the runtime keeps for the process and for each kernel. */
+#ifndef TILEK_STATE_H
+#define TILEK_STATE_H
+
+#include "backend.h"
+
+/* The figures of one kernel on one target, for TILEK_PROFILE. */
+typedef struct tilek_figures {
+    int64_t launches, bytes_in, bytes_out;
+    int64_t bytes_touched; /* see tilek_touched */
+    int64_t kernel_nanoseconds, copy_nanoseconds, compile_nanoseconds;
+} tilek_figures;
+
+/* The largest differences that TILEK_VERIFY found in one array. */
+typedef struct tilek_difference { double absolute, relative; int64_t comparisons; } tilek_difference;
+
+/* A device program of a kernel, kept until exit. */
+typedef struct tilek_built {
+    struct tilek_built *next;
+    tilek_target target;
+    tilek_device *device;
+    tilek_program *program;
+    tilek_entry **entries;  /* per device launch */
+    int64_t *group_totals;  /* per device launch */
+    int constant_count;     /* 0: the parametric program */
+    int specialized;
+    int64_t constants[];
+} tilek_built;
+
+/* The runtime's memory of one kernel; `mutex` of state.c guards what changes. */
+typedef struct tilek_state {
+    struct tilek_state *next;
+    const tilek_kernel *kernel;
+    int valid;              /* the kernel keeps the header's contract */
+    tilek_built *built;
+    int specialized_count;  /* distinct specialisations, over all devices */
+    unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
+    tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
+    tilek_difference *differences; /* per array, NULL before the first verification */
+} tilek_state;
+
+/* The kernel's state, made at its first launch; NULL where memory is exhausted or the program is ending. Cheap when it exists. */
+tilek_state *tilek_state_of(const tilek_kernel *kernel);
+
+/* All states, newest first; stable while the program runs. */
+tilek_state *tilek_first_state(void);
+
+/* Guards the states' changing members. */
+void tilek_state_lock(void);
+void tilek_state_unlock(void);
+
+/* Makes the exit and fork handlers; every public function that keeps anything calls it first. Nonzero while the program is not ending. */
+int tilek_start(void);
+
+/* Called after a backend's first successful open (see backend.h's shutdown). */
+void tilek_backend_opened(const tilek_backend *backend);
+
+/* Marks the calling thread as one of the runtime's own; asks whether it is. */
+void tilek_mark_own_thread(void);
+int tilek_is_own_thread(void);
+
+/* What the parts free or renew at exit and after a fork. */
+void tilek_messages_free(void);
+void tilek_settings_free(void);
+void tilek_queues_finish(void);
+void tilek_queues_forked(void);
+void tilek_threads_forked(void);
+void tilek_present_release_devices(void);
+void tilek_present_free(void);
+void tilek_profile_finish(void);
+void tilek_verify_finish(void);
+
+#endif

@@ -1,0 +1,173 @@
+/* threads.c: one pool of threads for the process. A launch is published by a new generation number; workers spin shortly for it,
+ * then sleep. Static partition: worker k takes part k, so that a core meets the same data launch after launch. */
+#define _GNU_SOURCE /* sched_getaffinity where it exists */
+#define _POSIX_C_SOURCE 200809L
+#include "threads.h"
+
+#include "state.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { SPINS = 2000, MOST_WORKERS = 1023 };
+
+static struct {
+    pthread_mutex_t owner; /* held by the launch that uses the pool */
+    pthread_mutex_t mutex; /* guards sleeping and waking */
+    pthread_cond_t work, done;
+    uint64_t generation;   /* atomic; odd numbers mean nothing, each launch adds 1 */
+    int64_t unfinished;    /* atomic: workers of the current launch that are not through */
+    int stopping;
+    int64_t parts;
+    void (*body)(void *, int64_t);
+    void *context;
+    pthread_t threads[MOST_WORKERS];
+    int64_t thread_count;
+} pool = {.owner = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+static int64_t count_cores(void)
+{
+    long cores;
+#if defined(__linux__) && defined(CPU_COUNT)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
+#endif
+    cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 0 ? cores : 1;
+}
+
+int64_t tilek_core_count(void)
+{
+    static int64_t known; /* atomic: two threads that find 0 write the same */
+    int64_t cores = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (cores == 0) __atomic_store_n(&known, cores = count_cores(), __ATOMIC_RELAXED);
+    return cores;
+}
+
+/* The next generation after `seen`, or 0 where the pool ends. */
+static uint64_t await_work(uint64_t seen)
+{
+    uint64_t generation;
+    int stop;
+    for (int spin = 0; spin < SPINS; ++spin) {
+        generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE);
+        if (generation != seen) break;
+        relax();
+    }
+    (void)pthread_mutex_lock(&pool.mutex);
+    while ((generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE)) == seen && !pool.stopping)
+        (void)pthread_cond_wait(&pool.work, &pool.mutex);
+    stop = pool.stopping;
+    (void)pthread_mutex_unlock(&pool.mutex);
+    return stop ? 0 : generation;
+}
+
+typedef struct worker_start { int64_t number; uint64_t generation; } worker_start;
+
+static void *work(void *argument)
+{
+    const worker_start start = *(worker_start *)argument;
+    uint64_t seen = start.generation;
+    free(argument);
+    tilek_mark_own_thread();
+    while ((seen = await_work(seen)) != 0) {
+        if (start.number < pool.parts) pool.body(pool.context, start.number);
+        if (__atomic_sub_fetch(&pool.unfinished, 1, __ATOMIC_ACQ_REL) == 0) {
+            (void)pthread_mutex_lock(&pool.mutex);
+            (void)pthread_cond_signal(&pool.done);
+            (void)pthread_mutex_unlock(&pool.mutex);
+        }
+    }
+    return NULL;
+}
+
+/* Makes workers up to `wanted`; the caller owns the pool. Returns whether there are enough. */
+static int grow(int64_t wanted)
+{
+    if (wanted > MOST_WORKERS) return 0;
+    while (pool.thread_count < wanted) {
+        worker_start *start = malloc(sizeof *start);
+        if (start == NULL) return 0;
+        start->number = pool.thread_count + 1;
+        start->generation = __atomic_load_n(&pool.generation, __ATOMIC_RELAXED);
+        if (pthread_create(&pool.threads[pool.thread_count], NULL, work, start) != 0) {
+            free(start);
+            return 0;
+        }
+        ++pool.thread_count;
+    }
+    return 1;
+}
+
+static void publish(int64_t parts, void (*body)(void *, int64_t), void *context)
+{
+    pool.parts = parts;
+    pool.body = body;
+    pool.context = context;
+    __atomic_store_n(&pool.unfinished, pool.thread_count, __ATOMIC_RELAXED);
+    (void)pthread_mutex_lock(&pool.mutex);
+    (void)__atomic_add_fetch(&pool.generation, 1, __ATOMIC_RELEASE);
+    (void)pthread_cond_broadcast(&pool.work);
+    (void)pthread_mutex_unlock(&pool.mutex);
+}
+
+static void await_done(void)
+{
+    for (int spin = 0; spin < SPINS; ++spin) {
+        if (__atomic_load_n(&pool.unfinished, __ATOMIC_ACQUIRE) == 0) break;
+        relax();
+    }
+    (void)pthread_mutex_lock(&pool.mutex); /* the last worker is past its signal when this is had */
+    while (__atomic_load_n(&pool.unfinished, __ATOMIC_ACQUIRE) != 0) (void)pthread_cond_wait(&pool.done, &pool.mutex);
+    (void)pthread_mutex_unlock(&pool.mutex);
+}
+
+void tilek_parallel(int64_t parts, void (*body)(void *context, int64_t part), void *context)
+{
+    if (parts > 1 && pthread_mutex_trylock(&pool.owner) == 0) {
+        const int enough = grow(parts - 1);
+        if (enough) {
+            publish(parts, body, context);
+            body(context, 0);
+            await_done();
+        }
+        (void)pthread_mutex_unlock(&pool.owner);
+        if (enough) return;
+    }
+    for (int64_t part = 0; part < parts; ++part) body(context, part);
+}
+
+void tilek_threads_free(void)
+{
+    if (pthread_mutex_trylock(&pool.owner) != 0) return; /* a launch runs at exit: its threads end with the process */
+    (void)pthread_mutex_lock(&pool.mutex);
+    pool.stopping = 1;
+    (void)pthread_cond_broadcast(&pool.work);
+    (void)pthread_mutex_unlock(&pool.mutex);
+    for (int64_t index = 0; index < pool.thread_count; ++index) (void)pthread_join(pool.threads[index], NULL);
+    pool.thread_count = 0;
+    pool.stopping = 0;
+    (void)pthread_mutex_unlock(&pool.owner);
+}
+
+/* A fork's child has only the thread that forked: the pool starts anew. */
+void tilek_threads_forked(void)
+{
+    (void)pthread_mutex_init(&pool.owner, NULL);
+    (void)pthread_mutex_init(&pool.mutex, NULL);
+    (void)pthread_cond_init(&pool.work, NULL);
+    (void)pthread_cond_init(&pool.done, NULL);
+    pool.thread_count = 0;
+    pool.unfinished = 0;
+}
