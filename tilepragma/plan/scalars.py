@@ -137,16 +137,20 @@ def _decide(
 
 
 def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | None, context: ScalarContext) -> None:
-    why = (
-        "its value may be read after the kernel (the last iteration's value is not known to any single instance)"
-        if exposed is None
-        else f"an iteration may read the value of another (line {exposed.start.line})"
-    )
+    name = object_.host
+    if exposed is None:
+        context.diagnostics.error(
+            range_,
+            f"'{name}' is written by distributed iterations and may be read after them, but no instance knows which value is the last",
+            f"declare '{name}' inside the loop, or add private({name}), if its value is not needed afterwards",
+            f"add reduction(op: {name}) if it gathers one result of all iterations",
+        )
+        return
     context.diagnostics.error(
         range_,
-        f"'{object_.host}' is written by distributed iterations, and {why}",
-        f"add reduction(+:{object_.host}) if it gathers a sum (or another operator), or private({object_.host}) if "
-        f"every iteration assigns it before use, or declare it inside the loop",
+        f"'{name}' is written by distributed iterations, and an iteration may read what another wrote (line {exposed.start.line})",
+        f"add reduction(op: {name}), as in reduction(+: {name}), if it gathers one result of all iterations",
+        f"declare '{name}' inside the loop, or add private({name}), if every iteration assigns it before use",
     )
 
 
