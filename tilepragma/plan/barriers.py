@@ -98,7 +98,7 @@ class _Barriers:
                 return
             shared = self._touched(other).conflicts(touched)
             if shared:
-                name = sorted(object_.name for object_ in shared)[0]
+                name = sorted(object_.host for object_ in shared)[0]
                 kind = "gangs" if _holds(statement, AxisKind.GANG) else "threads"
                 self.diagnostics.error(
                     getattr(statement, "range", block.range),

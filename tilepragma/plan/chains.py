@@ -225,11 +225,11 @@ def _check_triangular(chain: tuple[Loop, ...], order: tuple[Tile, ...], diagnost
         return
     moved = next(tile for tile, other in zip(order, legal, strict=True) if tile != other)
     loop = by_index[moved.loop]
-    outer = next(by_index[index].iterator.name for index in sorted(needs[moved.loop], reverse=True))
-    names = ", ".join(f"{by_index[tile.loop].iterator.name} ({tile.kind.value})" for tile in legal)
+    outer = next(by_index[index].iterator.host for index in sorted(needs[moved.loop], reverse=True))
+    names = ", ".join(f"{by_index[tile.loop].iterator.host} ({tile.kind.value})" for tile in legal)
     diagnostics.error(
         moved.range,
-        f"the bounds of the loop over '{loop.iterator.name}' depend on '{outer}', so its tiles must stand inside all tiles of '{outer}'",
+        f"the bounds of the loop over '{loop.iterator.host}' depend on '{outer}', so its tiles must stand inside all tiles of '{outer}'",
         f"the nearest legal order is {names}",
     )
 
