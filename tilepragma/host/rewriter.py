@@ -18,8 +18,8 @@ from tilepragma.ir.directives import Construct, DataDirective, Target
 from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUnit
 from tilepragma.plan.kernel_plan import KernelPlan
 
-_QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
+_QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 
 
