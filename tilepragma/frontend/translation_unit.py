@@ -69,7 +69,7 @@ def parse_translation_unit(
         of_file = builder.kernels(found)
         kernels += of_file
         regions += data_regions(builder, found, of_file)
-        note_foreign_pragmas(file, of_file, diagnostics)
+        note_foreign_pragmas(file, of_file, skipped.get(file.path, ()), diagnostics)
     _sort(diagnostics, known, path)
     return TranslationUnit(
         files=files,

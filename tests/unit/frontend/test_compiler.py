@@ -142,6 +142,14 @@ def test_floating_rules(
     assert (rules.contract, rules.fast) == (contract, fast)
 
 
+def test_options_in_the_compilers_name_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEK_CC", "ccache gcc -std=c99 -DX")
+    flags = CompilerFlags(("-DY",))
+    assert flags.command == ("ccache", "gcc", "-std=c99", "-DX")
+    assert flags.for_libclang == ("-std=c99", "-DX", "-DY")
+    assert not floating_rules(flags, CompilerAnswer((), FMA)).contract
+
+
 def test_the_users_compiler_decides_on_fast_math() -> None:
     assert read("int x;", "-ffast-math").floating.fast
     assert not read("int x;").floating.fast

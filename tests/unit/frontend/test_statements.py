@@ -155,6 +155,22 @@ for (int i = 0; i < n; i++) a[i] = 0;
     assert messages(source) == [f"note: '{pragma}' is ignored in kernels and kept for the host"]
 
 
+def test_pragmas_that_the_preprocessor_leaves_out_cost_no_note() -> None:
+    source = """void f(int n, double *a) {
+#pragma tilek kernel
+for (int i = 0; i < n; i++) {
+#ifdef MISSING
+#pragma omp simd
+#endif
+a[i] = 0; } }"""
+    assert messages(source) == []
+
+
+def test_declarations_without_effect_are_passed_over() -> None:
+    statements = body_of('_Static_assert(1, ""); typedef double real; enum { TWO = 2 }; real t = TWO; a[i] = t;')
+    assert [type(s) for s in statements] == [Declaration, ExpressionStatement]
+
+
 def test_casts_to_void_and_empty_bodies() -> None:
     statements = body_of("(void)n; for (int j = 0; j < n; j++) ; a[i] = 0;")
     assert isinstance(statements[0], ExpressionStatement)
