@@ -15,9 +15,10 @@ from tilepragma.host.data import data_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
 from tilepragma.ir.directives import Construct, DataDirective, Target
-from tilepragma.ir.looptree import DataRegion, SourceFile, TranslationUnit
+from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUnit
 from tilepragma.plan.kernel_plan import KernelPlan
 
+_FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 _QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 
@@ -92,9 +93,9 @@ class _Rewriting:
             constants = kernel_constants(describe(plan, self.targets))
             functions = "" if plan.as_written is not None else host_functions(plan, number(plan)) + "\n"
             text = region_text(plan)
-            start, end = kernel.range.start.offset, statement_end(file.text, kernel.range.end.offset)
+            start, end = region_start(file.text, kernel), statement_end(file.text, kernel.range.end.offset)
             insertion = kernel.enclosing.insertion
-            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, functions + constants))
+            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(functions + constants)))
             edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before))
             edits.append(Edit(end, end, Rank.END_INNER, text.after))
         return edits
@@ -105,6 +106,11 @@ class _Rewriting:
             if region.range.file == file.path:
                 edits += _data_edits(file, region, index)
         return edits
+
+
+def _quiet(text: str) -> str:
+    """Text of file scope that the warnings about the user's own code are not about."""
+    return f"TILEK_GENERATED_BEGIN\n{text}TILEK_GENERATED_END\n"
 
 
 def _with_header(edits: list[Edit]) -> list[Edit]:
@@ -118,7 +124,7 @@ def _with_header(edits: list[Edit]) -> list[Edit]:
 def _data_edits(file: SourceFile, region: DataRegion, index: int) -> list[Edit]:
     text = data_text(region, index)
     insertion = region.enclosing.insertion
-    edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, text.constants)] if text.constants else []
+    edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(text.constants))] if text.constants else []
     directive = region.directive
     start = region.range.start.offset
     if isinstance(directive, DataDirective) and directive.construct is Construct.DATA:
@@ -128,6 +134,16 @@ def _data_edits(file: SourceFile, region: DataRegion, index: int) -> list[Edit]:
     else:
         edits.append(Edit(start, start, Rank.DIRECTIVE, text.before))
     return edits
+
+
+def region_start(text: bytes, kernel: Kernel) -> int:
+    """Where a region's text begins: at its statement, or at the first foreign pragma between the directive and it.
+
+    Such a pragma (`omp simd`, `GCC ivdep`) belongs to the loop, so it must stay right before it in the host's fallback.
+    """
+    start = kernel.range.start.offset
+    foreign = _FOREIGN_PRAGMA.search(text, kernel.directive.range.end.offset, start)
+    return start if foreign is None else foreign.start()
 
 
 def statement_end(text: bytes, end: int) -> int:
