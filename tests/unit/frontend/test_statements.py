@@ -122,6 +122,11 @@ def test_names_are_unique_in_the_region_and_no_keywords() -> None:
     }
 
 
+def test_names_beyond_ascii_are_spelled_in_ascii() -> None:
+    found = in_kernel("größe[i] = ä + n;", "int n, double *größe, double ä")
+    assert {o.host: o.name for o in found.objects} == {"n": "n", "größe": "gr_e", "ä": "object"}
+
+
 def test_a_path_never_takes_the_name_of_a_variable() -> None:
     found = in_kernel(
         "a[i] = g_u + g->u[i];", "int n, double *a, double g_u, struct grid *g", "struct grid { double *u; };"
