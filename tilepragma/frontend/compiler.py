@@ -166,8 +166,8 @@ def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
     except OSError as fault:
         raise CompilerError(f"cannot run the C compiler '{flags.command[0]}': {fault.strerror}") from fault
     if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if "error" in line]
-        raise CompilerError(lines[0] if lines else f"the C compiler '{flags.command[0]}' failed")
+        said = [line.partition("error:")[2].strip() for line in done.stderr.splitlines() if "error:" in line]
+        raise CompilerError(f"the C compiler '{flags.command[0]}' fails: {said[0] if said else done.returncode}")
     return CompilerAnswer(_folders(done.stderr), _interesting_macros(done.stdout))
 
 

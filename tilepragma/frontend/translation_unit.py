@@ -43,7 +43,10 @@ def parse_translation_unit(
         diagnostics.error(NOWHERE, str(fault), "name the C compiler in TILEK_CC")
         return None
     known = len(diagnostics.items)
-    unit = parse(path, source, libclang_arguments(flags, answer))
+    unit = _parse(path, source, libclang_arguments(flags, answer))
+    if unit is None:
+        diagnostics.error(NOWHERE, f"libclang cannot read '{path}'", "install the libclang wheel, version 17 or newer")
+        return None
     included = find_inclusions(unit)
     broken = _report_clang(unit, included, diagnostics)
     skipped: dict[str, tuple[tuple[int, int], ...]] = {}
@@ -80,6 +83,24 @@ def parse_translation_unit(
         dependencies=_dependencies(path, included, system=False),
         system_dependencies=_dependencies(path, included, system=True),
     )
+
+
+def _parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
+    """Parse under the user's options; without those for the machine, then the standard, where libclang does not know them.
+
+    None where libclang cannot parse under any.
+    """
+    unit = parse(path, source, arguments)
+    for unknown, instead in (("-m", []), ("-std=", ["-std=gnu2x"])):
+        if unit is not None and not _refuses_options(unit):
+            break
+        arguments = [a for a in arguments if not a.startswith(unknown)] + instead
+        unit = parse(path, source, arguments)
+    return unit
+
+
+def _refuses_options(unit: ClangUnit) -> bool:
+    return any(item.severity >= _ERROR and item.location.file is None for item in unit.handle.diagnostics)
 
 
 def _sort(diagnostics: Diagnostics, known: int, path: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from frontend_text import kernel, messages, nodes, read
 
+from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.compiler import (
     CompilerAnswer,
     CompilerError,
@@ -17,6 +18,7 @@ from tilepragma.frontend.compiler import (
     floating_rules,
     libclang_arguments,
 )
+from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.expressions import IntegerLiteral
 
 LOOP = "void f(int n, double *a) {\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) a[i] = VALUE; }"
@@ -202,6 +204,17 @@ def test_common_headers_are_read_under_every_standard(standard: str) -> None:
     headers = "stdio math stdlib string stdint stdbool limits float time assert errno complex stddef stdarg"
     source = "".join(f"#include <{name}.h>\n" for name in headers.split())
     assert len(read(source + "#define VALUE DBL_MAX\n" + LOOP, standard).kernels) == 1
+
+
+@pytest.mark.parametrize("option", ["-mveclibabi=svml", "-march=none-that-libclang-knows", "-std=gnu9z"])
+def test_options_that_libclang_does_not_know_do_no_harm(option: str, tmp_path: Path) -> None:
+    compiler = fake_compiler(tmp_path)
+    diagnostics = Diagnostics()
+    source = ("#define VALUE 1\n" + LOOP).encode()
+    unit = parse_translation_unit("test.c", source, CompilerFlags((option, "-DY"), compiler), diagnostics)
+    assert [item.message for item in diagnostics] == []
+    assert unit is not None
+    assert len(unit.kernels) == 1
 
 
 def test_code_that_only_gcc_accepts_with_a_warning_is_accepted() -> None:
