@@ -25,6 +25,8 @@ from tilepragma.ir.looptree import DataRegion, Kernel, TranslationUnit
 
 _ERROR = 3
 """clang's severity from which on the source is not C"""
+_FATAL = 4
+"""clang's severity of errors after which it reads no further"""
 
 
 def parse_translation_unit(
@@ -146,12 +148,14 @@ def _refuse_forced(
 
 
 def _report_clang(unit: ClangUnit, included: tuple[Included, ...], diagnostics: Diagnostics) -> bool:
-    """Pass on clang's errors in the user's files; whether there were any."""
+    """Pass on clang's errors in the user's files, and fatal ones in any file; whether there were any."""
     system = {i.path for i in included if i.is_system}
     broken = False
     for item in unit.handle.diagnostics:
         file = item.location.file
-        if item.severity < _ERROR or (file is not None and str(file.name) in system):
+        if item.severity < _ERROR:
+            continue
+        if item.severity < _FATAL and file is not None and str(file.name) in system:
             continue
         broken = True
         diagnostics.error(_range(unit, item), str(item.spelling))

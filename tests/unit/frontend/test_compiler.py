@@ -229,6 +229,10 @@ def test_folders_of_the_user_are_not_the_systems(tmp_path: Path, monkeypatch: py
     (tmp_path / "forced.h").write_text("")
     unit = read("#include <seven.h>\n" + LOOP, "-Isub", "-include", "forced.h")
     assert {os.path.normpath(path) for path in unit.dependencies} == {"test.c", "sub/seven.h", "forced.h"}
+    (tmp_path / "sub" / "fatal.h").write_text("#include <no-such-header.h>\n")
+    (tmp_path / "sub" / "strange.h").write_text("int gcc_only(;\n")
+    assert messages("#include <fatal.h>\n", "-isystem", "sub") == ["error: 'no-such-header.h' file not found"]
+    assert messages("#include <strange.h>\n", "-isystem", "sub") == []
     broken = messages("#include <seven.h>\nint x = ;\n", "-isystem", "sub")
     assert broken == ["error: expected expression"]
 
