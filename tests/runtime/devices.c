@@ -52,6 +52,8 @@ static const char contract_text[] =
 static const char divergent_text[] =
     "ENTRY divergent(GLOBAL long *values)\n{\n    if (LOCAL_ID < 3)\n        BARRIER;\n    values[LOCAL_ID] = 1;\n}\n";
 
+static const char stray_text[] = "ENTRY stray(GLOBAL long *values)\n{\n    values[LOCAL_ID + 1] = 1;\n}\n";
+
 static char *dialect(const char *text)
 {
     const char *prelude = strcmp(backend->name, "CUDA") == 0 ? cuda_prelude : opencl_prelude;
@@ -228,26 +230,29 @@ static void case_threads(void)
     backend->drop(device, program);
 }
 
-/* Only for the stand-in: on a device this hangs or is quietly wrong. */
-static void case_divergent(void)
+/* Kernels that are wrong, for the stand-in: a device may hang or be quietly wrong. */
+static void loses_device(const char *text, const char *name)
 {
     int64_t values[GROUP] = {0}, most;
     tilek_program *program;
     tilek_entry *entry;
     int from_cache;
     tilek_buffer buffer = filled(values, sizeof values);
-    CHECK(build_as(divergent_text, 0, 0, NULL, &program, &from_cache) == TILEK_OK);
-    CHECK(backend->find(device, program, "divergent", &entry, &most, &why) == TILEK_OK);
+    CHECK(build_as(text, 0, 0, NULL, &program, &from_cache) == TILEK_OK);
+    CHECK(backend->find(device, program, name, &entry, &most, &why) == TILEK_OK);
     const tilek_argument argument = buffer_argument(&buffer);
     tilek_status status = backend->run(device, 0, entry, 1, &argument, (int64_t[]){1, 1, 1}, (int64_t[]){GROUP, 1, 1}, NULL, &why);
     if (status == TILEK_OK)
         status = backend->wait(device, 0, &why);
     CHECK(status == TILEK_DEVICE_LOST);
+    CHECK(backend->read(device, 0, &buffer, 0, values, sizeof values, &why) == TILEK_DEVICE_LOST && values[0] == 0);
     backend->release(device, &buffer);
     backend->drop(device, program);
 }
 
-/* What a launch costs the host when everything is in memory, in microseconds; printed, not judged. */
+static void case_divergent(void) { loses_device(divergent_text, "divergent"); }
+static void case_stray(void) { loses_device(stray_text, "stray"); }
+
 static void case_describe(void)
 {
     const tilek_limits *limits = backend->limits(device);
@@ -261,7 +266,7 @@ int main(int count, char **words)
 {
     static const struct { const char *name; void (*run)(void); } cases[] = {
         {"add", case_add}, {"sum", case_sum}, {"contract", case_contract}, {"refusals", case_refusals},
-        {"threads", case_threads}, {"divergent", case_divergent}, {"describe", case_describe}};
+        {"threads", case_threads}, {"divergent", case_divergent}, {"stray", case_stray}, {"describe", case_describe}};
     if (count != 3)
         return 2;
     backend = strcmp(words[1], "cuda") == 0 ? tilek_cuda_backend() : tilek_opencl_backend();

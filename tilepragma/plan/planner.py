@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -13,6 +13,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.accesses import function_uses, uses
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
+from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.data import DataContext, array_arguments, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.invariance import host_evaluable, written_objects
@@ -64,6 +65,7 @@ class _Region:
 def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults) -> KernelPlan:
     on_host = host_evaluable(written_objects(kernel))
     region = _take_apart(kernel, diagnostics)
+    check_names(kernel, diagnostics)
     for node in walk(kernel.body):
         if isinstance(node, ForLoop):
             check_for_loop(node, diagnostics)
@@ -74,6 +76,8 @@ def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, def
     data = DataContext(kernel, all_uses, on_host, diagnostics)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
+        if targets:
+            _warn_as_written(kernel, reason, diagnostics)
         check_clauses(data)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
         return KernelPlan(kernel, (), (), (), (), (), (), (), targets, preferred, floating, reason)
@@ -104,7 +108,7 @@ def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
     statements: list[Statement] = []
     user: dict[int, tuple[TileClause, ...]] = {}
     host, device = dict(user), dict(user)
-    for statement in kernel.body.statements:
+    for statement in _flat(kernel.body):
         if isinstance(statement, Declaration):
             _check_hoisted(statement, statements, kernel, diagnostics)
             prologue.append(statement)
@@ -119,6 +123,15 @@ def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
             host |= default_clauses(independent, on_host, device=False)
             device |= default_clauses(independent, on_host, device=True)
     return _Region(tuple(prologue), tuple(statements), user, host, device)
+
+
+def _flat(body: Block) -> Iterator[Statement]:
+    """The region's statements; braces inside that declare nothing are looked through."""
+    for statement in body.statements:
+        if isinstance(statement, Block) and not any(isinstance(s, Declaration) for s in statement.statements):
+            yield from _flat(statement)
+        else:
+            yield statement
 
 
 def _check_hoisted(
@@ -143,6 +156,24 @@ def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]
     if any(isinstance(node, Loop) for node in walk(kernel.body)):
         return f"no loop of kernel '{kernel.name}' has tiles, and its outermost loop is not declared independent"
     return f"kernel '{kernel.name}' has no loop that could be distributed"
+
+
+def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> None:
+    """What the user asked for and does not get is never quietly dropped."""
+    directive = kernel.directive
+    if any(target not in (Target.AUTO, Target.SERIAL) for target in directive.targets):
+        diagnostics.warning(
+            directive.range,
+            f"the kernel runs as written, on one core: {reason}",
+            "add 'independent' if no iteration depends on another, or say the tiles",
+        )
+    for node in walk(kernel.body):
+        if isinstance(node, Loop) and node.directive is not None and node.directive.independent:
+            diagnostics.warning(
+                node.directive.range,
+                f"'independent' has no effect on the loop over '{node.iterator.name}': {reason}",
+                "put the kernel directive before this loop, so that each round of the loop around it is a launch",
+            )
 
 
 def _launches(

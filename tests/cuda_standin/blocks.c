@@ -1,0 +1,162 @@
+/* blocks.c: the threads of a block. Without barriers they run one after another; with barriers each is a fiber, and all run up to
+ * the next barrier in turn. A barrier that not all threads reach, or not all at the same line, ends the launch, as does an access outside of
+ * what is mapped (driver.c puts guard pages around every allocation). */
+#define _GNU_SOURCE
+#include "standin.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+enum { STACK_BYTES = 256 * 1024, MOST_FIBERS = 1024 };
+
+typedef struct fiber {
+    ucontext_t context;
+    standin_index thread;
+    int finished;
+    int line; /* of the barrier it waits at */
+} fiber;
+
+/* Of the launch under way; there is one at a time. */
+static struct {
+    const standin_kernel *kernel;
+    void **parameters;
+    fiber *fibers; /* MOST_FIBERS of them, made at the first launch that needs them */
+    char *stacks;
+    fiber *current;
+    ucontext_t scheduler;
+    pthread_t runner;
+    sigjmp_buf fault;
+} state;
+
+static void fiber_main(void)
+{
+    state.kernel->call(state.parameters);
+    state.current->finished = 1;
+    (void)swapcontext(&state.current->context, &state.scheduler);
+}
+
+static void wait_at_barrier(int line)
+{
+    fiber *self = state.current;
+    self->line = line;
+    (void)swapcontext(&self->context, &state.scheduler);
+    *state.kernel->thread = self->thread;
+}
+
+static int make_fibers(void)
+{
+    if (state.fibers == NULL) {
+        void *stacks = mmap(NULL, (size_t)MOST_FIBERS * STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stacks == MAP_FAILED)
+            return 0;
+        state.stacks = stacks;
+        state.fibers = calloc(MOST_FIBERS, sizeof *state.fibers);
+    }
+    return state.fibers != NULL;
+}
+
+/* Runs every fiber that is not finished up to its next barrier or its end. Returns how many wait. */
+static int run_to_barrier(int count)
+{
+    int waiting = 0;
+    for (int k = 0; k < count; ++k) {
+        if (state.fibers[k].finished)
+            continue;
+        state.current = &state.fibers[k];
+        *state.kernel->thread = state.current->thread;
+        (void)swapcontext(&state.scheduler, &state.current->context);
+        waiting += !state.current->finished;
+    }
+    return waiting;
+}
+
+static standin_outcome run_fibers(standin_index block)
+{
+    int count = 0;
+    for (unsigned z = 0; z < block.z; ++z)
+        for (unsigned y = 0; y < block.y; ++y)
+            for (unsigned x = 0; x < block.x; ++x, ++count) {
+                fiber *next = &state.fibers[count];
+                next->thread = (standin_index){x, y, z};
+                next->finished = 0;
+                (void)getcontext(&next->context);
+                next->context.uc_stack.ss_sp = state.stacks + (size_t)count * STACK_BYTES;
+                next->context.uc_stack.ss_size = STACK_BYTES;
+                next->context.uc_link = NULL;
+                makecontext(&next->context, fiber_main, 0);
+            }
+    for (;;) {
+        const int waiting = run_to_barrier(count);
+        if (waiting == 0)
+            return STANDIN_DONE;
+        if (waiting != count)
+            return STANDIN_DIVERGED;
+        for (int k = 1; k < count; ++k)
+            if (state.fibers[k].line != state.fibers[0].line)
+                return STANDIN_DIVERGED;
+    }
+}
+
+static standin_outcome run_threads(standin_index block)
+{
+    standin_index *thread = state.kernel->thread;
+    for (unsigned z = 0; z < block.z; ++z)
+        for (unsigned y = 0; y < block.y; ++y)
+            for (unsigned x = 0; x < block.x; ++x) {
+                *thread = (standin_index){x, y, z};
+                state.kernel->call(state.parameters);
+            }
+    return STANDIN_DONE;
+}
+
+static standin_outcome run_blocks(standin_index grid, standin_index block)
+{
+    for (unsigned z = 0; z < grid.z; ++z)
+        for (unsigned y = 0; y < grid.y; ++y)
+            for (unsigned x = 0; x < grid.x; ++x) {
+                *state.kernel->block = (standin_index){x, y, z};
+                const standin_outcome outcome = state.kernel->has_barriers ? run_fibers(block) : run_threads(block);
+                if (outcome != STANDIN_DONE)
+                    return outcome;
+            }
+    return STANDIN_DONE;
+}
+
+/* Another thread's fault is its own: with the default action restored, it comes again and ends the process. */
+static void on_fault(int signal_number)
+{
+    if (!pthread_equal(pthread_self(), state.runner)) {
+        (void)signal(signal_number, SIG_DFL);
+        return;
+    }
+    siglongjmp(state.fault, 1);
+}
+
+standin_outcome standin_run(const standin_kernel *kernel, standin_index grid, standin_index block, void **parameters)
+{
+    struct sigaction action, segment, bus;
+    volatile standin_outcome outcome = STANDIN_BAD_ADDRESS;
+    if (kernel->has_barriers && !make_fibers())
+        return STANDIN_NO_STACKS;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_fault;
+    (void)sigemptyset(&action.sa_mask);
+    state.kernel = kernel;
+    state.parameters = parameters;
+    state.runner = pthread_self();
+    *kernel->block_size = block;
+    *kernel->grid_size = grid;
+    *kernel->barrier = wait_at_barrier;
+    (void)sigaction(SIGSEGV, &action, &segment);
+    (void)sigaction(SIGBUS, &action, &bus);
+    if (sigsetjmp(state.fault, 1) == 0)
+        outcome = run_blocks(grid, block);
+    (void)sigaction(SIGSEGV, &segment, NULL);
+    (void)sigaction(SIGBUS, &bus, NULL);
+    return outcome;
+}

@@ -1,0 +1,437 @@
+/* driver.c: libcuda's calls for one device, with memory on the host.
+ *
+ * Every allocation ends at a page that may not be touched, and starts after one, so that a kernel that leaves its array is caught. Copies
+ * are checked against allocations, calls against the current context. What is left at the end is reported on stderr. */
+#define _GNU_SOURCE
+#include "standin.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200,
+    INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719
+};
+
+static const size_t MEMORY = (size_t)8 << 30, PAGE = 4096, ALIGNMENT = 16;
+
+typedef struct allocation { char *address, *mapping; size_t bytes, mapped; struct allocation *next; } allocation;
+typedef struct CUctx_st { int unused; } *CUcontext;
+typedef struct CUstream_st { int unused; } *CUstream;
+typedef struct CUevent_st { struct timespec time; } *CUevent;
+typedef struct CUmod_st { void *library; struct CUfunc_st *functions; } *CUmodule;
+typedef struct CUfunc_st { standin_kernel kernel; struct CUfunc_st *next; } *CUfunction;
+
+static struct {
+    pthread_mutex_t lock;
+    int retained, streams, events, modules;
+    int lost; /* the error that all calls give once a kernel failed */
+    size_t used;
+    allocation *allocations;
+    struct CUctx_st context;
+} device = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_mutex_t launching = PTHREAD_MUTEX_INITIALIZER;
+static __thread int context_depth;
+
+/* ---- Failures on demand ------------------------------------------------------------------------------------------ */
+
+int standin_fails(const char *kind)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static long calls;
+    const char *wish = getenv("TILEK_STANDIN_FAIL");
+    const size_t length = strlen(kind);
+    if (wish == NULL || strncmp(wish, kind, length) != 0 || (wish[length] != '\0' && wish[length] != ':'))
+        return 0;
+    if (wish[length] == '\0')
+        return 1;
+    (void)pthread_mutex_lock(&lock);
+    const int fails = ++calls == strtol(wish + length + 1, NULL, 10);
+    (void)pthread_mutex_unlock(&lock);
+    return fails;
+}
+
+/* What stands in the way of any call that needs the context. */
+static int not_ready(void)
+{
+    (void)pthread_mutex_lock(&device.lock);
+    const int error = context_depth <= 0 || device.retained <= 0 ? INVALID_CONTEXT : device.lost;
+    (void)pthread_mutex_unlock(&device.lock);
+    return error;
+}
+
+/* ---- The device -------------------------------------------------------------------------------------------------- */
+
+STANDIN_EXPORT int cuInit(unsigned flags) { return flags != 0 ? INVALID_VALUE : standin_fails("nodevice") ? NO_DEVICE : SUCCESS; }
+
+STANDIN_EXPORT int cuDriverGetVersion(int *version)
+{
+    *version = 12000;
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuGetErrorString(int error, const char **text)
+{
+    static const struct { int error; const char *text; } known[] = {
+        {SUCCESS, "no error"}, {INVALID_VALUE, "invalid argument"}, {OUT_OF_MEMORY, "out of memory"}, {NO_DEVICE, "no CUDA-capable device is detected"},
+        {INVALID_DEVICE, "invalid device ordinal"}, {INVALID_IMAGE, "device kernel image is invalid"}, {INVALID_CONTEXT, "invalid device context"},
+        {INVALID_HANDLE, "invalid resource handle"}, {NOT_FOUND, "named symbol not found"}, {ILLEGAL_ADDRESS, "an illegal memory access was encountered"},
+        {LAUNCH_FAILED, "unspecified launch failure"}};
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
+        if (known[k].error == error) {
+            *text = known[k].text;
+            return SUCCESS;
+        }
+    return INVALID_VALUE;
+}
+
+STANDIN_EXPORT int cuDeviceGetCount(int *count)
+{
+    *count = 1;
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuDeviceGet(int *id, int number)
+{
+    *id = 0;
+    return number == 0 ? SUCCESS : INVALID_DEVICE;
+}
+
+STANDIN_EXPORT int cuDeviceGetName(char *name, int size, int id)
+{
+    (void)snprintf(name, (size_t)size, "tilepragma stand-in");
+    return id == 0 ? SUCCESS : INVALID_DEVICE;
+}
+
+STANDIN_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int id)
+{
+    *bytes = MEMORY;
+    return id == 0 ? SUCCESS : INVALID_DEVICE;
+}
+
+/* By the numbers of CUdevice_attribute: an A100's, with few multiprocessors. */
+STANDIN_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int id)
+{
+    static const struct { int attribute, value; } known[] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535},
+                                                             {13, 1410000}, {16, 4}, {36, 1215000}, {37, 5120}, {75, 8}, {76, 0}};
+    for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
+        if (known[k].attribute == attribute) {
+            *value = known[k].value;
+            return id == 0 ? SUCCESS : INVALID_DEVICE;
+        }
+    return INVALID_VALUE;
+}
+
+STANDIN_EXPORT int cuDevicePrimaryCtxRetain(CUcontext *context, int id)
+{
+    (void)pthread_mutex_lock(&device.lock);
+    ++device.retained;
+    (void)pthread_mutex_unlock(&device.lock);
+    *context = &device.context;
+    return id == 0 ? SUCCESS : INVALID_DEVICE;
+}
+
+STANDIN_EXPORT int cuDevicePrimaryCtxRelease_v2(int id)
+{
+    int allocations = 0;
+    (void)pthread_mutex_lock(&device.lock);
+    for (const allocation *at = device.allocations; at != NULL; at = at->next)
+        ++allocations;
+    if (--device.retained == 0 && (allocations | device.streams | device.events | device.modules) != 0)
+        (void)fprintf(stderr, "stand-in: left behind: %d allocations, %d streams, %d events, %d modules\n", allocations, device.streams, device.events, device.modules);
+    (void)pthread_mutex_unlock(&device.lock);
+    return id == 0 ? SUCCESS : INVALID_DEVICE;
+}
+
+STANDIN_EXPORT int cuCtxPushCurrent_v2(CUcontext context)
+{
+    if (context != &device.context)
+        return INVALID_CONTEXT;
+    ++context_depth;
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuCtxPopCurrent_v2(CUcontext *context)
+{
+    if (context_depth <= 0)
+        return INVALID_CONTEXT;
+    --context_depth;
+    *context = &device.context;
+    return SUCCESS;
+}
+
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
+
+STANDIN_EXPORT int cuMemAlloc_v2(unsigned long long *address, size_t bytes)
+{
+    const int error = not_ready();
+    if (error != SUCCESS || bytes == 0)
+        return error != SUCCESS ? error : INVALID_VALUE;
+    if (standin_fails("alloc") || bytes > MEMORY)
+        return OUT_OF_MEMORY;
+    allocation *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return OUT_OF_MEMORY;
+    const size_t padded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT, inside = (padded + PAGE - 1) / PAGE * PAGE;
+    made->mapped = inside + 2 * PAGE;
+    (void)pthread_mutex_lock(&device.lock);
+    void *mapping = bytes <= MEMORY - device.used ? mmap(NULL, made->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : MAP_FAILED;
+    if (mapping == MAP_FAILED || mprotect((char *)mapping + PAGE, inside, PROT_READ | PROT_WRITE) != 0) {
+        (void)pthread_mutex_unlock(&device.lock);
+        free(made);
+        return OUT_OF_MEMORY;
+    }
+    made->mapping = mapping;
+    made->bytes = bytes;
+    made->address = made->mapping + PAGE + inside - padded;
+    made->next = device.allocations;
+    device.allocations = made;
+    device.used += bytes;
+    (void)pthread_mutex_unlock(&device.lock);
+    memset(made->address, 0xA5, bytes < 65536 ? bytes : 65536); /* fresh device memory holds anything */
+    *address = (uintptr_t)made->address;
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuMemFree_v2(unsigned long long address)
+{
+    int error = context_depth > 0 ? INVALID_VALUE : INVALID_CONTEXT;
+    (void)pthread_mutex_lock(&device.lock);
+    for (allocation **link = &device.allocations; error == INVALID_VALUE && *link != NULL; link = &(*link)->next)
+        if ((uintptr_t)(*link)->address == address) {
+            allocation *gone = *link;
+            *link = gone->next;
+            device.used -= gone->bytes;
+            (void)munmap(gone->mapping, gone->mapped);
+            free(gone);
+            error = SUCCESS;
+            break;
+        }
+    (void)pthread_mutex_unlock(&device.lock);
+    return error;
+}
+
+/* The host's pointer to a range of device memory; NULL where it is not inside one allocation. */
+static char *device_range(unsigned long long address, size_t bytes)
+{
+    char *range = NULL;
+    (void)pthread_mutex_lock(&device.lock);
+    for (const allocation *at = device.allocations; at != NULL && range == NULL; at = at->next) {
+        const uintptr_t start = (uintptr_t)at->address;
+        if (address >= start && address - start <= at->bytes && bytes <= at->bytes - (address - start))
+            range = at->address + (address - start);
+    }
+    (void)pthread_mutex_unlock(&device.lock);
+    return range;
+}
+
+STANDIN_EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, CUstream stream)
+{
+    const int error = not_ready();
+    char *range = device_range(to, bytes);
+    if (error != SUCCESS || stream == NULL || range == NULL)
+        return error != SUCCESS ? error : INVALID_VALUE;
+    memcpy(range, from, bytes);
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, CUstream stream)
+{
+    const int error = not_ready();
+    const char *range = device_range(from, bytes);
+    if (error != SUCCESS || stream == NULL || range == NULL)
+        return error != SUCCESS ? error : INVALID_VALUE;
+    memcpy(to, range, bytes);
+    return SUCCESS;
+}
+
+/* ---- Streams and events: all work is done when its call returns ---------------------------------------------------- */
+
+static void count(int *counter, int change)
+{
+    (void)pthread_mutex_lock(&device.lock);
+    *counter += change;
+    (void)pthread_mutex_unlock(&device.lock);
+}
+
+STANDIN_EXPORT int cuStreamCreate(CUstream *stream, unsigned flags)
+{
+    (void)flags;
+    const int error = not_ready();
+    *stream = error == SUCCESS ? calloc(1, sizeof **stream) : NULL;
+    if (*stream == NULL)
+        return error != SUCCESS ? error : OUT_OF_MEMORY;
+    count(&device.streams, 1);
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuStreamDestroy_v2(CUstream stream)
+{
+    free(stream);
+    count(&device.streams, -1);
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuStreamSynchronize(CUstream stream) { return stream == NULL ? INVALID_HANDLE : not_ready(); }
+
+STANDIN_EXPORT int cuEventCreate(CUevent *event, unsigned flags)
+{
+    (void)flags;
+    const int error = not_ready();
+    *event = error == SUCCESS ? calloc(1, sizeof **event) : NULL;
+    if (*event == NULL)
+        return error != SUCCESS ? error : OUT_OF_MEMORY;
+    count(&device.events, 1);
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuEventDestroy_v2(CUevent event)
+{
+    free(event);
+    count(&device.events, -1);
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuEventRecord(CUevent event, CUstream stream)
+{
+    (void)clock_gettime(CLOCK_MONOTONIC, &event->time);
+    return stream == NULL ? INVALID_HANDLE : not_ready();
+}
+
+STANDIN_EXPORT int cuEventSynchronize(CUevent event) { return event == NULL ? INVALID_HANDLE : not_ready(); }
+
+STANDIN_EXPORT int cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
+{
+    *milliseconds = (float)((double)(end->time.tv_sec - start->time.tv_sec) * 1e3 + (double)(end->time.tv_nsec - start->time.tv_nsec) * 1e-6);
+    return not_ready();
+}
+
+/* ---- Modules ----------------------------------------------------------------------------------------------------- */
+
+/* Opens the library in an image by way of a file that is gone when it is open. */
+static void *open_image(const standin_image *image)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[512];
+    if (snprintf(path, sizeof path, "%s/standin-image-XXXXXX", folder != NULL && *folder != '\0' ? folder : "/tmp") >= (int)sizeof path)
+        return NULL;
+    const int file = mkstemp(path);
+    if (file < 0)
+        return NULL;
+    FILE *stream = fdopen(file, "wb");
+    void *library = NULL;
+    if (stream != NULL) {
+        const int written = fwrite(image + 1, 1, image->size, stream) == image->size;
+        if (fclose(stream) == 0 && written)
+            library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    (void)unlink(path);
+    return library;
+}
+
+STANDIN_EXPORT int cuModuleLoadData(CUmodule *module, const void *image)
+{
+    const int error = not_ready();
+    if (error != SUCCESS)
+        return error;
+    if (memcmp(image, STANDIN_MAGIC, sizeof STANDIN_MAGIC) != 0)
+        return INVALID_IMAGE;
+    *module = calloc(1, sizeof **module);
+    if (*module == NULL)
+        return OUT_OF_MEMORY;
+    (*module)->library = open_image(image);
+    if ((*module)->library == NULL) {
+        free(*module);
+        return INVALID_IMAGE;
+    }
+    count(&device.modules, 1);
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuModuleUnload(CUmodule module)
+{
+    for (CUfunction at = module->functions, next; at != NULL; at = next) {
+        next = at->next;
+        free(at);
+    }
+    (void)dlclose(module->library);
+    free(module);
+    count(&device.modules, -1);
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    char symbol[512];
+    const int error = not_ready();
+    if (error != SUCCESS || snprintf(symbol, sizeof symbol, "standin_call_%s", name) >= (int)sizeof symbol)
+        return error != SUCCESS ? error : NOT_FOUND;
+    void *call = dlsym(module->library, symbol);
+    if (call == NULL)
+        return NOT_FOUND;
+    CUfunction made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return OUT_OF_MEMORY;
+    memcpy(&made->kernel.call, &call, sizeof call);
+    made->kernel.has_barriers = *(const int *)dlsym(module->library, "standin_has_barriers");
+    made->kernel.thread = dlsym(module->library, "threadIdx");
+    made->kernel.block = dlsym(module->library, "blockIdx");
+    made->kernel.block_size = dlsym(module->library, "blockDim");
+    made->kernel.grid_size = dlsym(module->library, "gridDim");
+    made->kernel.barrier = dlsym(module->library, "standin_barrier");
+    (void)pthread_mutex_lock(&device.lock);
+    made->next = module->functions;
+    module->functions = made;
+    (void)pthread_mutex_unlock(&device.lock);
+    *function = made;
+    return SUCCESS;
+}
+
+STANDIN_EXPORT int cuFuncGetAttribute(int *value, int attribute, CUfunction function)
+{
+    *value = 1024;
+    return attribute == 0 && function != NULL ? not_ready() : INVALID_VALUE;
+}
+
+/* ---- Launches ---------------------------------------------------------------------------------------------------- */
+
+static void lose_device(int error)
+{
+    (void)pthread_mutex_lock(&device.lock);
+    device.lost = error;
+    (void)pthread_mutex_unlock(&device.lock);
+}
+
+STANDIN_EXPORT int cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                                  unsigned shared, CUstream stream, void **parameters, void **extra)
+{
+    const int error = not_ready();
+    if (error != SUCCESS)
+        return error;
+    if (function == NULL || stream == NULL || shared != 0 || extra != NULL || grid_x == 0 || grid_y == 0 || grid_z == 0 || block_x == 0 || block_y == 0 ||
+        block_z == 0 || grid_x > 2147483647u || grid_y > 65535 || grid_z > 65535 || block_x > 1024 || block_y > 1024 || block_z > 64 ||
+        (unsigned long long)block_x * block_y * block_z > 1024)
+        return INVALID_VALUE;
+    if (standin_fails("launch")) {
+        lose_device(LAUNCH_FAILED);
+        return SUCCESS; /* as on a device, where the launch itself went well */
+    }
+    (void)pthread_mutex_lock(&launching);
+    const standin_outcome outcome = standin_run(&function->kernel, (standin_index){grid_x, grid_y, grid_z}, (standin_index){block_x, block_y, block_z}, parameters);
+    (void)pthread_mutex_unlock(&launching);
+    if (outcome == STANDIN_DIVERGED)
+        (void)fprintf(stderr, "stand-in: not all threads of a block reached the same barrier\n");
+    if (outcome == STANDIN_NO_STACKS)
+        return OUT_OF_MEMORY;
+    if (outcome != STANDIN_DONE)
+        lose_device(outcome == STANDIN_BAD_ADDRESS ? ILLEGAL_ADDRESS : LAUNCH_FAILED);
+    return SUCCESS;
+}
