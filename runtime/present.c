@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "present.h"
 
-#include "environment.h"
 #include "message.h"
 
 #include <pthread.h>
@@ -251,7 +250,7 @@ static tilek_status add(const tilek_array_shape *shape, const tilek_array *array
     entry->span = *span;
     entry->references = 1;
     entry->host_valid = 1;
-    entry->undefined = undefined && !tilek_get_settings()->verify; /* what no kernel wrote is compared as well */
+    entry->undefined = undefined;
     entry->next = table;
     table = entry;
     (void)__atomic_add_fetch(&table_size, 1, __ATOMIC_RELEASE);

@@ -29,7 +29,9 @@ ON_THE_DEVICE = (
 
 def run(program: Path, case: str, **environment: str) -> subprocess.CompletedProcess[str]:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TILEK_")}
-    return subprocess.run([program, case], env=clean | environment, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        [program, case], env=clean | environment, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.fixture(scope="session", params=VARIANTS)
@@ -39,7 +41,9 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     output = tmp_path_factory.mktemp("core") / request.param
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
     include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
-    done = subprocess.run(["cc", *flags, *include, *core, *tests, "-lm", "-o", output], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["cc", *flags, *include, *core, *tests, "-lm", "-o", output], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return output
 
@@ -68,10 +72,15 @@ def test_each_failure_costs_one_warning(program: Path) -> None:
     done = run(program, "failures", TILEK_TARGET="opencl")
     warnings = done.stderr.splitlines()
     assert len(warnings) == len(set(warnings)) == 6
-    assert all("cannot run on opencl: the fake device fails to" in line and "it runs on threads instead" in line for line in warnings)
+    assert all(
+        "cannot run on opencl: the fake device fails to" in line and "it runs on threads instead" in line
+        for line in warnings
+    )
 
 
-@pytest.mark.parametrize(("case", "message"), [("failures", "fails to allocate"), ("create_and_present", "only partly present")])
+@pytest.mark.parametrize(
+    ("case", "message"), [("failures", "fails to allocate"), ("create_and_present", "only partly present")]
+)
 def test_strict_makes_errors(program: Path, case: str, message: str) -> None:
     done = run(program, case, TILEK_TARGET="opencl", TILEK_STRICT="1")
     assert done.returncode == 71
@@ -95,8 +104,12 @@ def test_verify(program: Path, target: str) -> None:
 def test_verify_names_the_element(program: Path) -> None:
     done = run(program, "differs", TILEK_TARGET="opencl", TILEK_VERIFY="1")
     assert done.returncode == 70
-    assert "scale.c:12: tilek: error: kernel scale: A[77] is 232 on opencl and 232.001 in the original loop" in done.stderr
-    assert run(program, "differs", TILEK_TARGET="opencl", TILEK_VERIFY="1", TILEK_TOLERANCE="0.01").returncode == 1  # goes on
+    assert (
+        "scale.c:12: tilek: error: kernel scale: A[77] is 232 on opencl and 232.001 in the original loop" in done.stderr
+    )
+    assert (
+        run(program, "differs", TILEK_TARGET="opencl", TILEK_VERIFY="1", TILEK_TOLERANCE="0.01").returncode == 1
+    )  # goes on
 
 
 @pytest.mark.parametrize(
