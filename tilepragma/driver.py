@@ -195,10 +195,9 @@ def _show_unit(state: State) -> str:
 
 
 def _show_plans(state: State) -> str:
-    from tilepragma.ir.dump import statement_text
+    from tilepragma.plan.dump import plan_text
 
-    launches = [launch for one in state.plans for launch in (*one.host, *one.device)]
-    return "\n".join(f"launch {launch.name}\n{statement_text(launch.body)}" for launch in launches)
+    return "\n".join(plan_text(one) for one in state.plans)
 
 
 PASSES = (
@@ -252,6 +251,8 @@ def explain(result: TranslateResult) -> str:
     """What became of each kernel, in words."""
     if not result.plans:
         return "No kernel regions: the program runs as it was written.\n"
-    from tilepragma.plan.description import describe
+    from tilepragma.plan.dump import plan_text
 
-    return "\n".join(describe(one) for one in result.plans)
+    starts = [one.kernel.range.start for one in result.plans]
+    texts = zip(starts, result.plans, strict=True)
+    return "\n".join(f"{start.file}:{start.line}: {plan_text(one)}" for start, one in texts)

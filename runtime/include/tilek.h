@@ -234,6 +234,21 @@ static inline int64_t tilek_minimum(int64_t a, int64_t b) { return a < b ? a : b
 static inline int64_t tilek_maximum(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
+/* Generated code stands between these two: warnings that a user asks for about code of their own (of implicit conversions, say)
+ * are not about it. */
+#if defined(__GNUC__)
+#define TILEK_GENERATED_BEGIN                                                                                                \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wconversion\"")                                        \
+    _Pragma("GCC diagnostic ignored \"-Wsign-conversion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")        \
+    _Pragma("GCC diagnostic ignored \"-Wdouble-promotion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-equal\"")            \
+    _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                        \
+    _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")
+#define TILEK_GENERATED_END _Pragma("GCC diagnostic pop")
+#else
+#define TILEK_GENERATED_BEGIN
+#define TILEK_GENERATED_END
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -21,4 +21,7 @@ endif
 # The translated sources are kept: a debugger shows the generated lines from them.
 .PRECIOUS: %.tk.c
 
+# The depfiles hold rules; none of them is the goal of a plain `make`.
+TILEPRAGMA_GOAL := $(.DEFAULT_GOAL)
 -include $(wildcard *.tk.c.d) $(wildcard */*.tk.c.d)
+.DEFAULT_GOAL := $(TILEPRAGMA_GOAL)

@@ -26,6 +26,7 @@ SAMPLES = tuple(path for path in sorted((ROOT / "samples").glob("*/*.c")) if "#p
 
 def kernels(workshop: Workshop, source: Path, folder: Path) -> list[Path]:
     """The .cu files of one source."""
+    folder.mkdir()
     command = (*TILEPRAGMA, "translate", str(source), "-o", str(folder / "out.tk.c"), "--emit-kernels", str(folder))
     include = (f"-I{ROOT / 'tests' / 'support'}", f"-I{source.parent}", "-std=c99")
     run_command((*command, *include), tool_environment(workshop.cache), ROOT, BUILD_SECONDS)

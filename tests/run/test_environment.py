@@ -15,6 +15,7 @@ from tests.support.targets import TargetEnvironment, program_environment
 CASES = Path(__file__).parent / "cases"
 
 PROGRAM = r"""
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,6 +25,15 @@ static void scale(int n, float *a, float by)
 #pragma tilek loop tile(gang) tile(worker) tile(dynamic)
     for (int i = 0; i < n; ++i)
         a[i] = a[i] * by + 1.0f;
+}
+
+/* Tiles that pass INT_MAX: no target can run them. */
+static void edge(float *a)
+{
+#pragma tilek kernel data(a[0:16], mode:rw, live:inout) num_gangs(3) num_workers(4)
+#pragma tilek loop tile(gang) tile(worker) tile(dynamic)
+    for (int i = INT_MAX - 13; i < INT_MAX; ++i)
+        a[INT_MAX - i] += 1.0f;
 }
 
 /* The user's word is wrong here: the tiles change the order, and the order matters. */
@@ -45,8 +55,10 @@ int main(int argc, char **argv)
         a[i] = (float)(i % 17);
     for (int k = 0; k < 3; ++k)
         scale(n, a, 0.5f);
-    if (atoi(argv[1]) > 0)
+    if (atoi(argv[1]) == 1)
         prefix(n, a);
+    if (atoi(argv[1]) == 2)
+        edge(a);
     double sum = 0.0;
     for (int i = 0; i < n; ++i)
         sum += a[i];
@@ -128,6 +140,13 @@ def test_an_absent_device_ends_a_strict_program(workshop: Workshop, program: Pat
     assert done.returncode != 0
     assert done.stdout == ""
     assert "error" in done.stderr
+
+
+def test_tiles_beyond_the_iterators_type_run_as_written(workshop: Workshop, program: Path) -> None:
+    done = run(workshop, program, SERIAL, "2")
+    assert done.returncode == 0
+    assert float(done.stdout) == float(SUM) + 13
+    assert len([line for line in done.stderr.splitlines() if "warning" in line]) == 1, done.stderr
 
 
 def test_an_unknown_target_is_named(workshop: Workshop, program: Path) -> None:

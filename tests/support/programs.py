@@ -13,7 +13,17 @@ from tests.support.targets import TargetEnvironment, program_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILER = os.environ.get("TILEK_CC", "cc")
-FLAGS = ("-std=c99", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wno-unknown-pragmas")
+FLAGS = (
+    "-std=c99",
+    "-O1",
+    "-ffp-contract=off",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Werror",
+    "-Wno-unknown-pragmas",
+    "-Wno-unused-function",
+)
 TILECC = (sys.executable, "-m", "tilepragma.cli.tilecc")
 TILEPRAGMA = (sys.executable, "-m", "tilepragma.cli.tilepragma")
 BUILD_SECONDS = 300
@@ -42,6 +52,7 @@ class Failure(Exception):
 
 def run_command(command: tuple[str, ...], environment: dict[str, str], folder: Path, seconds: float) -> str:
     """Standard output and error of `command`; raises Failure on another status than 0 or when time runs out."""
+    __tracebackhide__ = True
     try:
         done = subprocess.run(
             command,
@@ -138,6 +149,7 @@ class Suite:
         return self._of(case, target)
 
     def _of(self, case: Case, target: TargetEnvironment) -> list[tuple[str, bytes]]:
+        __tracebackhide__ = True
         together = self._run("all", self.cases.cases, target)
         records = self._run(case.name, (case,), target) if isinstance(together, Failure) else together
         if isinstance(records, Failure):

@@ -18,6 +18,7 @@ from tilepragma.codegen.manifest import (
     ReductionShape,
     axis_index,
 )
+from tilepragma.codegen.nests import counts_in_iterations
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral
 from tilepragma.ir.looptree import TiledLoop
@@ -149,7 +150,7 @@ def _launch(
 
 
 def _loop(loop: TiledLoop, numbering: Numbering) -> LoopShape:
-    lowest, highest = _iterator_range(loop.loop.iterator.element)
+    lowest, highest = _iterator_range(loop)
     return LoopShape(
         symbol=loop.symbol,
         kinds=tuple(tile.kind.name for tile in loop.tiles),
@@ -161,8 +162,10 @@ def _loop(loop: TiledLoop, numbering: Numbering) -> LoopShape:
     )
 
 
-def _iterator_range(type_: Type) -> tuple[int, int]:
-    if not isinstance(type_, ScalarType) or type_.is_floating:
+def _iterator_range(loop: TiledLoop) -> tuple[int, int]:
+    """The values that the emitted loop may give the iterator; no limit where it counts iterations in 64 bits."""
+    type_ = loop.loop.iterator.element
+    if not isinstance(type_, ScalarType) or type_.is_floating or counts_in_iterations(loop):
         return -_INT64_MAX - 1, _INT64_MAX
     if type_.signed:
         return -(2 ** (type_.bits - 1)), 2 ** (type_.bits - 1) - 1

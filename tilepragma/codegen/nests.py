@@ -143,7 +143,7 @@ class _Nest:
         if tile.position > 0:
             extent = _product(self.numbers.count(loop, tile), stride)
             end = f"{self.minimum}({start} + {extent}, {trip})" if start else f"{self.minimum}({extent}, {trip})"
-        if _counts_in_iterations(loop):
+        if counts_in_iterations(loop):
             point, last = self.numbers.name(loop, "point"), self.numbers.name(loop, "end")
             self.writer.line(f"const {self.wide} {last} = {end};")
             self._unroll(loop)
@@ -200,7 +200,7 @@ def _is_plain(loop: TiledLoop) -> bool:
     return len(loop.tiles) == 1 and loop.tiles[0].kind is TileKind.DYNAMIC
 
 
-def _counts_in_iterations(loop: TiledLoop) -> bool:
+def counts_in_iterations(loop: TiledLoop) -> bool:
     """Whether the iterator's type could not hold a value one stride beyond the end: then the loop counts iterations."""
     type_ = loop.loop.iterator.element
     if not isinstance(type_, ScalarType) or type_.bits < 32:

@@ -31,6 +31,7 @@ from tilepragma.ir.looptree import Initializer
 from tilepragma.ir.types import (
     DOUBLE,
     FLOAT,
+    INT,
     ArrayType,
     PointerType,
     RecordType,
@@ -120,16 +121,25 @@ class Printer:
         return ("const " if object_.const else "") + self.type(object_.element, inner)
 
     def initializer(self, value: Initializer, element: Type) -> str:
-        """What stands after `=`; braces for a tuple."""
+        """What stands after `=`; braces for a tuple. `element` is the type of one element of the object."""
         if isinstance(value, tuple):
-            return "{" + ", ".join(self._braced(item, element) for item in value) + "}"
-        return self.expression(value, ASSIGNMENT)
+            kinds = [field_.type for field_ in element.fields] if isinstance(element, RecordType) else []
+            nested = any(isinstance(item, tuple) for item in value)
+            types = kinds if len(kinds) >= len(value) and not nested else [element] * len(value)
+            return "{" + ", ".join(map(self._braced, value, types)) + "}"
+        return self._converted_value(value, element)
 
-    def _braced(self, value: Initializer, element: Type) -> str:
+    def _braced(self, value: Initializer, type_: Type) -> str:
         if isinstance(value, tuple):
-            return self.initializer(value, element)
-        narrowed = self.dialect.narrowing and isinstance(element, ScalarType) and value.type != element
-        return self.expression(Cast(element, value) if narrowed else value, ASSIGNMENT)
+            return self.initializer(value, type_)
+        narrowed = self.dialect.narrowing and isinstance(type_, ScalarType) and value.type != type_
+        return self.expression(Cast(type_, value), ASSIGNMENT) if narrowed else self._converted_value(value, type_)
+
+    def _converted_value(self, value: Expression, type_: Type) -> str:
+        """`value` stored in an object of `type_`; OpenCL C has no _Bool in memory, so its conversion is written out."""
+        if self._is_boolean_store(type_):
+            return f"{self.expression(value, _BINARY['=='] + 1)} != 0"
+        return self.expression(value, ASSIGNMENT)
 
     def _base(self, type_: Type) -> str:
         match type_:
@@ -161,11 +171,8 @@ class Printer:
                 return self._cast(type_, operand), UNARY
             case Binary():
                 return self._binary(node), _BINARY[node.operator]
-            case Assignment(operator, target, value):
-                return (
-                    f"{self.expression(target, UNARY)} {operator} {self._assigned(target, operator, value)}",
-                    ASSIGNMENT,
-                )
+            case Assignment():
+                return self._assignment(node), ASSIGNMENT
             case Increment(operator, prefix, target):
                 text = self.expression(target, POSTFIX)
                 return (f"{operator}{text}", UNARY) if prefix else (f"{text}{operator}", POSTFIX)
@@ -264,10 +271,11 @@ class Printer:
         boolean = isinstance(type_, ScalarType) and type_.kind is ScalarKind.BOOLEAN
         return boolean and self.dialect.name == "opencl"
 
-    def _assigned(self, target: Access, operator: str, value: Expression) -> str:
-        if self._is_boolean_store(target.type) and operator == "=":
-            return f"{self.expression(value, _BINARY['=='] + 1)} != 0"
-        return self.expression(value, ASSIGNMENT)
+    def _assignment(self, node: Assignment) -> str:
+        target, operator, value = node.target, node.operator, node.value
+        if operator != "=" and self._is_boolean_store(target.type):
+            operator, value = "=", Binary(operator[:-1], target, value, INT)
+        return f"{self.expression(target, UNARY)} {operator} {self._converted_value(value, target.type)}"
 
     def _cast(self, type_: Type, operand: Expression) -> str:
         if self._is_boolean_store(type_):

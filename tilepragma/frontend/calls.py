@@ -64,7 +64,7 @@ def lower_call(context: Context, node: Node, lower: Lower) -> Expression:
     if isinstance(result, RecordType):
         context.records.add(result.spelling)
     definition = declaration.cursor.get_definition()
-    if definition is None:
+    if definition is None or node.unit.is_system(str(definition.location.file.name)) and _math_name(name) is not None:
         constant = _constant(name, node)
         if constant is not None:
             return constant

@@ -128,20 +128,13 @@ class Node:
 
     @cached_property
     def token(self) -> str | None:
-        """The text of a literal's first token, looked up where it was written (also inside a macro); None where pasted."""
+        """The first token's text where the user wrote it, in an argument of a macro too; another token where a macro hides it."""
         location = self.cursor.extent.start
         file, _, _, offset = _spelling_location(location)
         if file is None:
             return None
         found = _TOKEN.match(self.unit.text(file), offset)
         return None if found is None else found.group().decode(errors="replace")
-
-    @property
-    def in_macro(self) -> bool:
-        """Whether the node's first token comes out of a macro."""
-        location = self.cursor.extent.start
-        file, _, _, offset = _spelling_location(location)
-        return offset != location.offset or file != self.file
 
     def evaluate(self) -> int | float | None:
         """The value of a constant expression, or None where clang does not know one."""

@@ -13,6 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.base.cache_folder import cache_folder
 from tilepragma.ir.looptree import FloatingRules
 
 #: Options whose argument is the next word when it is not joined to them.
@@ -28,22 +29,28 @@ _WITH_ARGUMENT = (
     "--sysroot",
     "-isysroot",
 )
-#: Options that change what the preprocessor sees or how C is read.
-_JOINED = (*_WITH_ARGUMENT, "-std=", "-m", "-O", "-ansi", "-fsigned-char", "-funsigned-char", "-fno-signed-char")
-_JOINED_FLOATING = (
+#: Options that decide about the compiler's own include folders and predefined macros.
+_FOR_COMPILER = (
+    "--sysroot",
+    "-isysroot",
+    "-std=",
+    "-ansi",
+    "-m",
+    "-O",
+    "-fsigned-char",
+    "-funsigned-char",
+    "-fno-signed-char",
     "-fno-unsigned-char",
     "-ffast-math",
     "-fno-fast-math",
-    "-ffp-contract=",
-    "-fopenmp",
-    "-pthread",
-    "-nostdinc",
-    "-undef",
-    "-fshort-enums",
     "-ffinite-math-only",
     "-funsafe-math-optimizations",
+    "-fopenmp",
+    "-fshort-enums",
+    "-pthread",
+    "-nostdinc",
 )
-#: Of these, libclang is told only what it understands in the compiler's way.
+#: Options that libclang understands as the compiler does.
 _FOR_LIBCLANG = (*_WITH_ARGUMENT, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
 
 
@@ -63,9 +70,9 @@ class CompilerFlags:
         return tuple(shlex.split(self.compiler or os.environ.get("TILEK_CC", "") or "cc"))
 
     @property
-    def relevant(self) -> tuple[str, ...]:
-        """The options that decide what the preprocessor yields and what C means."""
-        return _select(self.arguments, _JOINED + _JOINED_FLOATING)
+    def for_compiler(self) -> tuple[str, ...]:
+        """The options under which the compiler is asked about itself."""
+        return _select(self.arguments, _FOR_COMPILER)
 
     @property
     def for_libclang(self) -> tuple[str, ...]:
@@ -123,7 +130,7 @@ def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer) -> list[str
     arguments.append("-funsigned-char" if answer.defines("__CHAR_UNSIGNED__") else "-fsigned-char")
     macros = dict(answer.macros)
     # The user's code may ask for these; libclang defines them only under options that change the parse.
-    arguments += [f"-D{name}={macros[name]}" for name in ("_OPENMP", "__FAST_MATH__", "__OPTIMIZE__") if name in macros]
+    arguments += [f"-D{name}={macros[name]}" for name in ("_OPENMP", "__FAST_MATH__") if name in macros]
     if not any(a.startswith("-std=") or a == "-ansi" for a in flags.arguments) and "__STDC_VERSION__" in macros:
         arguments.append("-std=gnu99" if macros["__STDC_VERSION__"] < "201112L" else "-std=gnu17")
     return arguments
@@ -136,7 +143,7 @@ def _select(arguments: tuple[str, ...], prefixes: tuple[str, ...]) -> tuple[str,
     for word in words:
         if word in _WITH_ARGUMENT:
             argument = next(words, None)
-            if argument is not None:
+            if argument is not None and word.startswith(prefixes):
                 chosen += [word, argument]
         elif word.startswith(("-MF", "-MT", "-MQ", "-MD", "-MM")):
             continue
@@ -146,7 +153,7 @@ def _select(arguments: tuple[str, ...], prefixes: tuple[str, ...]) -> tuple[str,
 
 
 def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
-    command = [*flags.command, *flags.relevant, "-E", "-dM", "-v", "-x", "c", os.devnull]
+    command = [*flags.command, *flags.for_compiler, "-E", "-dM", "-v", "-x", "c", os.devnull]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"}, check=False
@@ -173,23 +180,14 @@ def _folders(log: str) -> tuple[str, ...]:
 
 
 def _interesting_macros(text: str) -> tuple[tuple[str, str], ...]:
-    wanted = {"__FP_FAST_FMA", "__FAST_MATH__", "__CHAR_UNSIGNED__", "_OPENMP", "__OPTIMIZE__", "__STDC_VERSION__"}
+    wanted = {"__FP_FAST_FMA", "__FAST_MATH__", "__CHAR_UNSIGNED__", "_OPENMP", "__STDC_VERSION__"}
     pairs = (line.split(" ", 2)[1:] for line in text.splitlines() if line.startswith("#define "))
     return tuple((pair[0], pair[1] if len(pair) > 1 else "") for pair in pairs if pair[0] in wanted)
 
 
-def cache_folder() -> Path:
-    """TILEK_CACHE_DIR, else `tilek` under the user's cache folder."""
-    named = os.environ.get("TILEK_CACHE_DIR")
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "tilek"
-
-
 def _cache_entry(flags: CompilerFlags) -> Path | None:
-    """The file of the answer; None where the compiler is not found (running it will say so)."""
-    facts: list[str] = ["1", *flags.relevant]
+    """The file of the answer; None where there is no cache, or no such compiler (running it will say so)."""
+    facts: list[str] = ["1", *flags.for_compiler]
     for word in flags.command:
         path = shutil.which(word)
         if path is not None:
@@ -199,9 +197,11 @@ def _cache_entry(flags: CompilerFlags) -> Path | None:
     if shutil.which(flags.command[0]) is None:
         return None
     facts += [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")]
-    # A relative -I or --sysroot does not change the answer's folders, except that the compiler drops those that are missing.
     key = hashlib.sha256("\0".join(facts).encode()).hexdigest()
-    return cache_folder() / "compiler" / f"{key[:32]}.json"
+    try:
+        return cache_folder() / "compiler" / f"{key[:32]}.json"
+    except OSError:
+        return None
 
 
 def _read_entry(entry: Path | None) -> CompilerAnswer | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
@@ -11,9 +11,6 @@ from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.type_conversion import TypeConverter, is_pointer
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import DataObject
-
-if TYPE_CHECKING:
-    from tilepragma.frontend.functions import FunctionCollector
 
 Key = tuple[str, int]
 _WRITING_UNARY = ("x++", "x--", "++", "--")
@@ -34,9 +31,14 @@ class FunctionFacts:
     writes: dict[Key, list[int]]
     address_taken: set[Key]
 
-    def written_from(self, key: Key, offset: int) -> bool:
-        """Whether the variable is written at or behind the offset."""
-        return any(position >= offset for position in self.writes.get(key, ()))
+    def written_from(self, key: Key, offset: int, end: int | None = None) -> bool:
+        """Whether the variable is written at or behind the offset (and before `end`)."""
+        return any(offset <= position and (end is None or position < end) for position in self.writes.get(key, ()))
+
+
+def member_key(name: str) -> Key:
+    """The key under which writes to the members of that name are kept, of whatever struct."""
+    return (f".{name}", 0)
 
 
 def function_facts(function: Node) -> FunctionFacts:
@@ -55,7 +57,11 @@ def function_facts(function: Node) -> FunctionFacts:
                 facts.address_taken.add(operand.declaration.key)
         else:
             continue
-        if target is not None and target.kind == CursorKind.DECL_REF_EXPR and target.declaration is not None:
+        if target is None:
+            continue
+        if target.kind == CursorKind.MEMBER_REF_EXPR:
+            facts.writes.setdefault(member_key(target.spelling), []).append(node.start)
+        elif target.kind == CursorKind.DECL_REF_EXPR and target.declaration is not None:
             facts.writes.setdefault(target.declaration.key, []).append(node.start)
     return facts
 
@@ -94,19 +100,27 @@ def _path_root(member: Node) -> Node | None:
             return node if node.kind == CursorKind.DECL_REF_EXPR else None
 
 
+class Functions(Protocol):
+    """Whoever lowers the functions that kernels call."""
+
+    def require(self, definition: Node, call: Node, caller: Context) -> str:
+        """The name to call `definition` by. Raises SourceError for what a kernel cannot call."""
+
+
 @dataclass
 class Context:
     """The state of lowering one region or one called function.
 
     `declared` holds the variables declared inside, `known` the outside objects by their host expression, `used` those
     of them that the body uses, in order; `roots` has their declarations. `refused` holds declarations that were
-    reported already. `is_region` is false in called functions, which see nothing outside.
+    reported already, `aliases` the places.Pointer of each local pointer that never changes;
+    `block_end` is where the block that is being lowered ends. `is_region` is false in called functions, which see nothing outside.
     """
 
     unit: ClangUnit
     diagnostics: Diagnostics
     types: TypeConverter
-    functions: FunctionCollector
+    functions: Functions
     facts: FunctionFacts
     is_region: bool
     whole: set[Key] = field(default_factory=set)
@@ -117,9 +131,11 @@ class Context:
     used: dict[str, DataObject] = field(default_factory=dict)
     roots: dict[str, Node] = field(default_factory=dict)
     records: set[str] = field(default_factory=set)
+    aliases: dict[Key, Any] = field(default_factory=dict)
     refused: dict[Key, SourceError] = field(default_factory=dict)
     callees: list[str] = field(default_factory=list)
     loop_count: int = 0
+    block_end: int = 0
 
     def key_of(self, object_: DataObject) -> Key | None:
         """The declaration that an object was made from; for a member path, that of its root."""

@@ -15,7 +15,7 @@ _REST_OF_LINE = re.compile(rb"(?:\\\r?\n|[^\n])*")
 
 @dataclass(frozen=True)
 class Included:
-    """One file that was read: `path` by the `#include` at byte `offset` of `includer`."""
+    """One file that was read: `path` by the `#include` at byte `offset` of `includer`; "" for the option -include."""
 
     path: str
     includer: str
@@ -26,9 +26,13 @@ class Included:
 def find_inclusions(unit: ClangUnit) -> tuple[Included, ...]:
     """Every inclusion, in the order in which they were read."""
     return tuple(
-        Included(str(i.include.name), str(i.source.name), int(i.location.offset), unit.is_system(str(i.include.name)))
+        Included(
+            str(i.include.name),
+            "" if i.source is None else str(i.source.name),
+            int(i.location.offset),
+            unit.is_system(str(i.include.name)),
+        )
         for i in unit.handle.get_includes()
-        if i.source is not None
     )
 
 
@@ -38,14 +42,14 @@ def source_files(
     """The main file, the headers with directives and those that include them; and the lines that bring these in."""
     wanted = set(pragmas) | {unit.main}
     for inclusion in reversed(included):
-        if inclusion.path in wanted:
+        if inclusion.path in wanted and inclusion.includer:
             wanted.add(inclusion.includer)
     names = [unit.main, *dict.fromkeys(i.path for i in included if i.path in wanted and i.path != unit.main)]
     files = tuple(SourceFile(name, unit.text(name), tuple(pragmas.get(name, ()))) for name in names)
     lines = tuple(
         Inclusion(_line(unit, i.includer, i.offset), i.path)
         for i in included
-        if i.path in wanted and i.path != unit.main
+        if i.path in wanted and i.includer and i.path != unit.main
     )
     return files, lines
 

@@ -9,6 +9,7 @@ from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.context import Context, Key, function_facts
 from tilepragma.frontend.names import RESERVED, NameTable
 from tilepragma.frontend.objects import declare
+from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.type_conversion import TypeConverter
 from tilepragma.ir.expressions import Scope
 from tilepragma.ir.looptree import Function
@@ -74,8 +75,6 @@ class FunctionCollector:
         return tuple(found.values()), records
 
     def _lower(self, definition: Node, call: Node) -> _Lowered:
-        from tilepragma.frontend.statements import StatementLowering
-
         name = definition.spelling
         if name in RESERVED:
             raise source_error(

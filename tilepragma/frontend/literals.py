@@ -25,7 +25,8 @@ _SUFFIXES = {
     "long long": "ll",
     "unsigned long long": "ull",
 }
-_SMALLEST_FLOAT_BITS = 32
+_FLOAT_BITS = 32
+_DOUBLE_BITS = 64
 
 
 def integer_literal(node: Node, type_: Type) -> Expression:
@@ -67,11 +68,11 @@ def floating_literal(node: Node, type_: ScalarType) -> FloatingLiteral:
     if found is not None:
         digits = found.group(1)
         value = float.fromhex(digits) if digits[:2] in ("0x", "0X") else float(digits)
-        if type_.bits == _SMALLEST_FLOAT_BITS and math.isfinite(value):
+        if type_.bits == _FLOAT_BITS and math.isfinite(value):
             value = _rounded(value)
         return FloatingLiteral(value, found.group(), type_, node.range)
     evaluated = node.evaluate()
-    if evaluated is None:
+    if evaluated is None or type_.bits > _DOUBLE_BITS:
         raise source_error(node.range, "the value of this constant is not known", "write the number out")
     return FloatingLiteral(float(evaluated), spell_floating(float(evaluated), type_), type_, node.range)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import SourceRange
-from tilepragma.frontend.clang_tree import Node, TypeKind
+from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.context import Context
 from tilepragma.frontend.type_conversion import is_array, is_pointer
 from tilepragma.ir.expressions import (
@@ -93,6 +93,7 @@ def _make(
         lengths = _lengths(context, declaration, shape, clang_type, range_, scope, lower)
     else:
         lengths = ()
+    restrict = shape.restrict or (bool(shape.arrays) and _says_restrict(declaration))
     return DataObject(
         name=context.names.unique(host.replace("->", "_").replace(".", "_")),
         host=host,
@@ -101,9 +102,15 @@ def _make(
         scope=scope,
         lengths=lengths,
         const=bool(shape.element.is_const_qualified()),
-        restrict=shape.restrict,
+        restrict=restrict,
         range=declaration.range,
     )
+
+
+def _says_restrict(declaration: Node) -> bool:
+    """Whether a parameter is declared as in `double a[restrict n]`, which libclang's type does not tell."""
+    text = declaration.unit.text(declaration.file)[declaration.start : declaration.end]
+    return declaration.kind == CursorKind.PARM_DECL and b"restrict" in text
 
 
 def _is_volatile(clang_type: Any) -> bool:

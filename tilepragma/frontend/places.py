@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
-from tilepragma.frontend.context import Context, strip
+from tilepragma.frontend.context import Context, member_key, strip
 from tilepragma.frontend.objects import external_object
 from tilepragma.frontend.type_conversion import is_array, is_pointer, is_record
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
+    Assignment,
     Binary,
+    Call,
     Cast,
     DataObject,
     Expression,
+    Increment,
     Index,
+    IntegerLiteral,
     Member,
     Unary,
     integer,
 )
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, RecordType, ScalarType, Type
 
 Lower = Callable[[Node], Expression]
@@ -71,8 +77,15 @@ def access(context: Context, node: Node, lower: Lower) -> Access:
 
 def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
     """The address that a call passes on: an array, a row, or `&x[i]`."""
+    inner = strip(node)
+    if not _is_address(inner.type) or not _same_pointee(node.type, inner.type):
+        raise source_error(
+            node.range,
+            f"an address of type '{inner.type.spelling}' is passed as '{node.type.spelling}'",
+            "pass an array of the parameter's type",
+        )
     pointer = _pointer(context, node, lower)
-    type_ = context.types.convert(_decayed(node), node.range)
+    type_ = context.types.convert(node.type, node.range)
     if pointer.address:
         return AddressOf(_resolve(context, pointer.place, node.range, lower), type_, node.range)
     if pointer.offset is None:
@@ -80,16 +93,6 @@ def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
         return Access(row.object, row.subscripts, row.path, type_, node.range)
     target = _dereference(pointer, arrow=False)
     return AddressOf(_resolve(context, target, node.range, lower, pointee=True), type_, node.range)
-
-
-def _decayed(node: Node) -> Any:
-    """The type of the argument's pointer value, conversions to the parameter's type left out."""
-    inner = node
-    while inner.kind == CursorKind.PAREN_EXPR or (
-        inner.kind == CursorKind.UNEXPOSED_EXPR and len(inner.children) == 1 and is_pointer(inner.children[0].type)
-    ):
-        inner = inner.children[0]
-    return inner.type
 
 
 def _place(context: Context, node: Node, lower: Lower) -> Place:
@@ -115,7 +118,7 @@ def _place(context: Context, node: Node, lower: Lower) -> Place:
         return _dereference(_pointer(context, node.children[0], lower), arrow=True)
     raise source_error(
         node.range,
-        f"this is no access to a variable, an array element or a member ({_what(node)})",
+        f"{_what(node)} is used as a variable or an array here, which kernels cannot do",
         "name the array and index it",
     )
 
@@ -127,13 +130,51 @@ def _what(node: Node) -> str:
         CursorKind.COMPOUND_LITERAL_EXPR: "a compound literal",
         CursorKind.STRING_LITERAL: "a string",
         CursorKind.CSTYLE_CAST_EXPR: "an address turned to another type",
-        CursorKind.BINARY_OPERATOR: "computed address",
+        CursorKind.BINARY_OPERATOR: "an address that is computed",
     }
     return names.get(node.kind, "an address that is computed")
 
 
+def declare_alias(context: Context, declaration: Node, initializer: Node, block_end: int, lower: Lower) -> str | None:
+    """Let a local pointer stand for what it was set to: what is written with it is read as written without it.
+
+    Returns the reason where that may not mean the same (the pointer or its index may change before `block_end`).
+    """
+    key = declaration.key
+    if key in context.facts.writes or key in context.facts.address_taken:
+        return "it is changed after its declaration"
+    if not (_is_address(strip(initializer).type) and _same_pointee(declaration.type, strip(initializer).type)):
+        return "it is not set to the address of an element"
+    pointer = _pointer(context, initializer, lower)
+    indices = [step.index for step in pointer.place.steps if isinstance(step, IndexStep)]
+    for index in indices if pointer.offset is None else [*indices, pointer.offset]:
+        changing = _changing(context, index, declaration.start, block_end)
+        if changing is not None:
+            return f"its index depends on {changing}, which may change while the pointer is used"
+    context.aliases[key] = pointer
+    return None
+
+
+def _changing(context: Context, index: Expression, start: int, end: int) -> str | None:
+    """What may give the index another value between two offsets of the function; None where nothing does."""
+    for node in walk(index):
+        if isinstance(node, (Assignment, Increment, Call)):
+            return "a call or an assignment"
+        if isinstance(node, Access):
+            key = context.key_of(node.object)
+            member = member_key(re.split(r"\.|->", node.object.host)[-1])
+            written = [k for k in (key, member) if k is not None and context.facts.written_from(k, start, end)]
+            if node.subscripts or node.path or written or key is None or key in context.facts.address_taken:
+                return f"'{node.object.host}'"
+    return None
+
+
 def _pointer(context: Context, node: Node, lower: Lower) -> Pointer:
     node = strip(node)
+    if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
+        alias = context.aliases.get(node.declaration.key)
+        if alias is not None:
+            return cast(Pointer, alias)
     if node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in ("+", "-"):
         base, index = node.children
         if not (is_pointer(base.type) or is_array(base.type)):
@@ -154,19 +195,26 @@ def _pointer(context: Context, node: Node, lower: Lower) -> Pointer:
     return Pointer(_place(context, node, lower), None)
 
 
+def _is_address(clang_type: Any) -> bool:
+    return is_pointer(clang_type) or is_array(clang_type)
+
+
 def _same_pointee(one: Any, other: Any) -> bool:
-    """Whether a cast between the two only changes qualifiers."""
+    """Whether a cast between the two only changes qualifiers; the lengths of VLAs are not looked at."""
     spellings = []
     for clang_type in (one, other):
         canonical = clang_type.get_canonical()
         inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
-        spellings.append(" ".join(w for w in inner.spelling.split() if w not in ("const", "volatile", "restrict")))
+        spelling = re.sub(r"\[[^\]]*\]", "[]", inner.spelling)
+        spellings.append(" ".join(w for w in spelling.split() if w not in ("const", "volatile", "restrict")))
     return spellings[0] == spellings[1]
 
 
 def _advanced(pointer: Pointer, operator: str, index: Expression) -> Pointer:
     if pointer.address:
         raise source_error(index.range, "the address of a single variable is moved here", "index an array")
+    if pointer.offset is not None and isinstance(index, IntegerLiteral) and index.value == 0:
+        return pointer
     if pointer.offset is None:
         offset = index if operator == "+" else _negated(index)
     else:

@@ -17,10 +17,11 @@ from tilepragma.frontend.sections import resolve_clauses
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.text_scan import declaration_start, next_statement, statement_end
 from tilepragma.frontend.type_conversion import TypeConverter, records_used
-from tilepragma.frontend.written import written_in
+from tilepragma.frontend.written import Written, written_in
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile
+from tilepragma.ir.types import RecordType
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ class RegionBuilder:
             raise source_error(
                 found.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
             )
-        text = self.unit.text(found.path)
-        end = max(statement_end(text, offset), path[-1].end)
-        return BoundStatement(facts, path, self.unit.span(found.path, offset, end))
+        return BoundStatement(
+            facts, path, self.unit.span(found.path, offset, _end(path[-1], self.unit.text(found.path)))
+        )
 
     def function_around(self, found: Found, what: str) -> FunctionFacts:
         """The function that the directive stands in. Raises SourceError outside of functions."""
@@ -265,11 +266,12 @@ class RegionBuilder:
             loops=loops,
         )
         lowering = StatementLowering(context)
-        body = lowering.region(statement.node)
-        directive = resolve_clauses(context, found.kernel, statement, lowering.expressions.lower)
+        body = lowering.region(statement.node, statement.range)
+        directive = resolve_clauses(context, found.kernel, statement.range.start.offset, lowering.expressions.lower)
+        written = written_in(body)
+        _refuse_overlap(context, written, statement.range)
         functions, records = self.functions.closure(context.callees)
         declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
-        written = written_in(body)
         liveness = Liveness(statement.facts, statement.path)
         read_after = frozenset(
             o.name
@@ -296,6 +298,20 @@ class RegionBuilder:
         return self.names.unique(wanted)
 
 
+def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> None:
+    """Refuse `s->a` as a whole beside `s->a.x`, two objects of which one lies in the other, where one is written."""
+    for outer in context.used.values():
+        if not isinstance(outer.element, RecordType):
+            continue
+        for inner in context.used.values():
+            if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and written.objects & {outer, inner}:
+                raise source_error(
+                    range_,
+                    f"the kernel uses '{outer.host}' as a whole and its part '{inner.host}', and writes one of them",
+                    "copy the struct to a variable before the kernel and use that",
+                )
+
+
 def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
     """The nodes from `body` down to the statement that begins at `offset`; None where none does."""
     path = [body]
@@ -309,6 +325,16 @@ def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
         if inner is None:
             return None
         path.append(inner)
+
+
+def _end(statement: Node, text: bytes) -> int:
+    """The offset behind a statement, its semicolon included; also of one whose first words come out of a macro."""
+    body = statement.children[-1] if statement.kind == CursorKind.FOR_STMT and statement.children else None
+    if body is not None and not text.startswith(b"for", statement.start) and body.start > statement.start:
+        return _end(body, text)
+    if statement.kind == CursorKind.COMPOUND_STMT and text[statement.start : statement.start + 1] != b"{":
+        return max(statement.end, statement.start)
+    return statement_end(text, statement.start)
 
 
 def _contains(range_: SourceRange, offset: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.ranges import SourceRange
@@ -15,31 +15,25 @@ from tilepragma.frontend.type_conversion import is_pointer, is_record
 from tilepragma.ir.directives import KernelDirective, Section
 from tilepragma.ir.expressions import DataObject
 
-if TYPE_CHECKING:
-    from tilepragma.frontend.regions import BoundStatement
-
 _STEP = re.compile(r"(->|\.)\s*([A-Za-z_]\w*)")
 
 
-def resolve_clauses(
-    context: Context, directive: KernelDirective, statement: BoundStatement, lower: Lower
-) -> KernelDirective:
-    """The directive without the sections whose variable the region does not use: those cost a warning, unknown names an error."""
+def resolve_clauses(context: Context, directive: KernelDirective, offset: int, lower: Lower) -> KernelDirective:
+    """The directive, bound at `offset`, without the sections whose variable the region does not use: those cost a warning, unknown names an error."""
     clauses = []
     for clause in directive.data:
-        kept = tuple(s for s in clause.sections if _is_used(context, s, statement, lower))
+        kept = tuple(s for s in clause.sections if _is_used(context, s, offset, lower))
         if kept:
             clauses.append(dataclasses.replace(clause, sections=kept))
     return dataclasses.replace(directive, data=tuple(clauses))
 
 
-def _is_used(context: Context, section: Section, statement: BoundStatement, lower: Lower) -> bool:
+def _is_used(context: Context, section: Section, offset: int, lower: Lower) -> bool:
     if section.path in context.used:
         return True
     used = dict(context.used)
-    function = statement.facts.node
     try:
-        resolve_path(context, section, function, statement.range.start.offset, lower)
+        resolve_path(context, section, context.facts.node, offset, lower)
     except SourceError as refusal:
         context.diagnostics.add(refusal.diagnostic)
         return False

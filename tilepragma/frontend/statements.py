@@ -11,7 +11,8 @@ from tilepragma.frontend.context import Context
 from tilepragma.frontend.expressions import ExpressionLowering
 from tilepragma.frontend.loops import Header, iterator_of, make_loop
 from tilepragma.frontend.objects import declare
-from tilepragma.frontend.text_scan import header_semicolons, statement_end
+from tilepragma.frontend.places import declare_alias
+from tilepragma.frontend.text_scan import header_semicolons
 from tilepragma.frontend.type_conversion import is_pointer
 from tilepragma.ir.expressions import Expression, Scope
 from tilepragma.ir.looptree import (
@@ -56,22 +57,14 @@ class StatementLowering:
         """The lowering of expressions in the same context."""
         return ExpressionLowering(self.context)
 
-    def region(self, node: Node) -> Block:
+    def region(self, node: Node, range_: SourceRange) -> Block:
         """The body of a kernel region: the statements of its block, or the one statement."""
-        if node.kind == CursorKind.COMPOUND_STMT:
-            statements = self._statements(node.children, Scope.REGION, in_loop=False)
-            return Block(statements, self.span(node))
-        return Block(self._statements((node,), Scope.REGION, in_loop=False), self.span(node))
+        nodes = node.children if node.kind == CursorKind.COMPOUND_STMT else (node,)
+        return Block(self._statements(nodes, Scope.REGION, in_loop=False), range_)
 
     def function_body(self, node: Node) -> Block:
         """The body of a called function."""
         return self._block(node, in_loop=False)
-
-    def span(self, node: Node) -> SourceRange:
-        """The whole statement, closing semicolon included."""
-        text = self.context.unit.text(node.file)
-        end = node.end if node.kind == CursorKind.COMPOUND_STMT else statement_end(text, node.start)
-        return self.context.unit.span(node.range.file, node.start, end) if end > node.start else node.range
 
     def _block(self, node: Node, in_loop: bool) -> Block:
         """The body of a loop or condition, in braces or not."""
@@ -80,6 +73,8 @@ class StatementLowering:
 
     def _statements(self, nodes: tuple[Node, ...], scope: Scope, in_loop: bool) -> tuple[Statement, ...]:
         found: list[Statement] = []
+        outer_end = self.context.block_end
+        self.context.block_end = nodes[-1].end if nodes else outer_end
         for node in nodes:
             try:
                 statement = self._statement(node, scope, in_loop)
@@ -88,6 +83,7 @@ class StatementLowering:
                 continue
             if statement is not None:
                 found.append(statement)
+        self.context.block_end = outer_end
         return tuple(found)
 
     def _statement(self, node: Node, scope: Scope, in_loop: bool) -> Statement | None:
@@ -191,7 +187,9 @@ class StatementLowering:
     def _declaration(self, node: Node, scope: Scope, in_loop: bool) -> Declaration | None:
         declarators: list[Declarator] = []
         for child in node.children:
-            if child.kind == CursorKind.VAR_DECL:
+            if child.kind == CursorKind.VAR_DECL and is_pointer(child.type):
+                self._alias(child)
+            elif child.kind == CursorKind.VAR_DECL:
                 declarators.append(self._declarator(child, scope, in_loop))
             elif child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
                 raise source_error(
@@ -202,6 +200,31 @@ class StatementLowering:
                     child.range, "this declaration cannot stand in a kernel", "move it before the kernel"
                 )
         return Declaration(tuple(declarators), node.range) if declarators else None
+
+    def _alias(self, node: Node) -> None:
+        """A pointer declared in the kernel stands for the element it is set to; nothing is left of its declaration."""
+        context = self.context
+        initializer = node.unit.initializer(node)
+        refusal = self._declarator_refusal(node, Scope.REGION, in_loop=False)
+        if refusal is None:
+            try:
+                reason = (
+                    "it has no value from the start"
+                    if initializer is None
+                    else declare_alias(context, node, initializer, context.block_end, self.expressions.lower)
+                )
+            except SourceError as fault:
+                context.refused[node.key] = fault
+                raise
+            if reason is None:
+                return
+            refusal = source_error(
+                node.range,
+                f"the pointer '{node.spelling}' cannot be used in a kernel: {reason}",
+                "index the array itself instead",
+            )
+        context.refused[node.key] = refusal
+        raise refusal
 
     def _declarator(self, node: Node, scope: Scope, in_loop: bool) -> Declarator:
         refusal = self._declarator_refusal(node, scope, in_loop)
@@ -228,12 +251,6 @@ class StatementLowering:
                 node.range,
                 f"'{name}' is declared '{storage.lower()}' inside the kernel",
                 "declare it before the kernel",
-            )
-        if is_pointer(node.type):
-            return source_error(
-                node.range,
-                f"the pointer '{name}' is declared inside the kernel, and devices have other addresses",
-                "index the array itself instead",
             )
         if node.type.get_canonical().kind == TypeKind.VARIABLEARRAY and (in_loop or scope is Scope.LOCAL):
             return source_error(

@@ -152,7 +152,7 @@ def _pass_statement(stream: _Stream) -> None:
 
 
 def _pass_to_semicolon(stream: _Stream) -> None:
-    while stream.peek() is not None:
+    while stream.peek() not in (None, b"}"):
         if stream.peek() == b";":
             stream.take()
             return

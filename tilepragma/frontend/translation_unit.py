@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -18,7 +19,7 @@ from tilepragma.frontend.compiler import (
 from tilepragma.frontend.data_regions import data_regions
 from tilepragma.frontend.files import Included, find_inclusions, source_files
 from tilepragma.frontend.foreign import note_foreign_pragmas
-from tilepragma.frontend.pragma_scanner import find_directives
+from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives
 from tilepragma.frontend.regions import RegionBuilder
 from tilepragma.ir.looptree import DataRegion, Kernel, TranslationUnit
 
@@ -55,6 +56,7 @@ def parse_translation_unit(
         directives = find_directives(candidate, text, diagnostics, skipped[candidate])
         if directives:
             located[candidate] = directives
+    _refuse_forced(included, located, diagnostics)
     files, inclusions = source_files(unit, included, {name: [d.range for d in ds] for name, ds in located.items()})
     if broken:
         _sort(diagnostics, known, path)
@@ -104,6 +106,22 @@ def _user_headers(path: str, included: tuple[Included, ...]) -> tuple[str, ...]:
 def _dependencies(path: str, included: tuple[Included, ...], system: bool) -> tuple[str, ...]:
     first = () if system else (path,)
     return tuple(dict.fromkeys((*first, *(i.path for i in included if i.is_system == system))))
+
+
+def _refuse_forced(
+    included: tuple[Included, ...],
+    located: Mapping[str, tuple[LocatedDirective, ...]],
+    diagnostics: Diagnostics,
+) -> None:
+    """A header that no line includes cannot be put in that line's place."""
+    for path, directives in located.items():
+        sources = {i.includer for i in included if i.path == path}
+        if "" in sources:
+            diagnostics.error(
+                directives[0].range,
+                f"'{path}' has directives but is brought in by the option -include",
+                "include it by a line '#include' of the source",
+            )
 
 
 def _report_clang(unit: ClangUnit, included: tuple[Included, ...], diagnostics: Diagnostics) -> bool:

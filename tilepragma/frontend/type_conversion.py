@@ -134,9 +134,9 @@ class TypeConverter:
                 raise refuse_part(f"bit-field '{member.spelling}'", "use a member of an integer type")
             if not member.spelling:
                 raise refuse_part("member without a name", "give the inner struct or union a name")
-            fields.append(
-                Field(member.spelling, self.convert(member.type, range_), canonical.get_offset(member.spelling) // 8)
-            )
+            # A kernel never follows a pointer inside a struct, and what it points to may be the struct itself.
+            type_ = PointerType(VOID) if is_pointer(member.type) else self.convert(member.type, range_)
+            fields.append(Field(member.spelling, type_, canonical.get_offset(member.spelling) // 8))
         is_union = declaration.kind == CursorKind.UNION_DECL
         tag = spelling.split()[-1]
         size, alignment = canonical.get_size(), canonical.get_align()

@@ -17,7 +17,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import PointerType
+from tilepragma.ir.types import PointerType, Type
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,20 @@ def written_in(*nodes: Any) -> Written:
                 objects.add(node.target.object)
             elif isinstance(node, Loop):
                 objects.add(node.iterator)
-            elif isinstance(node, AddressOf):
+            elif isinstance(node, AddressOf) and not _is_read_only(node.type):
                 addressed.add(node.target.object)
             elif isinstance(node, Call) and node.callee is Callee.USER:
                 for argument in node.arguments:
-                    if isinstance(argument, Access) and isinstance(argument.type, PointerType):
+                    if not isinstance(argument, Access) or not isinstance(argument.type, PointerType):
+                        continue
+                    if not _is_read_only(argument.type):
                         addressed.add(argument.object)
     return Written(frozenset(objects), frozenset(addressed))
+
+
+def _is_read_only(type_: Type) -> bool:
+    """Whether a pointer argument is taken as a pointer to const."""
+    return isinstance(type_, PointerType) and type_.const
 
 
 def has_effects(expression: Expression) -> bool:

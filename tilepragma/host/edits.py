@@ -21,17 +21,24 @@ class Rank(IntEnum):
 
 
 @dataclass(frozen=True)
+class Verbatim:
+    """Text of the user's kind, on the line of what it replaces."""
+
+    text: bytes
+
+
+@dataclass(frozen=True)
 class Edit:
     """Generated text at `start`, in place of the bytes up to `end` (none for an insertion).
 
-    `blank` keeps the line structure of what is replaced; otherwise `text` stands on lines of its own, marked as generated. Text that
-    is a tuple is a file put in place of its inclusion.
+    Without `text` what is replaced becomes blank and keeps its lines. A string stands on lines of its own, marked as generated; an
+    Inlined file in place of its inclusion; Verbatim text where it replaces.
     """
 
     start: int
     end: int
     rank: Rank
-    text: str | Inlined | None
+    text: str | Inlined | Verbatim | None
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,9 @@ class Assembly:
             position = max(edit.end, position)
             if edit.text is None:
                 self.raw(blanked(source[edit.start : edit.end]))
+                continue
+            if isinstance(edit.text, Verbatim):
+                self.raw(edit.text.text)
                 continue
             if isinstance(edit.text, Inlined):
                 self.file(edit.text.path, edit.text.source, edit.text.edits)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from tilepragma.codegen.describe import describe
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants
 from tilepragma.codegen.launches import number
 from tilepragma.host.data import data_text
-from tilepragma.host.edits import Assembly, Edit, Inlined, Rank
+from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
 from tilepragma.ir.directives import Construct, DataDirective, Target
-from tilepragma.ir.looptree import DataRegion, SourceFile, TranslationUnit
+from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUnit
 from tilepragma.plan.kernel_plan import KernelPlan
 
+_QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
+_FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 
 
@@ -42,6 +46,7 @@ class _Rewriting:
         """All edits of a file, those of the headers inlined in it among them."""
         edits = [Edit(range_.start.offset, range_.end.offset, Rank.REPLACE, None) for range_ in file.pragmas]
         edits += self._inclusions(file)
+        edits += self._other_includes(file)
         edits += self._regions(file)
         edits += self._data(file)
         return tuple(_with_header(edits))
@@ -53,8 +58,28 @@ class _Rewriting:
             if inclusion.range.file != file.path:
                 continue
             header = files[inclusion.included]
-            inlined = Inlined(header.path, header.text, (*self.edits(header), *_once_guard(header, files)))
+            own = (*self.edits(header), *_once_guard(header, files))
+            inlined = Inlined(header.path, header.text, own)
             edits.append(Edit(inclusion.range.start.offset, inclusion.range.end.offset, Rank.REPLACE, inlined))
+        return edits
+
+    def _other_includes(self, file: SourceFile) -> list[Edit]:
+        """The `#include "…"` that bring in no new text of ours: that of a header which stands in OUT.c already goes, that of a
+        file beside a header names it as seen from the main file's folder.
+        """
+        home, folder = Path(self.unit.files[0].path).parent, Path(file.path).parent
+        listed = {item.range.start.line for item in self.unit.inclusions if item.range.file == file.path}
+        edits = []
+        for match in _QUOTED.finditer(file.text):
+            if file.text.count(b"\n", 0, match.end()) + 1 in listed:
+                continue
+            name = os.fsdecode(match[1])
+            target = folder / name
+            if any(_same_file(target, name, header) for header in self.unit.files[1:]):
+                edits.append(Edit(match.start(), match.end(), Rank.REPLACE, None))
+            elif folder != home and target.is_file():
+                seen = Verbatim(os.fsencode(os.path.relpath(target, home)))
+                edits.append(Edit(match.start(1), match.end(1), Rank.REPLACE, seen))
         return edits
 
     def _regions(self, file: SourceFile) -> list[Edit]:
@@ -68,7 +93,7 @@ class _Rewriting:
             constants = kernel_constants(describe(plan, self.targets))
             functions = "" if plan.as_written is not None else host_functions(plan, number(plan)) + "\n"
             text = region_text(plan)
-            start, end = kernel.range.start.offset, statement_end(file.text, kernel.range.end.offset)
+            start, end = region_start(file.text, kernel), statement_end(file.text, kernel.range.end.offset)
             insertion = kernel.enclosing.insertion
             edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, functions + constants))
             edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before))
@@ -106,12 +131,31 @@ def _data_edits(file: SourceFile, region: DataRegion, index: int) -> list[Edit]:
     return edits
 
 
+def region_start(text: bytes, kernel: Kernel) -> int:
+    """Where a region's text begins: at its statement, or at the first foreign pragma between the directive and it.
+
+    Such a pragma (`omp simd`, `GCC ivdep`) belongs to the loop, so it must stay right before it in the host's fallback.
+    """
+    start = kernel.range.start.offset
+    foreign = _FOREIGN_PRAGMA.search(text, kernel.directive.range.end.offset, start)
+    return start if foreign is None else foreign.start()
+
+
 def statement_end(text: bytes, end: int) -> int:
     """The end of a statement, the semicolon included that a syntax tree may leave out of its range."""
     if text[:end].rstrip().endswith((b"}", b";")):
         return end
     semicolon = text.find(b";", end)
     return end if semicolon < 0 else semicolon + 1
+
+
+def _same_file(target: Path, name: str, header: SourceFile) -> bool:
+    """Whether `#include "name"`, which stands for `target` if that is a file, means a `#pragma once` header of the unit."""
+    if _ONCE.search(header.text) is None:
+        return False
+    if target.is_file():
+        return os.path.realpath(target) == os.path.realpath(header.path)
+    return header.path.endswith("/" + name.removeprefix("./"))
 
 
 def _once_guard(header: SourceFile, files: dict[str, SourceFile]) -> list[Edit]:

@@ -11,7 +11,7 @@ from tilepragma.ir.looptree import Axis, ForLoop, Loop, Tile
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.accesses import leaves_early
 from tilepragma.plan.polynomial import polynomial
-from tilepragma.plan.tiling import INT64_MAX, TilingError, tile_numbers, trip_count
+from tilepragma.plan.tiling import TilingError, tile_numbers, trip_count
 
 #: tilek.h, TILEK_MAX_TILES: one more may be appended.
 _MOST_TILES = 15
@@ -22,15 +22,10 @@ _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 def check_tiles(
     loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int], diagnostics: Diagnostics
 ) -> None:
-    """Report what is wrong with the tiles of one loop (two dynamic tiles are refused with the directive already).
+    """Report what is wrong with the tiles of one loop (what a directive alone shows to be wrong is refused with it).
 
     `counts` are the counts of axes that are integer literals.
     """
-    for clause in clauses:
-        literal = clause.argument.literal if clause.argument is not None else None
-        if literal is not None and not 1 <= literal <= INT64_MAX:
-            what = "extent" if clause.kind is TileKind.SIZE else "count"
-            diagnostics.error(clause.range, f"the {what} of a tile must be at least 1, not {literal}")
     if len(clauses) > _MOST_TILES:
         diagnostics.error(clauses[_MOST_TILES].range, f"a loop has at most {_MOST_TILES} tiles")
     if clauses and leaves_early(loop.body):

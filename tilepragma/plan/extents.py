@@ -9,7 +9,7 @@ empty contributes under the condition that it is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.ir.expressions import Access, Binary, Expression
 from tilepragma.ir.looptree import Loop
@@ -52,12 +52,23 @@ class Box:
 
 @dataclass(frozen=True)
 class _Range:
-    """What is known of one iterator: it lies between each of `lows` and each of `highs`; `dense` for steps of ±1."""
+    """What is known of one iterator: it lies between each of `lows` and each of `highs`; `dense` for steps of ±1.
+
+    The loop runs iff `room` >= 0, given which the first of `lows` and of `highs` are reached.
+    """
 
     atom: Access
     lows: tuple[Polynomial, ...]
     highs: tuple[Polynomial, ...]
     dense: bool
+    room: Polynomial
+
+    @property
+    def rooms(self) -> tuple[Polynomial, ...]:
+        """All values that must be >= 0 for the loop to run."""
+        if not self.dense:
+            return (self.room,)
+        return tuple(high - low for low in self.lows for high in self.highs)
 
 
 def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:
@@ -68,9 +79,8 @@ def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:
     ranges = [_range(loop) for loop in use.loops]
     nonempty: list[Polynomial] = []
     for place in range(len(ranges) - 1, -1, -1):
-        for low in ranges[place].lows:
-            for high in ranges[place].highs:
-                _constrain(high - low, ranges, place, nonempty)
+        for room in ranges[place].rooms:
+            _constrain(room, ranges, place, nonempty)
     subscripts = [Bounds(p, p) for p in map(polynomial, use.subscripts)]
     eliminator = _Eliminator(invariant, tuple(nonempty))
     for current in reversed(ranges):
@@ -166,12 +176,14 @@ def _range(loop: Loop) -> _Range:
     dense = size is not None and abs(size) == 1
     down = loop.decreasing
     if loop.comparison == "!=":
-        last = upper - step
+        limit = upper - step
     else:
         toward = number(1) if down else number(-1)
         limit = upper if len(loop.comparison) == 2 else upper + toward
-        last = limit if dense else _reached(lower, limit, step, down)
-    return _Range(atom, (last,), (lower,), dense) if down else _Range(atom, (lower,), (last,), dense)
+    last = limit if dense else _reached(lower, limit, step, down)
+    if down:
+        return _Range(atom, (last,), (lower,), dense, lower - limit)
+    return _Range(atom, (lower,), (last,), dense, limit - lower)
 
 
 def _reached(lower: Polynomial, limit: Polynomial, step: Polynomial, down: bool) -> Polynomial:
@@ -258,9 +270,9 @@ def _constrain(room: Polynomial, ranges: list[_Range], place: int, nonempty: lis
         if not current.dense:
             raise NotExactError("a loop's bounds depend on an outer loop whose step is not 1 or -1")
         if sign == 1:
-            ranges[outer] = _Range(current.atom, (*current.lows, bound), current.highs, current.dense)
+            ranges[outer] = replace(current, lows=(*current.lows, bound))
         else:
-            ranges[outer] = _Range(current.atom, current.lows, (*current.highs, bound), current.dense)
+            ranges[outer] = replace(current, highs=(*current.highs, bound))
         return
     nonempty.append(room)
 

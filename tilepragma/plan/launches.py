@@ -41,7 +41,7 @@ def make_launches(
     for place, body in enumerate(bodies):
         later = _read_first(bodies[place + 1 :], kernel)
         scoped = dataclasses.replace(scalars, live_out=scalars.live_out | later)
-        name = kernel.name if len(bodies) == 1 else f"{kernel.name}_{place + 1}"
+        name = kernel.name if len(bodies) == 1 else f"{kernel.name}_nest{place + 1}"
         launch, reached = _launch(name, body, kernel, scoped)
         launches.append(launch)
         shared += [object_ for object_ in reached if object_ not in shared]

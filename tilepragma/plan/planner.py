@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -13,6 +13,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.accesses import function_uses, uses
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
+from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.data import DataContext, array_arguments, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.invariance import host_evaluable, written_objects
@@ -64,6 +65,7 @@ class _Region:
 def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults) -> KernelPlan:
     on_host = host_evaluable(written_objects(kernel))
     region = _take_apart(kernel, diagnostics)
+    check_names(kernel, diagnostics)
     for node in walk(kernel.body):
         if isinstance(node, ForLoop):
             check_for_loop(node, diagnostics)
@@ -104,7 +106,7 @@ def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
     statements: list[Statement] = []
     user: dict[int, tuple[TileClause, ...]] = {}
     host, device = dict(user), dict(user)
-    for statement in kernel.body.statements:
+    for statement in _flat(kernel.body):
         if isinstance(statement, Declaration):
             _check_hoisted(statement, statements, kernel, diagnostics)
             prologue.append(statement)
@@ -119,6 +121,15 @@ def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
             host |= default_clauses(independent, on_host, device=False)
             device |= default_clauses(independent, on_host, device=True)
     return _Region(tuple(prologue), tuple(statements), user, host, device)
+
+
+def _flat(body: Block) -> Iterator[Statement]:
+    """The region's statements; braces inside that declare nothing are looked through."""
+    for statement in body.statements:
+        if isinstance(statement, Block) and not any(isinstance(s, Declaration) for s in statement.statements):
+            yield from _flat(statement)
+        else:
+            yield statement
 
 
 def _check_hoisted(

@@ -35,20 +35,20 @@ def check_reduction(object_: DataObject, clause: ReductionClause, body: Any, dia
     if not isinstance(object_.element, ScalarType) or object_.rank:
         diagnostics.error(
             clause.range,
-            f"'{object_.name}' is not a number, so it cannot be reduced",
+            f"'{object_.host}' is not a number, so it cannot be reduced",
             "reduce a scalar of arithmetic type",
         )
         return
     if clause.operator in _INTEGERS_ONLY and not object_.element.is_integer:
         diagnostics.error(
-            clause.range, f"'{clause.operator}' needs integers, but '{object_.name}' is {object_.element.spelling}"
+            clause.range, f"'{clause.operator}' needs integers, but '{object_.host}' is {object_.element.spelling}"
         )
         return
     for range_ in _strange_uses(body, object_, clause.operator):
         diagnostics.error(
             range_,
-            f"'{object_.name}' is reduced with '{clause.operator}', but this is not an update with that operator",
-            _remedy(object_.name, clause.operator),
+            f"'{object_.host}' is reduced with '{clause.operator}', but this is not an update with that operator",
+            _remedy(object_.host, clause.operator),
         )
         return
 

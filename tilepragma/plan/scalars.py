@@ -82,8 +82,8 @@ def _tiled_iterator(object_: DataObject, body: Block, context: ScalarContext, re
     if exposed is not None:
         context.diagnostics.error(
             exposed,
-            f"the value that the loop over '{object_.name}' leaves behind is used in the kernel, but its iterations are dealt out",
-            f"write the last value of '{object_.name}' as an expression of the loop's bounds",
+            f"the value that the loop over '{object_.host}' leaves behind is used in the kernel, but its iterations are dealt out",
+            f"write the last value of '{object_.host}' as an expression of the loop's bounds",
         )
     elif object_.name in context.live_out and object_.name not in context.final:
         _not_final(object_, context)
@@ -99,8 +99,8 @@ def _plain_nodes(node: object) -> list[object]:
 def _not_final(object_: DataObject, context: ScalarContext) -> None:
     context.diagnostics.error(
         object_.range,
-        f"'{object_.name}' may be read after the kernel, but its last value there cannot be computed at launch",
-        f"declare it in the loop, as in for (int {object_.name} = …), or assign it before it is read",
+        f"'{object_.host}' may be read after the kernel, but its last value there cannot be computed at launch",
+        f"declare it in the loop, as in for (int {object_.host} = …), or assign it before it is read",
     )
 
 
@@ -113,8 +113,8 @@ def _decide(
     result: LaunchScalars,
 ) -> None:
     name = object_.name
-    clause = _private_clause(name, body, context.directive)
-    reduction = _reduction_clause(name, body, context.directive)
+    clause = _private_clause(object_.host, body, context.directive)
+    reduction = _reduction_clause(object_.host, body, context.directive)
     if clause is not None:
         result.privates.append(object_)
         if clause.first:
@@ -137,16 +137,20 @@ def _decide(
 
 
 def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | None, context: ScalarContext) -> None:
-    why = (
-        "its value may be read after the kernel (the last iteration's value is not known to any single instance)"
-        if exposed is None
-        else f"an iteration may read the value of another (line {exposed.start.line})"
-    )
+    name = object_.host
+    if exposed is None:
+        context.diagnostics.error(
+            range_,
+            f"'{name}' is written by distributed iterations and may be read after them, but no instance knows which value is the last",
+            f"declare '{name}' inside the loop, or add private({name}), if its value is not needed afterwards",
+            f"add reduction(op: {name}) if it gathers one result of all iterations",
+        )
+        return
     context.diagnostics.error(
         range_,
-        f"'{object_.name}' is written by distributed iterations, and {why}",
-        f"add reduction(+:{object_.name}) if it gathers a sum (or another operator), or private({object_.name}) if "
-        f"every iteration assigns it before use, or declare it inside the loop",
+        f"'{name}' is written by distributed iterations, and an iteration may read what another wrote (line {exposed.start.line})",
+        f"add reduction(op: {name}), as in reduction(+: {name}), if it gathers one result of all iterations",
+        f"declare '{name}' inside the loop, or add private({name}), if every iteration assigns it before use",
     )
 
 
@@ -196,8 +200,8 @@ def _check_local(
         return
     context.diagnostics.error(
         writes[0],
-        f"'{object_.name}' is declared outside the distributed loop that writes it, so every instance would have its own values",
-        f"declare '{object_.name}' inside the distributed loop",
+        f"'{object_.host}' is declared outside the distributed loop that writes it, so every instance would have its own values",
+        f"declare '{object_.host}' inside the distributed loop",
     )
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import AxisKind, KernelDirective, Target, TileClause, TileKind
-from tilepragma.ir.expressions import DataObject, IntegerLiteral
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Axis, Declarator, Kernel
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, Type
@@ -29,15 +28,17 @@ def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostic
         )
         return ()
     obstacle = next(_device_obstacles(kernel), None)
-    if obstacle is not None and any(target in _DEVICES for target in targets):
+    if obstacle is None or not any(target in _DEVICES for target in targets):
+        return tuple(targets)
+    targets = [target for target in targets if target not in _DEVICES]
+    if targets:
         diagnostics.note(kernel.directive.range, f"kernel '{kernel.name}' is not built for OpenCL and CUDA: {obstacle}")
-        targets = [target for target in targets if target not in _DEVICES]
-        if not targets:
-            diagnostics.error(
-                kernel.directive.range,
-                f"kernel '{kernel.name}' cannot be built for the targets asked for: {obstacle}",
-                "allow threads or serial as well, or change the type",
-            )
+    else:
+        diagnostics.error(
+            kernel.directive.range,
+            f"kernel '{kernel.name}' cannot be built for the targets asked for: {obstacle}",
+            "allow threads or serial as well, or change the declaration",
+        )
     return tuple(targets)
 
 
@@ -79,12 +80,10 @@ def check_axes(directive: KernelDirective, clauses: Clauses, diagnostics: Diagno
 
 
 def check_counts(directive: KernelDirective, axes: frozenset[Axis], said: bool, diagnostics: Diagnostics) -> None:
-    """Refuse counts of axes that nothing uses (`said`: the user wrote tiles), and counts below 1."""
+    """Refuse counts of axes that nothing uses (`said`: the user wrote tiles)."""
     for count in directive.counts:
         axis = Axis(count.axis, count.dimension)
         name = f"num_{count.axis.value}s" + ("" if count.axis is AxisKind.THREAD else f"[{count.dimension}]")
-        if count.count.literal is not None and count.count.literal < 1:
-            diagnostics.error(count.range, f"{name} must be at least 1, not {count.count.literal}")
         if axis not in axes and said:
             tile = "thread" if count.axis is AxisKind.THREAD else f"{count.axis.value}, {count.dimension}"
             diagnostics.error(
@@ -110,25 +109,15 @@ def _first(targets: tuple[Target, ...], *wishes: Target) -> Target:
 def _device_obstacles(kernel: Kernel) -> Iterator[str]:
     """Why OpenCL C and CUDA C++ cannot express the region, one sentence's end each."""
     objects: list[DataObject] = [*kernel.objects, *(p for f in kernel.functions for p in f.parameters)]
-    declared = [node.object for body in (kernel, *kernel.functions) for node in _declarators(body)]
+    bodies = [kernel.body, *(function.body for function in kernel.functions)]
+    declared = [node.object for body in bodies for node in walk(body) if isinstance(node, Declarator)]
     for object_ in [*objects, *declared]:
         if _has_long_double(object_.element):
             yield f"'{object_.name}' is of type long double"
-    for object_ in declared:
-        if any(not isinstance(length, IntegerLiteral) for length in object_.lengths):
-            yield f"'{object_.name}' is an array of variable length inside a loop"
     for node in walk(kernel.body):
         type_ = getattr(node, "type", None)
         if isinstance(type_, ScalarType) and type_.is_floating and type_.bits > 64:
             yield "an expression is of type long double"
-
-
-def _declarators(node: Any) -> Iterator[Declarator]:
-    top = node.body if isinstance(node, Kernel) else None
-    skip = {id(d) for s in (top.statements if top is not None else ()) for d in getattr(s, "declarators", ())}
-    for inner in walk(node.body):
-        if isinstance(inner, Declarator) and id(inner) not in skip:
-            yield inner
 
 
 def _has_long_double(type_: Type) -> bool:

@@ -5,6 +5,7 @@ static int factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
 static double half(double x) { return x / 2; }
 static double variadic(int n, ...) { return n; }
 static double prints(double x) { __builtin_printf("%f", x); return x; }
+static double takes(const float *v) { return v[0]; }
 void f(int n, double *a)
 {
 #pragma tilek kernel
@@ -15,6 +16,7 @@ void f(int n, double *a)
         a[i] = half(i);
         a[i] = variadic(i, 1);
         a[i] = prints(i);
+        a[i] = takes(a) + takes(0);
         a[i] = table[0];
     }
 }

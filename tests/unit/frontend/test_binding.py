@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from frontend_text import kernel, messages, nodes, read, read_file, read_with
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.translation_unit import parse_translation_unit
+from tilepragma.ir.looptree import Kernel, Loop, TranslationUnit
+
+
+def region_text(source: str, found: Kernel) -> str:
+    return source.encode()[found.range.start.offset : found.range.end.offset].decode()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "for (int i = 0; i < n; i++) a[i] = 0;",
+        "for (int i = 0; i < n; i++) { a[i] = 0; }",
+        "{ for (int i = 0; i < n; i++) a[i] = 0; }",
+        "for (int i = 0; i < n; i++) if (a[i] > 0) a[i] = 0; else a[i] = 1;",
+        "for (int i = 0; i < n; i++) do a[i] += 1; while (a[i] < 0);",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) a[j] = ';';",
+        "for (int i = 0; i < n; i++) /* ; } */ a[i] = sizeof (struct { int x; });",
+        "for (int i = 0; i < n; i++)\n#pragma omp simd\n  a[i] = ZERO(i);",
+    ],
+)
+def test_a_region_is_the_whole_statement(statement: str) -> None:
+    source = f"#define ZERO(x) (x)\nvoid f(int n, double *a) {{\n#pragma tilek kernel\n  {statement} a[0] = 1;\n}}\n"
+    assert region_text(source, kernel(source)) == statement
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\n\n/* a comment; for (;;) */ // another {\n",
+        "\n#pragma omp parallel for\n",
+        "\n#define X 1\n#undef X\n",
+        "\n#if 0\nfor (;;) {}\n#endif\n",
+        "\n#ifdef MISSING\nwhile (1)\n#else\n",
+        "\n#pragma tilek loop seq\n",
+        '\n_Pragma("omp simd") ',
+    ],
+)
+def test_a_directive_binds_to_the_next_token(between: str) -> None:
+    end = "\n#endif" if "#else" in between else ""
+    loop = "for (int i = 0; i < n; i++) a[i] = 0;"
+    source = f"void f(int n, double *a) {{\n#pragma tilek kernel{between}{loop}{end}\n}}\n"
+    assert region_text(source, kernel(source)) == "for (int i = 0; i < n; i++) a[i] = 0;"
+
+
+def test_pragma_operators_and_macros_are_directives_too() -> None:
+    source = """#define GANGS _Pragma("tilek loop tile(gang)")
+void f(int n, double a[n][n]) {
+  _Pragma("tilek kernel") for (int i = 0; i < n; i++) { GANGS for (int j = 0; j < n; j++) a[i][j] = 0; }
+}"""
+    outer, inner = nodes(kernel(source).body, Loop)
+    assert outer.directive is None
+    assert inner.directive is not None
+
+
+def test_directives_that_the_preprocessor_leaves_out_are_none() -> None:
+    source = """void f(int n, double *a) {
+#if 0
+#pragma tilek kernel nonsense(3)
+#endif
+#ifdef FAST
+#pragma tilek kernel
+#endif
+for (int i = 0; i < n; i++) a[i] = 0;
+}"""
+    assert read(source).kernels == ()
+    assert len(read(source, "-DFAST").kernels) == 1
+
+
+def test_a_loop_in_a_macro_can_be_a_kernel() -> None:
+    source = """#define FOR(i, n) for (int i = 0; i < n; i++)
+void f(int n, double *a) {
+#pragma tilek kernel
+  FOR(i, n) { a[i] = 0; }
+}"""
+    found = kernel(source)
+    assert region_text(source, found) == "FOR(i, n) { a[i] = 0; }"
+    assert isinstance(found.body.statements[0], Loop)
+
+
+def test_names_come_from_the_clause_or_the_function_and_are_unique() -> None:
+    loop = "for (int i = 0; i < n; i++) a[i] = 0;"
+    pragma = "\n#pragma tilek kernel\n"
+    source = (
+        f"void f(int n, double *a) {{{pragma}{loop}{pragma}{loop}\n#pragma tilek kernel name(own)\n{loop}}}\n"
+        f"void g(int n, double *a) {{{pragma}{loop}}}\nint main(void) {{ int n = 1; double a[1];{pragma}{loop} }}"
+    )
+    assert [found.name for found in read(source).kernels] == ["f", "f_2", "own", "g", "main_kernel"]
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "static inline void f(int n, double *a)",
+        "__attribute__((noinline)) static void f(int n, double *a)",
+        "extern __attribute__((noinline, cold))\nvoid\nf(int n, double *a)",
+        "#pragma tilek routine\nstatic void f(int n, double *a)",
+    ],
+)
+def test_code_of_file_scope_goes_before_the_functions_declaration(head: str) -> None:
+    source = f"int before;\n{head} {{\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) a[i] = 0; }}\n"
+    found = kernel(source)
+    start = source.index(head) + (len("#pragma tilek routine\n") if head.startswith("#") else 0)
+    assert found.enclosing.insertion == start
+    assert found.enclosing.function == "f"
+    assert found.enclosing.file == "test.c"
+
+
+def test_standard_input_is_read_under_the_name_it_is_given() -> None:
+    unit, diagnostics = read_with("void f(int n, double *a) {\n#pragma tilek kernel\na[0] = n; }", path="<stdin>")
+    assert unit is not None
+    (item,) = diagnostics
+    assert (item.range.file, item.range.start.line) == ("<stdin>", 2)
+
+
+def test_a_missing_file_is_an_error() -> None:
+    diagnostics = Diagnostics()
+    assert parse_translation_unit("there_is_none.c", None, CompilerFlags(), diagnostics) is None
+    assert [item.message for item in diagnostics] == ["the file 'there_is_none.c' does not exist"]
+
+
+def test_a_broken_directive_and_a_broken_kernel_are_reported_in_one_run() -> None:
+    source = """void f(int n, double *a) {
+#pragma tilek kernel
+for (int i = 0; i < n; i++) { goto x; x: ; }
+#pragma tilek nonsense
+}"""
+    reported = messages(source)
+    assert reported[0] == "error: 'goto' cannot be used in a kernel"
+    assert "nonsense" in reported[-1]
+
+
+@pytest.fixture
+def headers(tmp_path: Path) -> TranslationUnit:
+    (tmp_path / "inner.h").write_text("""#ifndef INNER_H
+#define INNER_H
+#include <stddef.h>
+static inline void scale(int n, double *a, double b)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        a[i] *= b;
+#if 0
+#pragma tilek kernel
+#endif
+}
+#endif
+""")
+    (tmp_path / "outer.h").write_text('#include "plain.h"\n#  include \\\n  "inner.h" /* why */\n')
+    (tmp_path / "plain.h").write_text("typedef double number;\n")
+    (tmp_path / "main.c").write_text("""#include <stdio.h>
+#include "outer.h"
+#include "inner.h"
+void f(int n, number *a)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        a[i] = 0;
+    scale(n, a, 2);
+}
+""")
+    return read_file(tmp_path / "main.c")
+
+
+def test_headers_with_directives_and_those_that_bring_them_in_are_files(
+    headers: TranslationUnit, tmp_path: Path
+) -> None:
+    assert [Path(file.path).name for file in headers.files] == ["main.c", "outer.h", "inner.h"]
+    assert [len(file.pragmas) for file in headers.files] == [1, 0, 1]
+    assert [(Path(i.range.file).name, i.range.start.line, Path(i.included).name) for i in headers.inclusions] == [
+        ("main.c", 2, "outer.h"),
+        ("outer.h", 2, "inner.h"),
+    ]
+    first = headers.inclusions[1].range
+    text = (tmp_path / "outer.h").read_bytes()[first.start.offset : first.end.offset]
+    assert text == b'#  include \\\n  "inner.h" /* why */'
+
+
+def test_kernels_of_headers_stand_in_their_file(headers: TranslationUnit) -> None:
+    assert [(k.name, Path(k.range.file).name, k.range.start.line) for k in headers.kernels] == [
+        ("f", "main.c", 7),
+        ("scale", "inner.h", 7),
+    ]
+    assert headers.kernels[1].enclosing.function == "scale"
+
+
+def test_dependencies_are_apart_from_those_of_the_system(headers: TranslationUnit) -> None:
+    assert [Path(p).name for p in headers.dependencies] == ["main.c", "outer.h", "plain.h", "inner.h"]
+    assert "stdio.h" in [Path(p).name for p in headers.system_dependencies]
+    assert not set(headers.dependencies) & set(headers.system_dependencies)

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import pytest
+from frontend_text import in_kernel, kernel, messages, nodes, object_text, text
+
+from tilepragma.ir.expressions import Access, Scope
+from tilepragma.ir.looptree import (
+    Block,
+    Break,
+    Continue,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    If,
+    Loop,
+    While,
+)
+
+
+def body_of(statements: str, parameters: str = "int n, int m, double *a", before: str = "") -> tuple[object, ...]:
+    (loop,) = in_kernel(statements, parameters, before).body.statements
+    assert isinstance(loop, Loop)
+    return loop.body.statements
+
+
+def test_kinds_of_statements() -> None:
+    statements = body_of(
+        "double t = 1, u; ; if (n) a[i] = 1; else { a[i] = 2; } while (n > 3) { if (m) break; continue; } "
+        "do a[i] += 1; while (a[i] < 3); { a[i] = 4; } a[i] = 5;"
+    )
+    assert [type(s) for s in statements] == [Declaration, If, While, While, Block, ExpressionStatement]
+    condition, loop, last = statements[1], statements[2], statements[3]
+    assert isinstance(condition, If)
+    assert isinstance(condition.then, Block)
+    assert isinstance(condition.otherwise, Block)
+    assert isinstance(loop, While)
+    assert not loop.test_last
+    assert [type(n) for n in nodes(loop, (Break, Continue))] == [Break, Continue]
+    assert isinstance(last, While)
+    assert last.test_last
+    assert text(last.condition) == "(a[i] < 3)"
+
+
+def test_an_if_without_else_has_none() -> None:
+    (statement,) = body_of("if (n) a[i] = 1;")
+    assert isinstance(statement, If)
+    assert statement.otherwise is None
+
+
+def test_else_if_chains() -> None:
+    (statement,) = body_of("if (n) a[i] = 1; else if (m) a[i] = 2; else a[i] = 3;")
+    assert isinstance(statement, If)
+    assert statement.otherwise is not None
+    (inner,) = statement.otherwise.statements
+    assert isinstance(inner, If)
+
+
+def test_initializers() -> None:
+    found = in_kernel(
+        "double v[3] = {1, n, -2.5}, grid[2][2] = {{1, 2}, {3, 4}}, x = n; point p = {1, 2}; int z[4] = {0}; a[i] = v[0] + x + p.x + z[0];",
+        before="typedef struct { double x, y; } point;",
+    )
+    spelled = {d.object.name: d.initializer for d in nodes(found.body, Declarator) if d.object.name != "i"}
+
+    def spell(value: object) -> object:
+        return [spell(item) for item in value] if isinstance(value, tuple) else text(value)
+
+    assert {name: spell(value) for name, value in spelled.items()} == {
+        "v": ["1", "n", "-2.5"],
+        "grid": [["1", "2"], ["3", "4"]],
+        "x": "n",
+        "p": ["1", "2"],
+        "z": ["0"],
+    }
+
+
+def test_declared_arrays_have_no_initializer_but_lengths() -> None:
+    found = in_kernel("double v[2 * 4][3]; v[0][0] = a[i]; a[i] = v[0][0];")
+    (declarator,) = [d for d in nodes(found.body, Declarator) if d.object.name == "v"]
+    assert declarator.initializer is None
+    assert object_text(declarator.object) == "contiguous double v[8][3]"
+
+
+def test_scopes_follow_the_region() -> None:
+    found = kernel("""void f(int n, double *a) { double outside = 1;
+#pragma tilek kernel
+{ double region = 2; double scratch[n];
+  for (int i = 0; i < n; i++) { double own = 3; a[i] = outside + region + own + scratch[i]; }
+  if (n > 3) { double inner = 4; a[0] = inner; }
+} }""")
+    scopes = {access.object.name: access.object.scope for access in nodes(found.body, Access)}
+    assert scopes == {
+        "n": Scope.EXTERNAL,
+        "i": Scope.LOCAL,
+        "a": Scope.EXTERNAL,
+        "outside": Scope.EXTERNAL,
+        "region": Scope.REGION,
+        "scratch": Scope.REGION,
+        "own": Scope.LOCAL,
+        "inner": Scope.LOCAL,
+    }
+    assert [o.name for o in found.objects] == ["n", "a", "outside", "region", "scratch"]
+
+
+def test_names_are_unique_in_the_region_and_no_keywords() -> None:
+    found = in_kernel(
+        "int n2 = n; { int n = 3; a[i] = n; { int n = 4; a[i] += n + n2; } } double half = kernel[i]; a[i] = half + float4 + in;",
+        "int n, double *a, double *kernel, int float4, int in",
+    )
+    names = {access.object.name: access.object.host for access in nodes(found.body, Access)}
+    assert names == {
+        "n": "n",
+        "i": "i",
+        "n2": "n2",
+        "a": "a",
+        "n_2": "n",
+        "n_3": "n",
+        "kernel_": "kernel",
+        "half_": "half",
+        "float4_": "float4",
+        "in_": "in",
+    }
+
+
+def test_a_path_never_takes_the_name_of_a_variable() -> None:
+    found = in_kernel(
+        "a[i] = g_u + g->u[i];", "int n, double *a, double g_u, struct grid *g", "struct grid { double *u; };"
+    )
+    assert [o.name for o in found.objects] == ["n", "a", "g_u", "g_u_2"]
+
+
+def test_every_fault_of_a_region_is_reported_and_what_was_refused_is_not_reported_again() -> None:
+    source = """void f(int n, double *a) {
+#pragma tilek kernel
+for (int i = 0; i < n; i++) { double *p = a; p++; p[i] = 1; a[i] = p[0]; switch (n) {} asm(""); }
+}"""
+    assert messages(source) == [
+        "error: the pointer 'p' cannot be used in a kernel: it is changed after its declaration",
+        "error: a pointer is changed here; kernels can only use pointers that stay what they were",
+        "error: 'switch' cannot be used in a kernel",
+        "error: assembly cannot be used in a kernel",
+    ]
+
+
+@pytest.mark.parametrize("pragma", ["#pragma omp simd", "#pragma GCC ivdep", "#  pragma   once_more"])
+def test_foreign_pragmas_in_kernels_cost_a_note(pragma: str) -> None:
+    source = f"""void f(int n, double *a) {{
+#pragma omp parallel
+#pragma tilek kernel
+{{
+{pragma}
+for (int i = 0; i < n; i++) a[i] = 0;
+}}
+}}"""
+    assert messages(source) == [f"note: '{pragma}' is ignored in kernels and kept for the host"]
+
+
+def test_casts_to_void_and_empty_bodies() -> None:
+    statements = body_of("(void)n; for (int j = 0; j < n; j++) ; a[i] = 0;")
+    assert isinstance(statements[0], ExpressionStatement)
+    assert text(statements[0].expression) == "n"
+    assert isinstance(statements[1], Loop)
+    assert statements[1].body.statements == ()

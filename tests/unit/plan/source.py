@@ -1,0 +1,56 @@
+"""Plans from C text, through the real front end."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from tilepragma.base.diagnostics import Diagnostics, render
+from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.translation_unit import parse_translation_unit
+from tilepragma.plan.dump import plan_text
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.planner import PlanDefaults, make_plan
+
+
+def plans(source: str, diagnostics: Diagnostics | None = None, path: str = "t.c") -> list[KernelPlan]:
+    """The plans of all kernels of the C text; errors fail the test unless `diagnostics` is there to take them."""
+    found = Diagnostics() if diagnostics is None else diagnostics
+    unit = parse_translation_unit(path, textwrap.dedent(source).encode(), CompilerFlags(), found)
+    assert unit is not None, list(found)
+    made = [make_plan(kernel, unit.floating, found, PlanDefaults()) for kernel in unit.kernels]
+    assert diagnostics is not None or not found.has_errors, [item.message for item in found]
+    return [plan for plan in made if plan is not None]
+
+
+def plan(source: str) -> KernelPlan:
+    """The plan of the text's only kernel."""
+    (found,) = plans(source)
+    return found
+
+
+def text(source: str) -> str:
+    """The dumped plan of the text's only kernel."""
+    return plan_text(plan(source))
+
+
+def errors(source: str) -> list[str]:
+    """The messages of all errors."""
+    diagnostics = Diagnostics()
+    plans(source, diagnostics)
+    return [item.message for item in diagnostics if item.severity.value == "error"]
+
+
+def messages(path: Path) -> str:
+    """Everything reported for a file, as the user sees it, under the file's bare name."""
+    content = path.read_text()
+    diagnostics = Diagnostics()
+    plans(content, diagnostics, path.name)
+    lines = content.splitlines()
+    return "".join(render(item, lambda _, line: lines[line - 1]) for item in diagnostics)
+
+
+def somewhere(line: int = 1) -> SourceRange:
+    """A range of one character."""
+    return SourceRange(Position("t.c", line, 1, 0), Position("t.c", line, 2, 1))
