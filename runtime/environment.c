@@ -13,6 +13,8 @@
 
 static tilek_settings settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static tilek_message rejection; /* of the first bad value under STRICT */
+static int is_rejected;         /* atomic once the settings are read */
 static char *owned[3]; /* copies of strings: the environment may change under us */
 
 /* The variable's value, NULL where it is unset or empty. */
@@ -28,13 +30,12 @@ static const char *keep(int place, const char *text)
     return owned[place] != NULL ? strcpy(owned[place], text) : NULL;
 }
 
-/* The settings are not complete yet, so STRICT is asked for here and not through tilek_trouble. */
+/* Under STRICT the first bad value ends the program, but only when all are read: exit handlers ask for the settings too. */
 static void reject(const char *name, const char *value, const char *accepted)
 {
-    if (settings.strict)
-        tilek_fail(NULL, 0, TILEK_EXIT_STRICT, "%s is \"%.200s\", which is not one of: %s", name, value, accepted);
-    else
-        tilek_warn(NULL, 0, "%s is \"%.200s\", which is not one of: %s; it is ignored", name, value, accepted);
+    if (!settings.strict) tilek_warn(NULL, 0, "%s is \"%.200s\", which is not one of: %s; it is ignored", name, value, accepted);
+    else if (!is_rejected) tilek_say(&rejection, "%s is \"%.200s\", which is not one of: %s", name, value, accepted);
+    is_rejected = settings.strict;
 }
 
 static int read_switch(const char *name, int unset)
@@ -127,6 +128,8 @@ static void read_all(void)
 const tilek_settings *tilek_get_settings(void)
 {
     (void)pthread_once(&once, read_all);
+    if (__atomic_load_n(&is_rejected, __ATOMIC_RELAXED) && __atomic_exchange_n(&is_rejected, 0, __ATOMIC_ACQ_REL))
+        tilek_fail(NULL, 0, TILEK_EXIT_STRICT, "%s", rejection.text);
     return &settings;
 }
 

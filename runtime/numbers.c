@@ -132,14 +132,19 @@ static void choose_host(const tilek_launch_shape *launch, const tilek_call *call
     }
 }
 
-/* Whether the values of the iterator, one inner stride beyond the last included, are values of its type. */
+/* Whether all values that the iterator may take are values of its type: one inner stride beyond the last iteration, and where
+ * the tiles cover more than the iterations, the starts of those that have none. */
 static int fits(const tilek_loop_shape *loop, const tilek_bounds *bounds, const tilek_tile *tiles)
 {
-    int64_t steps = bounds->trip - 1, stride = 1, distance, last;
+    int64_t steps = bounds->trip - 1, reach = 0, stride = 1, distance, last;
     if (bounds->trip == 0) return 1;
     for (int tile = 0; tile < loop->tile_count; ++tile)
         if (!is_distributed(loop->kinds[tile])) stride = tilek_maximum(stride, tiles[tile].stride);
     if (loop->tile_count == 1) stride = 1;
+    for (int tile = 0; tile < loop->tile_count; ++tile)
+        if (__builtin_mul_overflow(tiles[tile].count - 1, tiles[tile].stride, &distance) || __builtin_add_overflow(reach, distance, &reach))
+            return 0;
+    steps = tilek_maximum(steps, reach);
     if (__builtin_add_overflow(steps, stride, &steps) || __builtin_mul_overflow(steps, bounds->step, &distance) ||
         __builtin_add_overflow(bounds->lower, distance, &last))
         return 0;

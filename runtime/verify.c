@@ -19,6 +19,15 @@ typedef struct record { snapshot *results; tilek_target target; } record;
 
 static int is_written(const tilek_kernel *kernel, int index) { return (kernel->arrays[index].flags & TILEK_WRITES) != 0; }
 
+/* Whether what the kernel leaves in the array can be seen later: values that stay on the device and go with it (live:not, create) are
+ * not compared. */
+static int is_seen(const tilek_kernel *kernel, const tilek_call *call, int index)
+{
+    const tilek_array_shape *shape = &kernel->arrays[index];
+    tilek_message unused;
+    return is_written(kernel, index) && ((shape->flags & TILEK_COPY_OUT) != 0 || tilek_present_has(shape, &call->arrays[index], &unused));
+}
+
 static void free_snapshot(const tilek_kernel *kernel, snapshot *taken)
 {
     for (int index = 0; taken != NULL && index < kernel->array_count; ++index) free(taken->copies[index]);
@@ -127,7 +136,7 @@ void tilek_verify_complete(tilek_state *state, tilek_call *call)
     restore(kernel, call, kept->results);
     if (reference == NULL) tilek_trouble(kernel->file, kernel->line, "kernel %s is not verified: memory is exhausted", kernel->name);
     for (int index = 0; reference != NULL && index < kernel->array_count; ++index)
-        if (is_written(kernel, index)) judge(state, call, index, kept->target, kept->results->copies[index], reference->copies[index]);
+        if (is_seen(kernel, call, index)) judge(state, call, index, kept->target, kept->results->copies[index], reference->copies[index]);
     free_snapshot(kernel, reference);
     free_snapshot(kernel, kept->results);
     free(kept);

@@ -18,8 +18,8 @@ from tilepragma.ir.directives import Construct, DataDirective, Target
 from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUnit
 from tilepragma.plan.kernel_plan import KernelPlan
 
-_QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
+_QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 
 
@@ -95,7 +95,7 @@ class _Rewriting:
             text = region_text(plan)
             start, end = region_start(file.text, kernel), statement_end(file.text, kernel.range.end.offset)
             insertion = kernel.enclosing.insertion
-            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, functions + constants))
+            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(functions + constants)))
             edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before))
             edits.append(Edit(end, end, Rank.END_INNER, text.after))
         return edits
@@ -106,6 +106,11 @@ class _Rewriting:
             if region.range.file == file.path:
                 edits += _data_edits(file, region, index)
         return edits
+
+
+def _quiet(text: str) -> str:
+    """Text of file scope that the warnings about the user's own code are not about."""
+    return f"TILEK_GENERATED_BEGIN\n{text}TILEK_GENERATED_END\n"
 
 
 def _with_header(edits: list[Edit]) -> list[Edit]:
@@ -119,7 +124,7 @@ def _with_header(edits: list[Edit]) -> list[Edit]:
 def _data_edits(file: SourceFile, region: DataRegion, index: int) -> list[Edit]:
     text = data_text(region, index)
     insertion = region.enclosing.insertion
-    edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, text.constants)] if text.constants else []
+    edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(text.constants))] if text.constants else []
     directive = region.directive
     start = region.range.start.offset
     if isinstance(directive, DataDirective) and directive.construct is Construct.DATA:

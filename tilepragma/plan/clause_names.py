@@ -36,11 +36,11 @@ def _check(name: str, object_: DataObject | None, word: str, range_: SourceRange
 
 
 def _objects(kernel: Kernel) -> dict[str, DataObject]:
-    """Everything that has a name in the kernel; outside objects before locals of the same name."""
+    """Everything that has a name in the kernel, by the name that the user gave it; outside objects before locals of the same name."""
     found: dict[str, DataObject] = {}
     for node in walk(kernel.body):
         if isinstance(node, Declarator):
-            found[node.object.name] = node.object
+            found[node.object.host] = node.object
         elif isinstance(node, Loop):
-            found[node.iterator.name] = node.iterator
-    return found | {object_.name: object_ for object_ in kernel.objects}
+            found[node.iterator.host] = node.iterator
+    return found | {object_.host: object_ for object_ in kernel.objects}

@@ -125,7 +125,7 @@ def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagn
 def _motion(object_: DataObject, writes: bool, said: _Said, context: DataContext) -> tuple[bool, bool]:
     """(copy in, copy out) where the object is not present."""
     live = said.clause.live if said.clause is not None else None
-    if object_.scope is Scope.REGION and live is None:
+    if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
         return _is_initialized(object_, context.kernel), False
     if live is Live.OUT and object_.storage is not Storage.SCALAR and said.section is not None:
         context.diagnostics.warning(

@@ -76,6 +76,8 @@ def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, def
     data = DataContext(kernel, all_uses, on_host, diagnostics)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
+        if targets:
+            _warn_as_written(kernel, reason, diagnostics)
         check_clauses(data)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
         return KernelPlan(kernel, (), (), (), (), (), (), (), targets, preferred, floating, reason)
@@ -154,6 +156,24 @@ def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]
     if any(isinstance(node, Loop) for node in walk(kernel.body)):
         return f"no loop of kernel '{kernel.name}' has tiles, and its outermost loop is not declared independent"
     return f"kernel '{kernel.name}' has no loop that could be distributed"
+
+
+def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> None:
+    """What the user asked for and does not get is never quietly dropped."""
+    directive = kernel.directive
+    if any(target not in (Target.AUTO, Target.SERIAL) for target in directive.targets):
+        diagnostics.warning(
+            directive.range,
+            f"the kernel runs as written, on one core: {reason}",
+            "add 'independent' if no iteration depends on another, or say the tiles",
+        )
+    for node in walk(kernel.body):
+        if isinstance(node, Loop) and node.directive is not None and node.directive.independent:
+            diagnostics.warning(
+                node.directive.range,
+                f"'independent' has no effect on the loop over '{node.iterator.name}': {reason}",
+                "put the kernel directive before this loop, so that each round of the loop around it is a launch",
+            )
 
 
 def _launches(

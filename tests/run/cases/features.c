@@ -1,5 +1,13 @@
 #include "check.h"
 
+static void relax(int n, const float *from, float *to)
+{
+#pragma tilek kernel data(from[0:n], mode:r, live:in) data(to[0:n], mode:w) num_gangs(2) num_workers(4)
+#pragma tilek loop tile(gang) tile(worker) tile(dynamic)
+    for (int i = 1; i < n - 1; ++i)
+        to[i] = 0.25f * from[i - 1] + 0.5f * from[i] + 0.25f * from[i + 1];
+}
+
 // case integer_reductions: every operator, combined with the old value
 static void integer_reductions(int n, const int *a, long long *out)
 {
@@ -238,14 +246,6 @@ CASE(queues)
 }
 
 // case data_region: arrays stay where they are between kernels; update moves them
-static void relax(int n, const float *from, float *to)
-{
-#pragma tilek kernel data(from[0:n], mode:r, live:in) data(to[0:n], mode:w) num_gangs(2) num_workers(4)
-#pragma tilek loop tile(gang) tile(worker) tile(dynamic)
-    for (int i = 1; i < n - 1; ++i)
-        to[i] = 0.25f * from[i - 1] + 0.5f * from[i] + 0.25f * from[i + 1];
-}
-
 static void data_region(int n, int steps, float *a, float *b, float *trace)
 {
     float *now = a, *next = b;

@@ -434,3 +434,44 @@ def test_symbols_avoid_the_users_names() -> None:
         }"""
     )
     assert [tiled.symbol for launch in found.host for tiled in launch.loops] == ["i_3"]
+
+
+def test_what_an_untransformed_region_asked_for_is_not_dropped_quietly() -> None:
+    source = """
+    void f(int n, int t, double *a) {{
+    #pragma tilek kernel {}
+      for (int k = 0; k < t; k++)
+    #pragma tilek loop {}
+        for (int i = 0; i < n; i++) a[i] = i + k;
+    }}"""
+
+    def warnings(kernel: str, loop: str) -> list[str]:
+        diagnostics = Diagnostics()
+        plans(source.format(kernel, loop), diagnostics)
+        return [item.message for item in diagnostics]
+
+    assert warnings("", "") == []
+    assert [message.split(":")[0] for message in warnings("target(opencl)", "independent")] == [
+        "the kernel runs as written, on one core",
+        "'independent' has no effect on the loop over 'i'",
+    ]
+    assert len(warnings("num_gangs(4)", "")) == 1
+
+
+def test_a_regions_scalar_passes_from_launch_to_launch() -> None:
+    found = plan(
+        """
+        void f(int n, double *a) {
+        #pragma tilek kernel reduction(+: s)
+          {
+            double s = 0;
+        #pragma tilek loop tile(gang) tile(worker)
+            for (int i = 0; i < n; i++) s += a[i];
+        #pragma tilek loop tile(gang) tile(worker)
+            for (int i = 0; i < n; i++) a[i] /= s;
+          }
+        }"""
+    )
+    assert [len(launch.reductions) for launch in found.host] == [1, 0]
+    (total,) = [argument for argument in found.arrays if argument.object.name == "s"]
+    assert (total.copy_in, total.copy_out) == (True, True)

@@ -1,0 +1,470 @@
+/* cases.c: tests of the runtime's core on the fake device. Usage: cases NAME; exit status 0 is success, unless the test says otherwise. */
+#define _POSIX_C_SOURCE 200809L
+#include "kernels.h"
+#include "reduce.h"
+#include "threads.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { N = 1003 };
+static double A[N];
+static const tilek_field number[] = {{"", 0, TILEK_DOUBLE, 1}};
+static const tilek_array_shape array_shape = {"A", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES};
+
+static tilek_data_item item(double *base, int64_t lower, int64_t length, tilek_motion motion)
+{
+    return (tilek_data_item){&array_shape, {.base = base, .lower = {lower}, .length = {length}, .extent = {N}}, motion};
+}
+
+/* ---- Algorithm 1 ------------------------------------------------------------------------------------------------- */
+
+static void trips(void)
+{
+    CHECK(tilek_trip(0, 10, 3, '<') == 4 && tilek_trip(0, 9, 3, 'l') == 4 && tilek_trip(10, 0, -3, '>') == 4 && tilek_trip(9, 0, -3, 'g') == 4);
+    CHECK(tilek_trip(5, 5, 1, '<') == 0 && tilek_trip(5, 5, 1, 'l') == 1 && tilek_trip(5, 5, 7, '!') == 0 && tilek_trip(0, 10, 3, '!') == -1);
+    CHECK(tilek_trip(0, 1, -1, '<') == -1 && tilek_trip(1, 0, -1, '<') == 0 && tilek_trip(0, 1, 0, '<') == -1);
+    CHECK(tilek_trip(INT64_MIN, INT64_MAX, 1, '<') == -1 && tilek_trip(INT64_MIN, INT64_MAX, INT64_MAX, '<') == 3);
+    CHECK(tilek_trip(INT64_MIN, INT64_MAX, 1, 'l') == -1 && tilek_trip(INT64_MIN, INT64_MAX, 3, 'l') == INT64_C(6148914691236517206));
+    CHECK(tilek_trip(INT64_MAX, INT64_MIN, INT64_MIN, '>') == 2 && tilek_trip(INT64_MAX, INT64_MIN, INT64_MIN, 'g') == 2);
+    CHECK(tilek_trip(INT64_MIN, 0, 1, '!') == -1 && tilek_trip(INT64_MIN, -1, 1, '!') == INT64_MAX && tilek_trip(0, INT64_MIN, INT64_MIN, '!') == 1);
+    CHECK(tilek_trip(0, INT64_MAX, 1, '<') == INT64_MAX && tilek_trip(0, INT64_MAX, 1, 'l') == -1);
+}
+
+static void tiles(void)
+{
+    const tilek_tile_kind kinds[] = {TILEK_TILE_STATIC, TILEK_TILE_DYNAMIC, TILEK_TILE_STATIC};
+    const int64_t arguments[] = {2, 0, 4}, huge[] = {INT64_MAX, 0, 2};
+    int64_t lengths[3], strides[3];
+    tilek_tile found[3];
+    int exact;
+    CHECK(tilek_tiles(64, 3, kinds, arguments, found, &exact) == TILEK_OK && exact);
+    CHECK(found[0].count == 2 && found[0].stride == 32 && found[1].count == 8 && found[1].stride == 4 && found[2].count == 4 && found[2].stride == 1);
+    tilek_lengths(-2, 3, found, lengths, strides);
+    CHECK(lengths[0] == -128 && strides[0] == -64 && lengths[2] == -8 && strides[2] == -2);
+    CHECK(tilek_tiles(10, 3, kinds, arguments, found, &exact) == TILEK_OK && !exact && found[1].count == 2);
+    CHECK(tilek_tiles(10, 3, kinds, huge, found, &exact) == TILEK_INVALID && tilek_tiles(-1, 3, kinds, arguments, found, &exact) == TILEK_INVALID);
+    CHECK(tilek_tiles(3, 1, kinds, arguments, found, &exact) == TILEK_INVALID && tilek_tiles(2, 1, kinds, arguments, found, &exact) == TILEK_OK);
+}
+
+static void reductions(void)
+{
+    const int32_t integers[] = {7, -3, INT32_MAX};
+    const float reals[] = {1e8f, 1.0f, -1e8f};
+    const uint8_t bits[] = {0x0f, 0xf0};
+    int32_t integer = 1;
+    float real = 0;
+    uint8_t bit = 0xff;
+    _Bool truth = 0;
+    const _Bool truths[] = {0, 1};
+    CHECK(tilek_combine(TILEK_ADD, TILEK_INT32, &integer, integers, 3) == TILEK_OK && integer == (int32_t)((uint32_t)INT32_MAX + 5u));
+    CHECK(tilek_combine(TILEK_MINIMUM, TILEK_INT32, &integer, integers, 2) == TILEK_OK && tilek_combine(TILEK_MAXIMUM, TILEK_INT32, &integer, integers, 2) == TILEK_OK);
+    CHECK(integer == 7);
+    CHECK(tilek_combine(TILEK_ADD, TILEK_FLOAT, &real, reals, 3) == TILEK_OK && real == 0.0f); /* in index order: 1e8 + 1 is 1e8 */
+    CHECK(tilek_combine(TILEK_BIT_XOR, TILEK_UINT8, &bit, bits, 2) == TILEK_OK && bit == 0);
+    CHECK(tilek_combine(TILEK_BIT_OR, TILEK_FLOAT, &real, reals, 3) == TILEK_INVALID);
+    CHECK(tilek_combine(TILEK_LOGICAL_OR, TILEK_BOOL, &truth, truths, 2) == TILEK_OK && truth);
+    CHECK(tilek_combine(TILEK_LOGICAL_AND, TILEK_BOOL, &truth, truths, 2) == TILEK_OK && !truth);
+}
+
+/* ---- Launches, on whatever TILEK_TARGET says ---------------------------------------------------------------------- */
+
+static void launches(void)
+{
+    static const int64_t lengths[] = {0, 1, 2, 7, 255, 256, 257, N};
+    for (size_t index = 0; index < sizeof lengths / sizeof lengths[0]; ++index) {
+        for (int gangs = 0; gangs <= 5; gangs += 5) {
+            for (int workers = 0; workers <= 3; workers += 3) {
+                scale_call call;
+                make_call(&call, A, N, N - lengths[index], lengths[index], NULL);
+                call.call.axes[TILEK_AXIS_GANG] = gangs;
+                call.call.axes[TILEK_AXIS_WORKER] = workers;
+                fill(A, N);
+                CHECK(launch_scale(&scale_kernel, &call) == 0);
+                check_scaled(A, N, N - lengths[index], lengths[index], 3, 1);
+            }
+        }
+    }
+}
+
+static void twice(void)
+{
+    scale_call call;
+    make_call(&call, A, N, 1, N - 2, NULL);
+    fill(A, N);
+    CHECK(launch_scale(&twice_kernel, &call) == 0);
+    check_scaled(A, N, 1, N - 2, 3, 2);
+}
+
+static void sums(void)
+{
+    double sum = 0.5, wanted = 0.5;
+    scale_call call;
+    fill(A, N);
+    for (int i = 3; i < N; ++i) wanted += A[i];
+    make_call(&call, A, N, 3, N - 3, &sum);
+    CHECK(launch_scale(&sum_kernel, &call) == 0 && sum == wanted);
+    make_call(&call, A, N, 3, 0, &sum);
+    CHECK(launch_scale(&sum_kernel, &call) == 0 && sum == wanted);
+}
+
+static void rows(void)
+{
+    enum { ROWS = 9, COLUMNS = 31 };
+    double *R[ROWS];
+    scale_call call;
+    for (int i = 0; i < ROWS; ++i) {
+        R[i] = malloc(COLUMNS * sizeof(double));
+        CHECK(R[i] != NULL);
+        fill(R[i], COLUMNS);
+    }
+    make_rows_call(&call, R, ROWS, 2, COLUMNS - 3);
+    CHECK(tilek_launch(&rows_kernel, &call.call) == 0);
+    for (int i = 0; i < ROWS; ++i) {
+        for (int j = 0; j < COLUMNS; ++j) CHECK(R[i][j] == j + (j >= 2 && j < COLUMNS - 1 ? 3 : 0));
+        free(R[i]);
+    }
+}
+
+/* What cannot be tiled is declined, and the original runs. */
+static void declines(void)
+{
+    scale_call call;
+    make_call(&call, A, N, 0, N, NULL);
+    fill(A, N);
+    call.call.enabled = 0;
+    CHECK(launch_scale(&scale_kernel, &call) == 1);
+    check_scaled(A, N, 0, N, 3, 1);
+    make_call(&call, A, N, 0, N, NULL);
+    call.loops[0].trip = -1;
+    CHECK(tilek_launch(&scale_kernel, &call.call) == 1);
+    make_call(&call, A, N, 0, N, NULL);
+    call.loops[0].lower = INT32_MAX - 5;
+    CHECK(tilek_launch(&scale_kernel, &call.call) == 1);
+    make_call(&call, A, N, 0, N, NULL);
+    call.call.axes[TILEK_AXIS_GANG] = -2;
+    CHECK(tilek_launch(&scale_kernel, &call.call) == 1);
+    check_scaled(A, N, 0, N, 3, 1);
+}
+
+/* ---- The device ----------------------------------------------------------------------------------------------------- */
+
+/* A program a set of numbers, until there have been eight; then one for all. TILEK_SPECIALIZE=0: one from the start. */
+static void specialises(void)
+{
+    const int specialising = getenv("TILEK_SPECIALIZE") == NULL;
+    for (int round = 0; round < 2; ++round) {
+        for (int length = 1; length <= 12; ++length) {
+            scale_call call;
+            make_call(&call, A, N, 0, length, NULL);
+            fill(A, N);
+            CHECK(launch_scale(&scale_kernel, &call) == 0);
+            check_scaled(A, N, 0, length, 3, 1);
+        }
+    }
+    CHECK(fake.builds == (specialising ? 9 : 1));
+    CHECK(fake.allocations == 12 && fake.live_buffers == 12);
+}
+
+static void fewer_workers(void)
+{
+    scale_call call;
+    fake.group_total = 20;
+    make_call(&call, A, N, 0, N, NULL);
+    fill(A, N);
+    CHECK(launch_scale(&scale_kernel, &call) == 0 && fake.runs == 1);
+    call.call.axes[TILEK_AXIS_WORKER] = 64; /* the user's count is not changed: the next target takes it */
+    CHECK(launch_scale(&scale_kernel, &call) == 0 && fake.runs == 1);
+    check_scaled(A, N, 0, N, 3, 2);
+}
+
+/* Every step that can fail, one after the other; data are as if it had not been tried, and threads do the work. */
+static void failures(void)
+{
+    int *const countdowns[] = {&fake.fail_allocate, &fake.fail_write, &fake.fail_run, &fake.fail_wait, &fake.fail_read};
+    for (size_t index = 0; index < sizeof countdowns / sizeof countdowns[0]; ++index) {
+        const int runs = fake.runs;
+        double small[8];
+        scale_call call;
+        *countdowns[index] = 1;
+        make_call(&call, small, 8, 0, 8, NULL);
+        fill(small, 8);
+        CHECK(launch_scale(&twice_kernel, &call) == 0 && *countdowns[index] == 0);
+        check_scaled(small, 8, 0, 8, 3, 2);
+        CHECK(launch_scale(&scale_kernel, &call) == 0 && fake.runs > runs); /* the device is tried again */
+    }
+    fake.refuse_build = 1;
+    for (int round = 0; round < 3; ++round) {
+        scale_call call;
+        double sum = 0;
+        make_call(&call, A, N, 0, N, &sum);
+        CHECK(launch_scale(&sum_kernel, &call) == 0);
+    }
+    CHECK(fake.builds == 3); /* twice, scale, sum: what does not compile is not compiled again */
+}
+
+/* Memory that the runtime keeps for later is given up before a kernel is. */
+static void scarce_memory(void)
+{
+    scale_call call;
+    make_call(&call, A, N, 0, 10, NULL);
+    fill(A, N);
+    CHECK(launch_scale(&scale_kernel, &call) == 0 && fake.live_buffers == 1);
+    make_call(&call, A, N, 0, 20, NULL);
+    fake.fail_allocate = 1;
+    CHECK(launch_scale(&scale_kernel, &call) == 0 && fake.live_buffers == 1 && fake.runs == 2);
+}
+
+/* ---- Data regions --------------------------------------------------------------------------------------------------- */
+
+static void data_region(void)
+{
+    tilek_data_item whole = item(A, 0, N, TILEK_COPY), part = item(A, 10, 20, TILEK_UPDATE_SELF), inner = item(A, 5, 50, TILEK_COPYIN);
+    scale_call call;
+    make_call(&call, A, N, 100, 200, NULL);
+    fill(A, N);
+    tilek_data_enter("d.c", 1, 1, &whole);
+    tilek_data_enter("d.c", 2, 1, &inner);
+    for (int step = 0; step < 3; ++step) CHECK(launch_scale(&scale_kernel, &call) == 0);
+    CHECK(fake.writes == 1 && fake.reads == 0 && fake.allocations == 1);
+    check_scaled(A, N, 0, 0, 3, 0);
+    make_call(&call, A, N, 10, 20, NULL);
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    tilek_data_update("d.c", 3, 1, &part, -1);
+    check_scaled(A, N, 10, 20, 3, 1);
+    part.motion = TILEK_UPDATE_DEVICE;
+    fill(A, N);
+    tilek_data_update("d.c", 4, 1, &part, -1);
+    tilek_data_exit("d.c", 5, 1, &inner);
+    CHECK(fake.reads == 1);
+    tilek_data_exit("d.c", 6, 1, &whole);
+    CHECK(fake.reads == 2);
+    check_scaled(A, N, 100, 200, 3, 3);
+}
+
+/* A kernel that falls to the host inside a region finds what the device computed, and the device finds what it computed. */
+static void coherence(void)
+{
+    tilek_data_item whole = item(A, 0, N, TILEK_COPY);
+    scale_call call;
+    make_call(&call, A, N, 0, N, NULL);
+    fill(A, N);
+    tilek_data_enter("d.c", 1, 1, &whole);
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    call.call.enabled = 0;
+    CHECK(launch_scale(&scale_kernel, &call) == 1);
+    call.call.enabled = 1;
+    CHECK(launch_scale(&scale_kernel, &call) == 0 && fake.runs == 2);
+    tilek_data_exit("d.c", 6, 1, &whole);
+    check_scaled(A, N, 0, N, 3, 3);
+}
+
+static void create_and_present(void)
+{
+    tilek_data_item created = item(A, 0, 50, TILEK_CREATE), larger = item(A, 40, 30, TILEK_COPY), absent = item(A, 500, 5, TILEK_PRESENT);
+    scale_call call;
+    fill(A, N);
+    tilek_data_enter("d.c", 1, 1, &created);
+    make_call(&call, A, N, 0, 50, NULL);
+    CHECK(launch_scale(&scale_kernel, &call) == 0 && fake.writes == 0 && fake.runs == 1);
+    tilek_data_enter("d.c", 2, 1, &larger); /* partly present: a warning, and nothing else */
+    tilek_data_enter("d.c", 3, 1, &absent);
+    tilek_data_exit("d.c", 4, 1, &larger);
+    make_call(&call, A, N, 40, 30, NULL);
+    tilek_data_exit("d.c", 5, 1, &created);
+    check_scaled(A, N, 0, 0, 3, 0);
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    check_scaled(A, N, 40, 30, 3, 1);
+}
+
+/* A kernel that fails on data which only the device had ends the program with status 71. */
+static void lost_values(void)
+{
+    tilek_data_item whole = item(A, 0, N, TILEK_COPY);
+    scale_call call;
+    make_call(&call, A, N, 0, N, NULL);
+    tilek_data_enter("d.c", 1, 1, &whole);
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    fake.fail_run = 1;
+    (void)launch_scale(&scale_kernel, &call);
+    CHECK(!"the program goes on");
+}
+
+/* The same failure while the host still has the values: they are used. */
+static void kept_values(void)
+{
+    tilek_data_item whole = item(A, 0, N, TILEK_COPY);
+    scale_call call;
+    make_call(&call, A, N, 0, N, NULL);
+    fill(A, N);
+    tilek_data_enter("d.c", 1, 1, &whole);
+    fake.fail_run = 1;
+    CHECK(launch_scale(&scale_kernel, &call) == 0 && launch_scale(&scale_kernel, &call) == 0);
+    tilek_data_exit("d.c", 2, 1, &whole);
+    check_scaled(A, N, 0, N, 3, 2);
+}
+
+/* ---- Queues and threads --------------------------------------------------------------------------------------------- */
+
+static void queues(void)
+{
+    const int64_t both[] = {1, TILEK_QUEUE_DEFAULT};
+    scale_call call;
+    fill(A, N);
+    for (int step = 0; step < 6; ++step) {
+        make_call(&call, A, N, 0, N, NULL);
+        call.call.queue = step % 2 ? 1 : TILEK_QUEUE_DEFAULT;
+        call.call.waits = both;
+        call.call.wait_count = step % 3 ? 2 : -1;
+        CHECK(launch_scale(&scale_kernel, &call) == 0);
+        memset(&call, 0xee, sizeof call); /* the launch has its own copy */
+    }
+    tilek_wait(2, both);
+    check_scaled(A, N, 0, N, 3, 6);
+    make_call(&call, A, N, 0, N, NULL);
+    call.call.queue = 7;
+    CHECK(launch_scale(&scale_kernel, &call) == 0); /* drained at exit; A is static */
+}
+
+static void *launch_own(void *argument)
+{
+    double *own = argument;
+    for (int step = 0; step < 50; ++step) {
+        tilek_data_item whole = item(own, 0, N, TILEK_COPY);
+        double sum = 0, wanted = 0;
+        scale_call call;
+        fill(own, N);
+        if (step % 3 == 0) tilek_data_enter("d.c", 1, 1, &whole);
+        make_call(&call, own, N, 0, N, NULL);
+        if (step % 5 == 0) call.call.queue = 3;
+        CHECK(launch_scale(&scale_kernel, &call) == 0);
+        if (step % 5 == 0) tilek_wait(0, NULL);
+        make_call(&call, own, N, 0, N, &sum);
+        CHECK(launch_scale(&sum_kernel, &call) == 0);
+        if (step % 3 == 0) tilek_data_exit("d.c", 2, 1, &whole);
+        check_scaled(own, N, 0, N, 3, 1);
+        for (int i = 0; i < N; ++i) wanted += own[i];
+        CHECK(sum == wanted);
+    }
+    return NULL;
+}
+
+static void concurrency(void)
+{
+    static double own[4][N];
+    pthread_t threads[4];
+    for (int index = 0; index < 4; ++index) CHECK(pthread_create(&threads[index], NULL, launch_own, own[index]) == 0);
+    for (int index = 0; index < 4; ++index) CHECK(pthread_join(threads[index], NULL) == 0);
+}
+
+static void count_part(void *context, int64_t part) { (void)__atomic_add_fetch(&((int *)context)[part], 1, __ATOMIC_RELAXED); }
+
+static void nest_parts(void *context, int64_t part)
+{
+    (void)part;
+    tilek_parallel(3, count_part, context);
+}
+
+static void parallel(void)
+{
+    int counts[64];
+    for (int parts = 0; parts < 64; ++parts) {
+        memset(counts, 0, sizeof counts);
+        tilek_parallel(parts, count_part, counts);
+        for (int part = 0; part < 64; ++part) CHECK(counts[part] == (part < parts));
+    }
+    memset(counts, 0, sizeof counts);
+    tilek_parallel(4, nest_parts, counts);
+    CHECK(counts[0] == 4 && counts[1] == 4 && counts[2] == 4 && counts[3] == 0);
+    tilek_threads_free();
+    tilek_parallel(2, count_part, counts);
+    CHECK(counts[0] == 5 && counts[1] == 5);
+}
+
+static void forks(void)
+{
+    int status;
+    pid_t child;
+    scale_call call;
+    make_call(&call, A, N, 0, N, NULL);
+    fill(A, N);
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    child = fork();
+    if (child == 0) {
+        call.call.queue = 2;
+        CHECK(launch_scale(&scale_kernel, &call) == 0);
+        tilek_wait(0, NULL);
+        check_scaled(A, N, 0, N, 3, 2);
+        exit(0);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    check_scaled(A, N, 0, N, 3, 1);
+}
+
+/* ---- Verification: run with TILEK_VERIFY=1 --------------------------------------------------------------------------- */
+
+static void verified(void)
+{
+    tilek_data_item whole = item(A, 0, N, TILEK_COPY);
+    double sum = 0;
+    scale_call call;
+    make_call(&call, A, N, 7, N - 9, NULL);
+    fill(A, N);
+    CHECK(launch_scale(&scale_kernel, &call) == 1);
+    tilek_data_enter("d.c", 1, 1, &whole);
+    CHECK(launch_scale(&scale_kernel, &call) == 1);
+    call.call.queue = 4;
+    CHECK(launch_scale(&scale_kernel, &call) == 1);
+    tilek_data_exit("d.c", 2, 1, &whole);
+    make_call(&call, A, N, 7, N - 9, &sum);
+    CHECK(launch_scale(&sum_kernel, &call) == 1);
+}
+
+/* The user's own loop gives something else for one element: status 70. */
+static void differs(void)
+{
+    scale_call call;
+    make_call(&call, A, N, 0, N, NULL);
+    fill(A, N);
+    CHECK(tilek_launch(&scale_kernel, &call.call) == 1);
+    for (int i = 0; i < N; ++i) A[i] = A[i] * 3 + (i == 77 ? 1.001 : 1);
+    tilek_complete(&scale_kernel, &call.call);
+    CHECK(!"the program goes on");
+}
+
+/* ---- Cost ------------------------------------------------------------------------------------------------------------ */
+
+/* Prints the mean cost of a warm launch of a tiny kernel, in microseconds. */
+static void warm(void)
+{
+    enum { LAUNCHES = 20000 };
+    struct timespec from, to;
+    scale_call call;
+    make_call(&call, A, N, 0, 1, NULL);
+    for (int step = 0; step < 100; ++step) CHECK(launch_scale(&scale_kernel, &call) == 0);
+    (void)clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int step = 0; step < LAUNCHES; ++step) (void)launch_scale(&scale_kernel, &call);
+    (void)clock_gettime(CLOCK_MONOTONIC, &to);
+    (void)printf("%.3f\n", ((double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3) / LAUNCHES);
+}
+
+static const struct { const char *name; void (*run)(void); } cases[] = {
+    {"trips", trips}, {"tiles", tiles}, {"reductions", reductions}, {"launches", launches}, {"twice", twice}, {"sums", sums}, {"rows", rows}, {"declines", declines},
+    {"specialises", specialises}, {"fewer_workers", fewer_workers}, {"failures", failures}, {"scarce_memory", scarce_memory}, {"data_region", data_region},
+    {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"kept_values", kept_values}, {"queues", queues},
+    {"concurrency", concurrency}, {"parallel", parallel}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"warm", warm}};
+
+int main(int argc, char **argv)
+{
+    register_kernels();
+    for (size_t index = 0; argc == 2 && index < sizeof cases / sizeof cases[0]; ++index) {
+        if (strcmp(argv[1], cases[index].name) != 0) continue;
+        cases[index].run();
+        return 0;
+    }
+    (void)fprintf(stderr, "no such case\n");
+    return 2;
+}

@@ -1,0 +1,215 @@
+/* fake_backend.c: a device in host memory. */
+#define _POSIX_C_SOURCE 200809L
+#include "fake_backend.h"
+
+#include "message.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tilek_device { int unused; };
+struct tilek_entry { const fake_kernel *kernel; const tilek_program *program; };
+struct tilek_program { int specialized, constant_count; tilek_constant constants[64]; tilek_entry entries[8]; int entry_count; };
+
+fake_device_state fake = {.is_gpu = 1};
+static struct tilek_device the_device;
+static fake_kernel kernels[16];
+static int kernel_count;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void fake_register(const tilek_launch_shape *launch, void (*body)(const fake_call *call)) { kernels[kernel_count++] = (fake_kernel){launch, body}; }
+
+/* Counts a call; whether it is the one that fails. */
+static int counts_down(int *counter, int *countdown)
+{
+    int fails;
+    (void)pthread_mutex_lock(&mutex);
+    ++*counter;
+    fails = *countdown > 0 && --*countdown == 0;
+    (void)pthread_mutex_unlock(&mutex);
+    return fails;
+}
+
+static tilek_status fail(tilek_message *why, tilek_status status, const char *step)
+{
+    tilek_say(why, "the fake device fails to %s", step);
+    return status;
+}
+
+static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
+{
+    (void)name_part;
+    if (fake.absent || number > 0) return fail(why, TILEK_NO_DEVICE, "exist");
+    *device = &the_device;
+    return TILEK_OK;
+}
+
+static const tilek_limits *limits(const tilek_device *device)
+{
+    static tilek_limits known;
+    (void)device;
+    (void)pthread_mutex_lock(&mutex);
+    strcpy(known.name, "fake");
+    known.is_gpu = fake.is_gpu;
+    known.has_double = !fake.no_double;
+    known.compute_units = 4;
+    known.group_total = 1024;
+    known.bandwidth = 1e11;
+    for (int dimension = 0; dimension < 3; ++dimension) {
+        known.grid[dimension] = 7; /* small: gangs must wrap */
+        known.group[dimension] = 1024;
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    return &known;
+}
+
+static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *buffer, tilek_message *why)
+{
+    (void)device;
+    if (counts_down(&fake.allocations, &fake.fail_allocate)) return fail(why, TILEK_NO_MEMORY, "allocate");
+    buffer->object = malloc(bytes);
+    if (buffer->object == NULL) return fail(why, TILEK_NO_MEMORY, "allocate");
+    memset(buffer->object, 0x5a, bytes); /* what a fresh buffer holds must not matter */
+    buffer->bytes = bytes;
+    (void)__atomic_add_fetch(&fake.live_buffers, 1, __ATOMIC_RELAXED);
+    return TILEK_OK;
+}
+
+static void release(tilek_device *device, tilek_buffer *buffer)
+{
+    (void)device;
+    if (buffer->object != NULL) (void)__atomic_sub_fetch(&fake.live_buffers, 1, __ATOMIC_RELAXED);
+    free(buffer->object);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+static tilek_status write_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
+{
+    (void)device, (void)queue;
+    if (counts_down(&fake.writes, &fake.fail_write) || offset + bytes > buffer->bytes) return fail(why, TILEK_DEVICE_LOST, "write");
+    memcpy((char *)buffer->object + offset, source, bytes);
+    return TILEK_OK;
+}
+
+static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why)
+{
+    (void)device, (void)queue;
+    if (counts_down(&fake.reads, &fake.fail_read) || offset + bytes > buffer->bytes) return fail(why, TILEK_DEVICE_LOST, "read");
+    memcpy(destination, (const char *)buffer->object + offset, bytes);
+    return TILEK_OK;
+}
+
+static tilek_status build(tilek_device *device, const tilek_build *wanted, tilek_program **program, int *from_cache, tilek_message *why)
+{
+    static int never;
+    (void)device;
+    (void)counts_down(&fake.builds, &never);
+    *from_cache = 0;
+    if (fake.refuse_build) return fail(why, TILEK_COMPILE, "compile");
+    *program = calloc(1, sizeof **program);
+    if (*program == NULL) return fail(why, TILEK_NO_MEMORY, "build");
+    (void)__atomic_add_fetch(&fake.live_programs, 1, __ATOMIC_RELAXED);
+    (*program)->specialized = wanted->specialized;
+    (*program)->constant_count = wanted->constant_count;
+    if (wanted->constant_count > 0) memcpy((*program)->constants, wanted->constants, (size_t)wanted->constant_count * sizeof(tilek_constant));
+    return TILEK_OK;
+}
+
+static void drop(tilek_device *device, tilek_program *program)
+{
+    (void)device;
+    (void)__atomic_sub_fetch(&fake.live_programs, 1, __ATOMIC_RELAXED);
+    free(program);
+}
+
+static tilek_status find(tilek_device *device, tilek_program *program, const char *name, tilek_entry **entry, int64_t *group_total, tilek_message *why)
+{
+    (void)device;
+    *group_total = fake.group_total > 0 ? fake.group_total : 1024;
+    for (int index = 0; index < kernel_count; ++index) {
+        if (strcmp(kernels[index].launch->entry, name) != 0) continue;
+        *entry = &program->entries[program->entry_count++];
+        **entry = (tilek_entry){&kernels[index], program};
+        return TILEK_OK;
+    }
+    return fail(why, TILEK_COMPILE, "find the entry");
+}
+
+static int64_t constant(const tilek_program *program, const char *name)
+{
+    for (int index = 0; index < program->constant_count; ++index)
+        if (strcmp(program->constants[index].name, name) == 0) return program->constants[index].value;
+    abort(); /* the core forgot a constant */
+}
+
+/* Gives every parameter its value, from the arguments or the program's constants. */
+static void bind(const tilek_entry *entry, int argument_count, const tilek_argument arguments[], fake_call *call)
+{
+    const tilek_launch_shape *launch = entry->kernel->launch;
+    int next = 0;
+    for (int index = 0; index < launch->parameter_count; ++index) {
+        const tilek_parameter *parameter = &launch->parameters[index];
+        if (entry->program->specialized && parameter->constant != NULL) {
+            call->numbers[index] = constant(entry->program, parameter->constant);
+            continue;
+        }
+        if (arguments[next].kind == TILEK_ARGUMENT_BUFFER) call->pointers[index] = arguments[next].buffer->object;
+        else if (parameter->kind == TILEK_PARAMETER_SCALAR) call->scalars[index] = arguments[next].value;
+        else memcpy(&call->numbers[index], arguments[next].value, sizeof call->numbers[index]);
+        ++next;
+    }
+    if (next != argument_count) abort(); /* the core passed another number of arguments than the entry has */
+}
+
+static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[], const int64_t groups[3],
+                        const int64_t group[3], int64_t *nanoseconds, tilek_message *why)
+{
+    fake_call call;
+    const int fails = counts_down(&fake.runs, &fake.fail_run);
+    (void)device, (void)queue;
+    memset(&call, 0, sizeof call);
+    bind(entry, argument_count, arguments, &call);
+    memcpy(call.groups, groups, sizeof call.groups);
+    memcpy(call.group, group, sizeof call.group);
+    if (nanoseconds != NULL) *nanoseconds = 1000;
+    for (call.gang[2] = 0; call.gang[2] < groups[2]; ++call.gang[2])
+        for (call.gang[1] = 0; call.gang[1] < groups[1]; ++call.gang[1])
+            for (call.gang[0] = 0; call.gang[0] < groups[0]; ++call.gang[0]) {
+                if (fails && call.gang[0] > 0) return fail(why, TILEK_DEVICE_LOST, "finish a kernel"); /* half of the work is done */
+                entry->kernel->body(&call);
+            }
+    return fails ? fail(why, TILEK_DEVICE_LOST, "finish a kernel") : TILEK_OK;
+}
+
+static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *why)
+{
+    static int never;
+    (void)device, (void)queue;
+    return counts_down(&never, &fake.fail_wait) ? fail(why, TILEK_DEVICE_LOST, "wait") : TILEK_OK;
+}
+
+/* A leak on the device ends the program with a status that no test expects. */
+static void shut_down(void)
+{
+    ++fake.shutdowns;
+    if (fake.live_buffers != 0 || fake.live_programs != 0) abort();
+}
+
+static tilek_status open_nothing(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
+{
+    (void)number, (void)name_part, (void)device;
+    return fail(why, TILEK_NO_DEVICE, "be CUDA");
+}
+
+const tilek_backend *tilek_opencl_backend(void)
+{
+    static const tilek_backend backend = {"OpenCL", open_device, limits, allocate, release, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
+    return &backend;
+}
+
+const tilek_backend *tilek_cuda_backend(void)
+{
+    static const tilek_backend backend = {"CUDA", open_nothing, limits, allocate, release, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
+    return &backend;
+}

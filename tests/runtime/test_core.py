@@ -1,0 +1,157 @@
+"""The runtime's core in C, on a device in host memory: plain, and under the address, undefined-behaviour and thread sanitizers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+RUNTIME = HERE.parents[1] / "runtime"
+#: Sources that talk to real devices; the fake device stands in for them.
+DEVICE_SOURCES = ("cache", "cuda", "device_program", "dynamic_library", "launch_", "opencl", "sha256")
+
+VARIANTS = {
+    "plain": ("-O2",),
+    "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"),
+    "thread": ("-O1", "-fsanitize=thread"),
+}
+
+ON_EVERY_TARGET = (
+    "trips tiles reductions launches twice sums rows declines queues concurrency parallel forks".split()  # noqa: SIM905
+)
+ON_THE_DEVICE = (
+    "specialises fewer_workers failures scarce_memory data_region coherence create_and_present kept_values".split()  # noqa: SIM905
+)
+
+
+def run(program: Path, case: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("TILEK_")}
+    return subprocess.run(
+        [program, case], env=clean | environment, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.fixture(scope="session", params=VARIANTS)
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    core = [path for path in sorted(RUNTIME.glob("*.c")) if not path.name.startswith(DEVICE_SOURCES)]
+    tests = [HERE / name for name in ("cases.c", "kernels.c", "fake_backend.c")]
+    output = tmp_path_factory.mktemp("core") / request.param
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
+    include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
+    done = subprocess.run(
+        ["cc", *flags, *include, *core, *tests, "-lm", "-o", output], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+@pytest.mark.parametrize("target", ["serial", "threads", "opencl"])
+@pytest.mark.parametrize("case", ON_EVERY_TARGET)
+def test_on_every_target(program: Path, case: str, target: str) -> None:
+    if case == "forks" and program.name == "thread":
+        pytest.skip("the thread sanitizer does not follow a fork of a threaded program")
+    done = run(program, case, TILEK_TARGET=target)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("case", ON_THE_DEVICE)
+def test_on_the_device(program: Path, case: str) -> None:
+    done = run(program, case, TILEK_TARGET="opencl")
+    assert done.returncode == 0, done.stderr
+
+
+def test_parametric_program(program: Path) -> None:
+    done = run(program, "specialises", TILEK_TARGET="opencl", TILEK_SPECIALIZE="0")
+    assert done.returncode == 0, done.stderr
+
+
+def test_each_failure_costs_one_warning(program: Path) -> None:
+    done = run(program, "failures", TILEK_TARGET="opencl")
+    warnings = done.stderr.splitlines()
+    assert len(warnings) == len(set(warnings)) == 6
+    assert all(
+        "cannot run on opencl: the fake device fails to" in line and "it runs on threads instead" in line
+        for line in warnings
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "message"), [("failures", "fails to allocate"), ("create_and_present", "only partly present")]
+)
+def test_strict_makes_errors(program: Path, case: str, message: str) -> None:
+    done = run(program, case, TILEK_TARGET="opencl", TILEK_STRICT="1")
+    assert done.returncode == 71
+    assert "error:" in done.stderr
+    assert message in done.stderr
+
+
+def test_values_that_only_a_failing_device_had(program: Path) -> None:
+    done = run(program, "lost_values", TILEK_TARGET="opencl")
+    assert done.returncode == 71
+    assert "the newest values of A were on that device only, and are lost" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["serial", "threads", "opencl"])
+def test_verify(program: Path, target: str) -> None:
+    done = run(program, "verified", TILEK_TARGET=target, TILEK_VERIFY="1")
+    assert done.returncode == 0, done.stderr
+    assert "kernel scale, A: largest difference 0 absolute, 0 relative, in 3 launches" in done.stderr
+
+
+def test_verify_names_the_element(program: Path) -> None:
+    done = run(program, "differs", TILEK_TARGET="opencl", TILEK_VERIFY="1")
+    assert done.returncode == 70
+    assert (
+        "scale.c:12: tilek: error: kernel scale: A[77] is 232 on opencl and 232.001 in the original loop" in done.stderr
+    )
+    assert (
+        run(program, "differs", TILEK_TARGET="opencl", TILEK_VERIFY="1", TILEK_TOLERANCE="0.01").returncode == 1
+    )  # goes on
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "accepted"),
+    [
+        ("TILEK_TARGET", "gpu", "cuda, opencl, threads, serial, auto"),
+        ("TILEK_VERIFY", "yes", "0, 1"),
+        ("TILEK_NUM_THREADS", "0", "a number from 1"),
+        ("TILEK_TOLERANCE", "-1", "a number from 0, relative"),
+        ("TILEK_PROFILE", "trace", "0, 1, a file's name that ends in .json"),
+        ("TILEK_DEVICE", "-3", "a device's number from 0, a part of a device's name"),
+    ],
+)
+def test_bad_environment(program: Path, name: str, value: str, accepted: str) -> None:
+    done = run(program, "twice", **{name: value})
+    assert done.returncode == 0
+    assert done.stderr == f'tilek: warning: {name} is "{value}", which is not one of: {accepted}; it is ignored\n'
+    strict = run(program, "twice", TILEK_STRICT="1", **{name: value})
+    assert strict.returncode == 71
+    assert strict.stderr == f'tilek: error: {name} is "{value}", which is not one of: {accepted}\n'
+
+
+def test_profile_table(program: Path) -> None:
+    done = run(program, "twice", TILEK_TARGET="opencl", TILEK_PROFILE="1")
+    header, row = done.stderr.splitlines()
+    assert header.split()[:4] == ["tilek:", "kernel", "target", "launches"]
+    assert row.split()[:4] == ["twice", "opencl", "1", "0.002"]
+
+
+def test_profile_trace(program: Path, tmp_path: Path) -> None:
+    import json
+
+    trace = tmp_path / "trace.json"
+    done = run(program, "twice", TILEK_TARGET="opencl", TILEK_PROFILE=str(trace))
+    assert done.returncode == 0, done.stderr
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert [event["cat"] for event in events] == ["compile", "copy in", "kernel", "kernel", "copy out"]
+    assert list(tmp_path.iterdir()) == [trace]
+
+
+def test_warm_launch_is_cheap(program: Path) -> None:
+    if program.name != "plain":
+        pytest.skip("sanitizers are slow")
+    done = run(program, "warm", TILEK_TARGET="opencl")
+    assert float(done.stdout) < 20
