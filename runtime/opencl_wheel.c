@@ -63,7 +63,7 @@ int tilek_opencl_prepare_wheel(const char *loader)
     char *parent = strrchr(folder, '/');
     if (parent != NULL && parent != folder) {
         *parent = '\0';
-        (void)setenv("PYOPENCL_HOME", folder, 0);
+        (void)setenv("PYOPENCL_HOME", folder, 1); /* once, in the search for a library; no later call changes the environment */
     }
     return 1;
 }

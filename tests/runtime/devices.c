@@ -208,6 +208,26 @@ static void case_refusals(void)
     CHECK(backend->wait(device, TILEK_DEVICE_QUEUES, &why) == TILEK_INVALID);
 }
 
+/* As many buffers as fit, each of the largest size, then one too many; and one that is larger than any may be. */
+static void case_memory(void)
+{
+    enum { MOST = 1000 };
+    static tilek_buffer buffers[MOST];
+    const tilek_limits *limits = backend->limits(device);
+    int count = 0;
+    tilek_status status = TILEK_OK;
+    CHECK(backend->allocate(device, (size_t)limits->allocation + 1, &buffers[0], &why) != TILEK_OK);
+    if (limits->allocation < limits->memory)
+        CHECK(backend->allocate(device, (size_t)limits->allocation + 1, &buffers[0], &why) == TILEK_UNSUPPORTED && strstr(why.text, "larger than") != NULL);
+    while (count < MOST && (status = backend->allocate(device, (size_t)limits->allocation, &buffers[count], &why)) == TILEK_OK)
+        ++count;
+    CHECK(status == TILEK_NO_MEMORY && (uint64_t)count <= limits->memory / limits->allocation);
+    while (count > 0)
+        backend->release(device, &buffers[--count]);
+    CHECK(backend->allocate(device, 1 << 20, &buffers[0], &why) == TILEK_OK);
+    backend->release(device, &buffers[0]);
+}
+
 static void *launch_often(void *argument)
 {
     for (int k = 0; k < 5; ++k)
@@ -266,7 +286,7 @@ int main(int count, char **words)
 {
     static const struct { const char *name; void (*run)(void); } cases[] = {
         {"add", case_add}, {"sum", case_sum}, {"contract", case_contract}, {"refusals", case_refusals},
-        {"threads", case_threads}, {"divergent", case_divergent}, {"stray", case_stray}, {"describe", case_describe}};
+        {"threads", case_threads}, {"memory", case_memory}, {"divergent", case_divergent}, {"stray", case_stray}, {"describe", case_describe}};
     if (count != 3)
         return 2;
     backend = strcmp(words[1], "cuda") == 0 ? tilek_cuda_backend() : tilek_opencl_backend();

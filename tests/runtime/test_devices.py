@@ -10,8 +10,9 @@ import pytest
 
 from tests.support.runtime_programs import SANITIZE, build_runtime_test
 from tests.support.targets import TargetEnvironment, target_environment
+from tilepragma.cli.wheels import wheel_macros
 
-CASES = ("describe", "add", "sum", "contract", "refusals", "threads")
+CASES = ("describe", "add", "sum", "contract", "refusals", "memory", "threads")
 ABSENT = 77
 
 
@@ -26,7 +27,8 @@ class Devices:
         self.folder = folder
 
     def run(self, case: str, **more: str) -> subprocess.CompletedProcess[str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("TILEK_")}
+        foreign = ("TILEK_", "PYOPENCL_")  # pyopencl sets its own when it is imported
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
         environment = kept | dict(self.target.variables) | {"TILEK_CACHE_DIR": str(self.folder / "cache")} | more
         return subprocess.run(
             [str(self.program), self.target.name, case], env=environment, capture_output=True, text=True, check=False
@@ -103,6 +105,28 @@ def test_library_that_is_none(api: str, request: pytest.FixtureRequest, tmp_path
     done = devices.run("add", **{variable: str(tmp_path / "nothing.so")})
     assert done.returncode == ABSENT
     assert f"{variable} names {tmp_path}/nothing.so" in done.stdout
+
+
+def test_library_of_a_wheel_by_name(opencl: Devices) -> None:
+    """The wheel's loader needs variables and libraries that nobody set: the back end sees to them."""
+    loader = next((word.split('"')[1] for word in wheel_macros() if "TILEK_WHEEL_OPENCL" in word), None)
+    if loader is None:
+        pytest.skip("no wheel of pyopencl here: install the extra [opencl]")
+    assert "Portable Computing" in opencl.passes("describe", TILEK_OPENCL_LIBRARY=loader)
+
+
+def test_real_compiler(standin: Devices, plain_program: Path) -> None:
+    """NVRTC takes our texts and options and gives machine code, which only a GPU's driver would load.
+
+    Without sanitizers: they stand between NVRTC and the path on which it looks for its own libraries.
+    """
+    standin.program = plain_program
+    compiler = next((word.split('"')[1] for word in wheel_macros() if "TILEK_WHEEL_NVRTC" in word), None)
+    if compiler is None:
+        pytest.skip("no wheel of NVRTC here: install the extra [dev]")
+    done = standin.run("add", TILEK_NVRTC_LIBRARY=compiler)
+    assert done.returncode == 1
+    assert "the CUDA driver does not load kernel test: device kernel image is invalid" in done.stderr
 
 
 def test_compiler_that_is_none(standin: Devices, tmp_path: Path) -> None:
