@@ -42,15 +42,25 @@ static void drop_programs(void)
     }
 }
 
-/* Runs before the device libraries' own exit handlers, since it was registered after their opening. */
-static void finish_devices(void)
+static void *release_devices(void *unused)
 {
+    (void)unused;
     __atomic_store_n(&ending, 1, __ATOMIC_RELEASE);
     tilek_queues_finish();
     tilek_present_release_devices();
     drop_programs();
     for (int index = opened_count - 1; index >= 0; --index) opened[index]->shutdown();
     opened_count = 0;
+    return NULL;
+}
+
+/* Runs before the device libraries' own exit handlers, since it was registered after their opening. The thread-local objects that such a
+ * library has made in this thread are gone by now (Oclgrind writes to them all the same), so that a fresh thread calls it. */
+static void finish_devices(void)
+{
+    pthread_t releasing;
+    if (pthread_create(&releasing, NULL, release_devices, NULL) == 0) (void)pthread_join(releasing, NULL);
+    else (void)release_devices(NULL);
 }
 
 static void finish(void)
