@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { SPINS = 2000, MOST_WORKERS = 1023 };
+/* About half a millisecond where every thread has a core of its own; where not, spinning keeps others from their work. */
+enum { SPINS = 10000, CROWDED_SPINS = 50, MOST_WORKERS = 1023 };
 
 static struct {
     pthread_mutex_t owner; /* held by the launch that uses the pool */
@@ -19,6 +20,9 @@ static struct {
     pthread_cond_t work, done;
     uint64_t generation;   /* atomic; odd numbers mean nothing, each launch adds 1 */
     int64_t unfinished;    /* atomic: workers of the current launch that are not through */
+    int sleepers;          /* atomic: workers that sleep, or are about to look a last time before they do */
+    int caller_sleeps;     /* atomic: the launch's caller, likewise */
+    int spins;             /* atomic */
     int stopping;
     int64_t parts;
     void (*body)(void *, int64_t);
@@ -55,19 +59,24 @@ int64_t tilek_core_count(void)
     return cores;
 }
 
+/* Whoever goes to sleep says so first and then looks again; whoever changes something looks for sleepers afterwards. Both in one total
+ * order (SEQ_CST), so that one of the two always sees the other, and nobody takes the mutex while all are awake. */
+
 /* The next generation after `seen`, or 0 where the pool ends. */
 static uint64_t await_work(uint64_t seen)
 {
     uint64_t generation;
     int stop;
-    for (int spin = 0; spin < SPINS; ++spin) {
+    for (int spin = __atomic_load_n(&pool.spins, __ATOMIC_RELAXED); spin > 0; --spin) {
         generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE);
-        if (generation != seen) break;
+        if (generation != seen) return generation;
         relax();
     }
     (void)pthread_mutex_lock(&pool.mutex);
-    while ((generation = __atomic_load_n(&pool.generation, __ATOMIC_ACQUIRE)) == seen && !pool.stopping)
+    (void)__atomic_add_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST);
+    while ((generation = __atomic_load_n(&pool.generation, __ATOMIC_SEQ_CST)) == seen && !pool.stopping)
         (void)pthread_cond_wait(&pool.work, &pool.mutex);
+    (void)__atomic_sub_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST);
     stop = pool.stopping;
     (void)pthread_mutex_unlock(&pool.mutex);
     return stop ? 0 : generation;
@@ -83,7 +92,7 @@ static void *work(void *argument)
     tilek_mark_own_thread();
     while ((seen = await_work(seen)) != 0) {
         if (start.number < pool.parts) pool.body(pool.context, start.number);
-        if (__atomic_sub_fetch(&pool.unfinished, 1, __ATOMIC_ACQ_REL) == 0) {
+        if (__atomic_sub_fetch(&pool.unfinished, 1, __ATOMIC_SEQ_CST) == 0 && __atomic_load_n(&pool.caller_sleeps, __ATOMIC_SEQ_CST)) {
             (void)pthread_mutex_lock(&pool.mutex);
             (void)pthread_cond_signal(&pool.done);
             (void)pthread_mutex_unlock(&pool.mutex);
@@ -96,6 +105,7 @@ static void *work(void *argument)
 static int grow(int64_t wanted)
 {
     if (wanted > MOST_WORKERS) return 0;
+    __atomic_store_n(&pool.spins, tilek_maximum(wanted, pool.thread_count) < tilek_core_count() ? SPINS : CROWDED_SPINS, __ATOMIC_RELAXED);
     while (pool.thread_count < wanted) {
         worker_start *start = malloc(sizeof *start);
         if (start == NULL) return 0;
@@ -116,20 +126,23 @@ static void publish(int64_t parts, void (*body)(void *, int64_t), void *context)
     pool.body = body;
     pool.context = context;
     __atomic_store_n(&pool.unfinished, pool.thread_count, __ATOMIC_RELAXED);
+    (void)__atomic_add_fetch(&pool.generation, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) == 0) return;
     (void)pthread_mutex_lock(&pool.mutex);
-    (void)__atomic_add_fetch(&pool.generation, 1, __ATOMIC_RELEASE);
     (void)pthread_cond_broadcast(&pool.work);
     (void)pthread_mutex_unlock(&pool.mutex);
 }
 
 static void await_done(void)
 {
-    for (int spin = 0; spin < SPINS; ++spin) {
-        if (__atomic_load_n(&pool.unfinished, __ATOMIC_ACQUIRE) == 0) break;
+    for (int spin = __atomic_load_n(&pool.spins, __ATOMIC_RELAXED); spin > 0; --spin) {
+        if (__atomic_load_n(&pool.unfinished, __ATOMIC_ACQUIRE) == 0) return;
         relax();
     }
-    (void)pthread_mutex_lock(&pool.mutex); /* the last worker is past its signal when this is had */
-    while (__atomic_load_n(&pool.unfinished, __ATOMIC_ACQUIRE) != 0) (void)pthread_cond_wait(&pool.done, &pool.mutex);
+    (void)pthread_mutex_lock(&pool.mutex);
+    __atomic_store_n(&pool.caller_sleeps, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&pool.unfinished, __ATOMIC_SEQ_CST) != 0) (void)pthread_cond_wait(&pool.done, &pool.mutex);
+    __atomic_store_n(&pool.caller_sleeps, 0, __ATOMIC_SEQ_CST);
     (void)pthread_mutex_unlock(&pool.mutex);
 }
 
@@ -170,4 +183,6 @@ void tilek_threads_forked(void)
     (void)pthread_cond_init(&pool.done, NULL);
     pool.thread_count = 0;
     pool.unfinished = 0;
+    pool.sleepers = 0;
+    pool.caller_sleeps = 0;
 }
