@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tilepragma.codegen.constants import literal_value
-from tilepragma.codegen.nests import NestPrinter
+from tilepragma.codegen.nests import NestPrinter, countdown_head, counts_down_to_zero
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
@@ -110,7 +110,10 @@ class StatementPrinter:
         else:
             advance = f"{iterator} += {printer.expression(node.step, 1)}"
         condition = f"{iterator} {node.comparison} {printer.expression(node.upper, 11)}"
-        self._head(f"for ({declared} = {printer.expression(node.lower, 1)}; {condition}; {advance}) {{", node)
+        head = f"for ({declared} = {printer.expression(node.lower, 1)}; {condition}; {advance})"
+        if counts_down_to_zero(node):
+            head = countdown_head(printer, declared, node)
+        self._head(head + " {", node)
         self._body(node.body)
         self.writer.line("}")
 
