@@ -15,6 +15,7 @@ from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    CaseLabel,
     Continue,
     Declaration,
     Declarator,
@@ -24,6 +25,7 @@ from tilepragma.ir.looptree import (
     Loop,
     Return,
     Statement,
+    Switch,
     TileNest,
     While,
 )
@@ -72,6 +74,13 @@ class StatementPrinter:
                 self._for(node)
             case While():
                 self._while(node)
+            case Switch(condition, body):
+                self._head(f"switch ({printer.condition(condition)}) {{", node)
+                self._body(body)
+                writer.line("}")
+            case CaseLabel(value):
+                # A statement must follow, and C++ and C99 take no declaration for one.
+                writer.user("default:;" if value is None else f"case {printer.expression(value)}:;", node.range)
             case Return(value):
                 writer.user("return;" if value is None else f"return {printer.expression(value)};", node.range)
             case Break():
@@ -141,7 +150,7 @@ class StatementPrinter:
         self._body(node.body)
         self.writer.line(f"}} while ({condition});" if node.test_last else "}")
 
-    def _head(self, text: str, node: If | Loop | ForLoop | While) -> None:
+    def _head(self, text: str, node: If | Loop | ForLoop | While | Switch) -> None:
         self.writer.user(text, node.range)
 
     def _body(self, block: Block) -> None:
