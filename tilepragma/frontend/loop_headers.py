@@ -49,7 +49,8 @@ def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tup
     if header.advance is not None or condition is None:
         return None
     counted: Expression = condition
-    comparison, bound = "!=", integer(0)
+    comparison = "!="
+    bound: Expression = integer(0)
     if isinstance(condition, Binary):
         counted, comparison, bound = condition.left, condition.operator, condition.right
         if isinstance(bound, Increment):

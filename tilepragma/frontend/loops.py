@@ -94,12 +94,8 @@ def _canonical(
     if addressed:
         raise _NotCanonicalError(f"the address of its iterator '{name}' is taken", header.range)
     countdown = countdown_of(header, iterator, lower)
-    if countdown is not None:
-        lower, comparison, upper = countdown
-        step, sign = integer(-1), -1
-    else:
-        comparison, upper = _bound(header, iterator)
-        step, sign = _step(header, iterator)
+    lower, comparison, upper = countdown if countdown is not None else (lower, *_bound(header, iterator))
+    step, sign = (integer(-1), -1) if countdown is not None else _step(header, iterator)
     decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
     _check_direction(comparison, step, sign, decreasing, header)
     _check_body(iterator, {"lower bound": lower, "upper bound": upper, "step": step}, body, header)

@@ -11,7 +11,8 @@ from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.context import Context
 from tilepragma.frontend.expressions import ExpressionLowering
 from tilepragma.frontend.literals import constant
-from tilepragma.frontend.loops import Header, iterator_of, make_loop
+from tilepragma.frontend.loop_headers import Header
+from tilepragma.frontend.loops import iterator_of, make_loop
 from tilepragma.frontend.objects import declare, is_constant, lower_initializer
 from tilepragma.frontend.places import declare_alias
 from tilepragma.frontend.text_scan import header_semicolons
@@ -195,7 +196,8 @@ class StatementLowering:
         number = value.evaluate()
         if number is None:
             raise source_error(value.range, "the value of this 'case' is not known", "write an integer constant")
-        return CaseLabel(constant(int(number), self.expressions.type_of(value), value.range), node.range)
+        type_ = self.expressions.type_of(value)
+        return CaseLabel(constant(int(number), type_, value.range), node.range)
 
     def _for(self, node: Node) -> Loop | ForLoop:
         context = self.context

@@ -20,7 +20,7 @@ from tilepragma.ir.directives import (
     TileKind,
     WaitDirective,
 )
-from tilepragma.ir.expressions import DataObject, Expression, IntegerLiteral
+from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.types import RecordType, Type
 
 
@@ -134,7 +134,7 @@ class Switch:
 class CaseLabel:
     """`case value:`, or `default:` where `value` is None."""
 
-    value: IntegerLiteral | None
+    value: Expression | None
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
