@@ -23,7 +23,7 @@ demo: environment
 	@$(VENV)/python -m tilepragma.cli.demo samples
 
 test: test-environment
-	@$(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_OPTIONS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_OPTIONS)
 
 bench: test-environment
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(VENV)/python $$script; done

@@ -16,12 +16,15 @@ static void report(const tilek_kernel *kernel, tilek_target target, const tilek_
                   next != NULL ? "on " : "as ", next != NULL ? tilek_target_name(next->target) : "the original loop");
 }
 
+/* Bit t: a call on the device of target t failed. It is not tried again, so that a lost device costs one warning in all. */
+static unsigned lost;
+
 /* Marks that change only under the state's lock; a stale answer costs one more failed trial. */
 static int is_refused(const tilek_state *state, tilek_target target)
 {
     unsigned refused;
     tilek_state_lock();
-    refused = state->refused;
+    refused = state->refused | lost;
     tilek_state_unlock();
     return (refused >> target & 1u) != 0;
 }
@@ -44,6 +47,11 @@ tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue
         }
         if (status != TILEK_NO_DEVICE || candidate->demanded)
             report(state->kernel, candidate->target, index + 1 < count ? candidate + 1 : NULL, &why);
+        if (on_device && status == TILEK_DEVICE_LOST) {
+            tilek_state_lock();
+            lost |= 1u << candidate->target;
+            tilek_state_unlock();
+        }
     }
     return status;
 }

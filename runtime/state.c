@@ -44,22 +44,23 @@ static void drop_programs(void)
 
 static void *release_devices(void *unused)
 {
+    (void)unused;
+    __atomic_store_n(&ending, 1, __ATOMIC_RELEASE);
     tilek_queues_finish();
     tilek_present_release_devices();
     drop_programs();
     for (int index = opened_count - 1; index >= 0; --index) opened[index]->shutdown();
     opened_count = 0;
-    return unused;
+    return NULL;
 }
 
-/* Runs before the device libraries' own exit handlers, since it was registered after their opening. In a thread of its own: exit has by
- * now destroyed what libraries keep for the thread that called it (C++ thread_local, as Oclgrind has), and they would use it again. Where
- * there is no thread to be had, the system takes everything back. */
+/* Runs before the device libraries' own exit handlers, since it was registered after their opening. The thread-local objects that such a
+ * library has made in this thread are gone by now (Oclgrind writes to them all the same), so that a fresh thread calls it. */
 static void finish_devices(void)
 {
-    pthread_t helper;
-    __atomic_store_n(&ending, 1, __ATOMIC_RELEASE);
-    if (pthread_create(&helper, NULL, release_devices, NULL) == 0) (void)pthread_join(helper, NULL);
+    pthread_t releasing;
+    if (pthread_create(&releasing, NULL, release_devices, NULL) == 0) (void)pthread_join(releasing, NULL);
+    else (void)release_devices(NULL);
 }
 
 static void finish(void)

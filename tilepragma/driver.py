@@ -82,9 +82,11 @@ def scan(state: State) -> State:
     """Read the source; a source that nowhere mentions tilek is passed through as it is. Raises OSError."""
     request = state.request
     text = request.text if request.text is not None else Path(request.source).read_bytes()
+    if request.text is None and not Path(request.source).is_file():
+        request = replace(request, text=text)  # a pipe or a device can be read only once
     found = scan_source(request.source, request.quote_folders, request.folders, text)
     marked = any("tilek" in option for option in request.options)
-    return replace(state, text=text, scanned=found.files, plain=not found.mentions and not marked)
+    return replace(state, request=request, text=text, scanned=found.files, plain=not found.mentions and not marked)
 
 
 def parse(state: State) -> State:

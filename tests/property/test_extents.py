@@ -147,7 +147,7 @@ sizes = st.integers(-2, 7)
 
 
 @given(st.data(), sizes, sizes)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_sections_are_exactly_what_is_touched(data: st.DataObject, n: int, m: int) -> None:
     found = data.draw(headers())
     subscript = data.draw(sums((*ITERATORS[: len(found)], SIZES[0]), 2))
@@ -165,7 +165,7 @@ def test_sections_are_exactly_what_is_touched(data: st.DataObject, n: int, m: in
 
 
 @given(st.data(), sizes, sizes)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_sections_of_several_accesses_are_their_hull(data: st.DataObject, n: int, m: int) -> None:
     boxes, elements = [], set()
     values = {"n": n, "m": m}

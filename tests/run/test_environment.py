@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cuda_standin.build import build_standin
 from tests.support.cases import read_cases
 from tests.support.programs import Failure, Suite, Workshop, first_difference
 from tests.support.targets import TargetEnvironment, program_environment
@@ -137,6 +138,26 @@ def test_an_absent_device_costs_one_warning(workshop: Workshop, program: Path) -
 def test_an_absent_device_ends_a_strict_program(workshop: Workshop, program: Path) -> None:
     strict = TargetEnvironment("cuda", (("TILEK_TARGET", "cuda"), ("TILEK_STRICT", "1")))
     done = run(workshop, program, strict, CUDA_VISIBLE_DEVICES="")
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert "error" in done.stderr
+
+
+@pytest.mark.parametrize("failure", ["nodevice", "alloc", "compile", "launch", "launch:2"])
+def test_a_failing_device_costs_one_warning_and_no_data(
+    workshop: Workshop, program: Path, shared_scratch: Path, failure: str
+) -> None:
+    variables = build_standin(shared_scratch / "cuda_standin")
+    cuda = TargetEnvironment("cuda", (("TILEK_TARGET", "cuda"), *sorted(variables.items())))
+    # A cache of its own: what was compiled before would not be compiled, so it could not fail.
+    cache = str(shared_scratch / f"cache-{failure.replace(':', '-')}")
+    done = run(workshop, program, cuda, TILEK_STANDIN_FAIL=failure, TILEK_CACHE_DIR=cache)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == SUM
+    warnings = [line for line in done.stderr.splitlines() if "warning" in line]
+    assert len(warnings) == 1, done.stderr
+    strict = TargetEnvironment("cuda", (*cuda.variables, ("TILEK_STRICT", "1")))
+    done = run(workshop, program, strict, TILEK_STANDIN_FAIL=failure, TILEK_CACHE_DIR=cache + "-strict")
     assert done.returncode != 0
     assert done.stdout == ""
     assert "error" in done.stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -138,3 +140,12 @@ def test_explain_says_why_a_region_runs_as_written() -> None:
     Path("a.c").write_text(KERNEL.replace("#pragma tilek loop independent\n", ""))
     text = explain(translate(TranslateRequest("a.c", last="plan")))
     assert "runs as written: " in text
+
+
+def test_a_pipe_is_read_once() -> None:
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=lambda: Path("pipe").write_text(KERNEL))
+    writer.start()
+    result = translate(TranslateRequest("pipe", last="plan"))
+    writer.join()
+    assert len(result.plans) == 1

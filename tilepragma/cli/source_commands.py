@@ -75,10 +75,11 @@ def _check_output(options: argparse.Namespace) -> None:
     output = Path(options.output)
     if output.exists() and Path(options.input).exists() and output.samefile(options.input):
         raise WrongUsageError(f"-o {options.output}: that is the source itself")
-    if output.is_dir() or not output.parent.is_dir():
-        raise WrongUsageError(
-            f"-o {options.output}: " + ("that is a folder" if output.is_dir() else "there is no such folder")
-        )
+    if output.is_dir():
+        raise WrongUsageError(f"-o {options.output}: that is a folder")
+    made = options.emit_kernels is not None and output.parent.absolute() == options.emit_kernels.absolute()
+    if not made and not output.parent.is_dir():
+        raise WrongUsageError(f"-o {options.output}: there is no such folder")
 
 
 def _targets(text: str) -> tuple[str, ...]:

@@ -110,7 +110,14 @@ def _constant(name: str, node: Node) -> Expression | None:
 
 
 def _unknown(name: str, node: Node) -> Exception:
-    name = name.removeprefix("__builtin_")
+    plain = name.removeprefix("__builtin_")
+    name = plain if plain in _OUTPUT | _MEMORY else name
+    if name == "__builtin_classify_type":
+        return source_error(
+            node.range,
+            "the macros of tgmath.h cannot be used in a kernel",
+            "include math.h and call the function of the type (sqrtf, sqrt)",
+        )
     if name in _OUTPUT:
         remedy = "do input and output before or after the kernel"
     elif name in _MEMORY:

@@ -238,11 +238,14 @@ class _RangeList(ctypes.Structure):
     _fields_ = [("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange))]
 
 
-def parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit:
-    """Parse `path` (or `source`, where the file is standard input). Raises cindex's errors only for broken libclangs."""
+def parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
+    """Parse `path` (or `source`, where the file is standard input); None where libclang gives up on its options."""
     index = cindex.Index.create()
     unsaved = None if source is None else [(path, source)]
-    handle = index.parse(path, args=arguments, unsaved_files=unsaved, options=_DETAILED_RECORD)
+    try:
+        handle = index.parse(path, args=arguments, unsaved_files=unsaved, options=_DETAILED_RECORD)
+    except cindex.TranslationUnitLoadError:
+        return None
     return ClangUnit(handle, path, {} if source is None else {path: source})
 
 

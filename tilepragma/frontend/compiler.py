@@ -70,14 +70,19 @@ class CompilerFlags:
         return tuple(shlex.split(self.compiler or os.environ.get("TILEK_CC", "") or "cc"))
 
     @property
+    def options(self) -> tuple[str, ...]:
+        """All options: those in `command` (TILEK_CC='gcc -std=c99') and the user's."""
+        return (*(word for word in self.command[1:] if word.startswith("-")), *self.arguments)
+
+    @property
     def for_compiler(self) -> tuple[str, ...]:
         """The options under which the compiler is asked about itself."""
-        return _select(self.arguments, _FOR_COMPILER)
+        return _select(self.options, _FOR_COMPILER)
 
     @property
     def for_libclang(self) -> tuple[str, ...]:
         """The options that libclang gets too."""
-        return _select(self.arguments, _FOR_LIBCLANG)
+        return _select(self.options, _FOR_LIBCLANG)
 
 
 @dataclass(frozen=True)
@@ -112,8 +117,8 @@ def ask_compiler(flags: CompilerFlags) -> CompilerAnswer:
 
 def floating_rules(flags: CompilerFlags, answer: CompilerAnswer) -> FloatingRules:
     """What the flags allow on devices: contraction where the host contracts, fast math where the host has it."""
-    said = [a.partition("=")[2] for a in flags.arguments if a.startswith("-ffp-contract=")]
-    strict = flags.arguments and any(re.match(r"-std=(c|iso)|-ansi$", a) for a in flags.arguments)
+    said = [a.partition("=")[2] for a in flags.options if a.startswith("-ffp-contract=")]
+    strict = any(re.match(r"-std=(c|iso)|-ansi$", a) for a in flags.options)
     fast = answer.defines("__FAST_MATH__")
     fused = answer.defines("__FP_FAST_FMA")
     contract = said[-1] in ("fast", "on") if said else fused and (fast or not strict)
@@ -131,7 +136,7 @@ def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer) -> list[str
     macros = dict(answer.macros)
     # The user's code may ask for these; libclang defines them only under options that change the parse.
     arguments += [f"-D{name}={macros[name]}" for name in ("_OPENMP", "__FAST_MATH__") if name in macros]
-    if not any(a.startswith("-std=") or a == "-ansi" for a in flags.arguments) and "__STDC_VERSION__" in macros:
+    if not any(a.startswith("-std=") or a == "-ansi" for a in flags.options) and "__STDC_VERSION__" in macros:
         arguments.append("-std=gnu99" if macros["__STDC_VERSION__"] < "201112L" else "-std=gnu17")
     return arguments
 
@@ -161,8 +166,8 @@ def _run_compiler(flags: CompilerFlags) -> CompilerAnswer:
     except OSError as fault:
         raise CompilerError(f"cannot run the C compiler '{flags.command[0]}': {fault.strerror}") from fault
     if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if "error" in line]
-        raise CompilerError(lines[0] if lines else f"the C compiler '{flags.command[0]}' failed")
+        said = [line.partition("error:")[2].strip() for line in done.stderr.splitlines() if "error:" in line]
+        raise CompilerError(f"the C compiler '{flags.command[0]}' fails: {said[0] if said else done.returncode}")
     return CompilerAnswer(_folders(done.stderr), _interesting_macros(done.stdout))
 
 

@@ -186,6 +186,12 @@ class ExpressionLowering:
         return literals.constant(int(value), self.type_of(node), node.range)
 
     def _refusal(self, node: Node) -> SourceError:
+        if self.context.unit.text(node.file).startswith(b"assert", node.start):
+            return source_error(
+                node.range,
+                "an assertion cannot be used in a kernel",
+                "check it before or after the kernel, or compile with -DNDEBUG",
+            )
         if node.kind in _REFUSED:
             message, remedy = _REFUSED[node.kind]
             return source_error(node.range, message, remedy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import Position, SourceRange
@@ -12,13 +12,15 @@ from tilepragma.ir.looptree import Kernel, SourceFile
 _PRAGMA = re.compile(rb"^[ \t]*(#[ \t]*pragma[ \t]+([A-Za-z_]\w*)[^\n]*)$", re.MULTILINE)
 
 
-def note_foreign_pragmas(file: SourceFile, kernels: Iterable[Kernel], diagnostics: Diagnostics) -> None:
-    """One note for each foreign pragma inside a kernel of the file."""
+def note_foreign_pragmas(
+    file: SourceFile, kernels: Iterable[Kernel], skipped: Sequence[tuple[int, int]], diagnostics: Diagnostics
+) -> None:
+    """One note for each foreign pragma inside a kernel of the file; `skipped` is what the preprocessor leaves out."""
     for kernel in kernels:
         if kernel.range.file != file.path:
             continue
         for found in _PRAGMA.finditer(file.text, kernel.range.start.offset, kernel.range.end.offset):
-            if found.group(2) == b"tilek":
+            if found.group(2) == b"tilek" or any(first <= found.start(1) < last for first, last in skipped):
                 continue
             text = found.group(1).rstrip()
             start = found.start(1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tilepragma.base.diagnostics import Diagnostics, source_error
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.context import Context, Key, function_facts
-from tilepragma.frontend.names import RESERVED, NameTable
+from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.objects import declare
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.type_conversion import TypeConverter
@@ -76,12 +76,6 @@ class FunctionCollector:
 
     def _lower(self, definition: Node, call: Node) -> _Lowered:
         name = definition.spelling
-        if name in RESERVED:
-            raise source_error(
-                call.range,
-                f"'{name}' is a word of OpenCL or CUDA and cannot name a function there",
-                "rename the function",
-            )
         if definition.type.get_canonical().kind.name == "FUNCTIONPROTO" and definition.type.is_function_variadic():
             raise source_error(
                 call.range, f"'{name}' takes a variable number of arguments", "give it a fixed list of parameters"

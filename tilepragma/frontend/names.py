@@ -50,10 +50,10 @@ class NameTable:
 
     def unique(self, wanted: str) -> str:
         """`wanted` made an identifier: `_` behind a reserved word, `_2`, `_3`, … behind one that is taken."""
-        base = re.sub(r"\W+", "_", wanted).strip("_") or "object"
+        base = re.sub(r"\W+", "_", wanted, flags=re.ASCII).strip("_") or "object"
         if base[0].isdigit():
             base = f"_{base}"
-        if wanted.isidentifier():
+        if wanted.isascii() and wanted.isidentifier():
             base = wanted
         if base in RESERVED or base.startswith(("tilek_", "__")):
             base = f"{base.lstrip('_')}_"

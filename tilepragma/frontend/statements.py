@@ -39,11 +39,8 @@ _REFUSED = {
     CursorKind.ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
     CursorKind.MS_ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
 }
-_PASSED_OVER = {
-    CursorKind.TYPEDEF_DECL,
-    CursorKind.ENUM_DECL,
-    CursorKind.STATICASSERT_DECL if hasattr(CursorKind, "STATICASSERT_DECL") else CursorKind.TYPEDEF_DECL,
-}
+#: Declarations that mean nothing at run time.
+_PASSED_OVER = {CursorKind.TYPEDEF_DECL, CursorKind.ENUM_DECL, CursorKind.FUNCTION_DECL, CursorKind.STATIC_ASSERT}
 
 
 @dataclass(frozen=True)
@@ -195,7 +192,7 @@ class StatementLowering:
                 raise source_error(
                     child.range, "a type is defined inside the kernel", "define it before the function, at file scope"
                 )
-            elif child.kind not in _PASSED_OVER and child.kind != CursorKind.FUNCTION_DECL:
+            elif child.kind not in _PASSED_OVER:
                 raise source_error(
                     child.range, "this declaration cannot stand in a kernel", "move it before the kernel"
                 )

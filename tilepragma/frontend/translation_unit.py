@@ -25,6 +25,8 @@ from tilepragma.ir.looptree import DataRegion, Kernel, TranslationUnit
 
 _ERROR = 3
 """clang's severity from which on the source is not C"""
+_FATAL = 4
+"""clang's severity of errors after which it reads no further"""
 
 
 def parse_translation_unit(
@@ -43,7 +45,10 @@ def parse_translation_unit(
         diagnostics.error(NOWHERE, str(fault), "name the C compiler in TILEK_CC")
         return None
     known = len(diagnostics.items)
-    unit = parse(path, source, libclang_arguments(flags, answer))
+    unit = _parse(path, source, libclang_arguments(flags, answer))
+    if unit is None:
+        diagnostics.error(NOWHERE, f"libclang cannot read '{path}'", "install the libclang wheel, version 17 or newer")
+        return None
     included = find_inclusions(unit)
     broken = _report_clang(unit, included, diagnostics)
     skipped: dict[str, tuple[tuple[int, int], ...]] = {}
@@ -69,7 +74,7 @@ def parse_translation_unit(
         of_file = builder.kernels(found)
         kernels += of_file
         regions += data_regions(builder, found, of_file)
-        note_foreign_pragmas(file, of_file, diagnostics)
+        note_foreign_pragmas(file, of_file, skipped.get(file.path, ()), diagnostics)
     _sort(diagnostics, known, path)
     return TranslationUnit(
         files=files,
@@ -80,6 +85,24 @@ def parse_translation_unit(
         dependencies=_dependencies(path, included, system=False),
         system_dependencies=_dependencies(path, included, system=True),
     )
+
+
+def _parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
+    """Parse under the user's options; without those for the machine, then the standard, where libclang does not know them.
+
+    None where libclang cannot parse under any.
+    """
+    unit = parse(path, source, arguments)
+    for unknown, instead in (("-m", []), ("-std=", ["-std=gnu2x"])):
+        if unit is not None and not _refuses_options(unit):
+            break
+        arguments = [a for a in arguments if not a.startswith(unknown)] + instead
+        unit = parse(path, source, arguments)
+    return unit
+
+
+def _refuses_options(unit: ClangUnit) -> bool:
+    return any(item.severity >= _ERROR and item.location.file is None for item in unit.handle.diagnostics)
 
 
 def _sort(diagnostics: Diagnostics, known: int, path: str) -> None:
@@ -125,12 +148,14 @@ def _refuse_forced(
 
 
 def _report_clang(unit: ClangUnit, included: tuple[Included, ...], diagnostics: Diagnostics) -> bool:
-    """Pass on clang's errors in the user's files; whether there were any."""
+    """Pass on clang's errors in the user's files, and fatal ones in any file; whether there were any."""
     system = {i.path for i in included if i.is_system}
     broken = False
     for item in unit.handle.diagnostics:
         file = item.location.file
-        if item.severity < _ERROR or (file is not None and str(file.name) in system):
+        if item.severity < _ERROR:
+            continue
+        if item.severity < _FATAL and file is not None and str(file.name) in system:
             continue
         broken = True
         diagnostics.error(_range(unit, item), str(item.spelling))

@@ -141,8 +141,8 @@ def region_start(text: bytes, kernel: Kernel) -> int:
 
     Such a pragma (`omp simd`, `GCC ivdep`) belongs to the loop, so it must stay right before it in the host's fallback.
     """
-    start = kernel.range.start.offset
-    foreign = _FOREIGN_PRAGMA.search(text, kernel.directive.range.end.offset, start)
+    start, directive = kernel.range.start.offset, kernel.directive.range
+    foreign = _FOREIGN_PRAGMA.search(text, directive.end.offset, start) if directive.file == kernel.range.file else None
     return start if foreign is None else foreign.start()
 
 

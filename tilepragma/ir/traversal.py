@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from typing import Any
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import TileNest
+from tilepragma.ir.looptree import Block, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
+
+S = TypeVar("S", bound=Statement)
 
 _LEAVES = (SourceRange, DataObject, ScalarType, RecordType, PointerType, ArrayType, VoidType)
 
@@ -25,9 +28,12 @@ def children(node: Any) -> Iterator[Any]:
             yield from (tiled.loop.lower, tiled.loop.upper, tiled.loop.step)
         yield node.body
         return
-    for field in dataclasses.fields(node):
-        value = getattr(node, field.name)
-        yield from _nodes(value)
+    for name in _field_names(_kind(node)):
+        value = getattr(node, name)
+        if type(value) is tuple:
+            yield from _nodes(value)
+        elif _is_node(_kind(value)):
+            yield value
 
 
 def walk(node: Any) -> Iterator[Any]:
@@ -37,13 +43,38 @@ def walk(node: Any) -> Iterator[Any]:
         yield from walk(child)
 
 
-def _nodes(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
-        for item in value:
-            yield from _nodes(item)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, _LEAVES) and not _is_directive(value):
-        yield value
+def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:
+    """`statement` with `change` applied to every block that is a direct part of it (bodies and branches)."""
+    parts = {field.name: getattr(statement, field.name) for field in dataclasses.fields(statement)}
+    changed: dict[str, Any] = {name: change(part) for name, part in parts.items() if isinstance(part, Block)}
+    return dataclasses.replace(statement, **changed) if changed else statement
 
 
-def _is_directive(value: Any) -> bool:
-    return type(value).__module__ == "tilepragma.ir.directives"
+def _nodes(values: tuple[Any, ...]) -> Iterator[Any]:
+    for value in values:
+        if type(value) is tuple:
+            yield from _nodes(value)
+        elif _is_node(_kind(value)):
+            yield value
+
+
+# Walks are where planning spends its time: what holds for all nodes of a type is found out once.
+
+
+def _kind(value: Any) -> Any:
+    """Its type, as a key that type checkers know to be hashable."""
+    return type(value)
+
+
+@functools.cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+@functools.cache
+def _is_node(kind: type) -> bool:
+    return dataclasses.is_dataclass(kind) and not issubclass(kind, _LEAVES) and not _is_directive(kind)
+
+
+def _is_directive(kind: type) -> bool:
+    return kind.__module__ == "tilepragma.ir.directives"

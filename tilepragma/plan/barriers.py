@@ -13,7 +13,7 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Barrier, Block, ForLoop, Function, If, Loop, Statement, TileNest, While
-from tilepragma.ir.traversal import children
+from tilepragma.ir.traversal import children, with_blocks
 from tilepragma.plan.accesses import leaves_early, uses
 from tilepragma.plan.coverage import nest_axes
 
@@ -73,17 +73,10 @@ class _Barriers:
         path = (*path, statement)
         if isinstance(statement, Block):
             return self.block(statement, None, path[:-1])
-        if isinstance(statement, If):
-            then = self.block(statement.then, None, path)
-            otherwise = None if statement.otherwise is None else self.block(statement.otherwise, None, path)
-            return dataclasses.replace(statement, then=then, otherwise=otherwise)
-        if isinstance(statement, (Loop, ForLoop, While)):
-            return dataclasses.replace(statement, body=self.block(statement.body, statement, path))
-        if isinstance(statement, TileNest):
-            sequential = any(all(tile.axis is None for tile in tiled.tiles) for tiled in statement.loops)
-            body = self.block(statement.body, statement if sequential else None, path)
-            return dataclasses.replace(statement, body=body)
-        return statement
+        around: Statement | None = None
+        if isinstance(statement, (Loop, ForLoop, While)) or _is_sequential(statement):
+            around = statement
+        return with_blocks(statement, lambda block: self.block(block, around, path))
 
     def _touched(self, node: Any) -> _Touched:
         reads, writes = set(), set()
@@ -105,7 +98,7 @@ class _Barriers:
                 return
             shared = self._touched(other).conflicts(touched)
             if shared:
-                name = sorted(object_.name for object_ in shared)[0]
+                name = sorted(object_.host for object_ in shared)[0]
                 kind = "gangs" if _holds(statement, AxisKind.GANG) else "threads"
                 self.diagnostics.error(
                     getattr(statement, "range", block.range),
@@ -133,6 +126,13 @@ class _Barriers:
                     "make the condition around it depend on values that no worker writes",
                 )
                 return
+
+
+def _is_sequential(statement: Statement) -> bool:
+    """Whether a loop of the nest runs in order inside each instance."""
+    return isinstance(statement, TileNest) and any(
+        all(tile.axis is None for tile in tiled.tiles) for tiled in statement.loops
+    )
 
 
 def _decisions(node: Any) -> tuple[Any, ...]:

@@ -31,14 +31,14 @@ def check_tiles(
     if clauses and leaves_early(loop.body):
         diagnostics.error(
             loop.header,
-            f"the loop over '{loop.iterator.name}' is tiled, but a break or continue of it stands in its body",
+            f"the loop over '{loop.iterator.host}' is tiled, but a break or continue of it stands in its body",
             "write the rest of the body as the branch of an if, or leave the loop untiled",
         )
     kinds = {clause.kind for clause in clauses}
     if clauses and not kinds & {TileKind.DYNAMIC, TileKind.SIZE} and covers(loop, clauses, counts) is False:
         diagnostics.warning(
             clauses[-1].range,
-            f"the tiles of the loop over '{loop.iterator.name}' cover fewer iterations than it has, so an innermost dynamic "
+            f"the tiles of the loop over '{loop.iterator.host}' cover fewer iterations than it has, so an innermost dynamic "
             "tile is added",
             "add tile(dynamic) where you want it",
         )

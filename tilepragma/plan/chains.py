@@ -15,7 +15,8 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import AxisKind, ClauseExpression, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
-from tilepragma.ir.looptree import Axis, Block, ForLoop, If, Loop, Statement, Tile, TiledLoop, TileNest, While
+from tilepragma.ir.looptree import Axis, Block, Loop, Statement, Tile, TiledLoop, TileNest
+from tilepragma.ir.traversal import with_blocks
 from tilepragma.plan.chain_checks import (
     check_collapse,
     check_tiles,
@@ -95,14 +96,7 @@ def _statement(statement: Statement, context: ChainContext, outer: _Outer) -> St
         return _chain(statement, context, outer)
     if isinstance(statement, Block):
         return _block(statement, context, outer)
-    if isinstance(statement, If):
-        otherwise = None if statement.otherwise is None else _block(statement.otherwise, context, outer)
-        return dataclasses.replace(statement, then=_block(statement.then, context, outer), otherwise=otherwise)
-    if isinstance(statement, ForLoop):
-        return dataclasses.replace(statement, body=_block(statement.body, context, outer))
-    if isinstance(statement, While):
-        return dataclasses.replace(statement, body=_block(statement.body, context, outer))
-    return statement
+    return with_blocks(statement, lambda block: _block(block, context, outer))
 
 
 def _chain(head: Loop, context: ChainContext, outer: _Outer) -> Statement:
@@ -231,11 +225,11 @@ def _check_triangular(chain: tuple[Loop, ...], order: tuple[Tile, ...], diagnost
         return
     moved = next(tile for tile, other in zip(order, legal, strict=True) if tile != other)
     loop = by_index[moved.loop]
-    outer = next(by_index[index].iterator.name for index in sorted(needs[moved.loop], reverse=True))
-    names = ", ".join(f"{by_index[tile.loop].iterator.name} ({tile.kind.value})" for tile in legal)
+    outer = next(by_index[index].iterator.host for index in sorted(needs[moved.loop], reverse=True))
+    names = ", ".join(f"{by_index[tile.loop].iterator.host} ({tile.kind.value})" for tile in legal)
     diagnostics.error(
         moved.range,
-        f"the bounds of the loop over '{loop.iterator.name}' depend on '{outer}', so its tiles must stand inside all tiles of '{outer}'",
+        f"the bounds of the loop over '{loop.iterator.host}' depend on '{outer}', so its tiles must stand inside all tiles of '{outer}'",
         f"the nearest legal order is {names}",
     )
 

@@ -61,7 +61,7 @@ def check_coverage(
                 missing = ", ".join(axis_text(axis) for axis in _ordered(wanted - seen))
                 diagnostics.error(
                     use.range,
-                    f"'{use.object.name}' is written outside a distributed dimension ({missing}), so every instance would write it",
+                    f"'{use.object.host}' is written outside a distributed dimension ({missing}), so every instance would write it",
                     "move the statement into the distributed loop, or distribute a loop around it over the same dimension",
                 )
                 break

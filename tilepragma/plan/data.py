@@ -112,12 +112,12 @@ def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagn
         place = next(use.range for use in uses if use.writes)
         diagnostics.error(
             place,
-            f"'{object_.name}' is written here, but its data clause says mode:r",
+            f"'{object_.host}' is written here, but its data clause says mode:r",
             "say mode:rw (or mode:w) in the data clause",
         )
     if mode is Mode.WRITE and reads and said.section is not None:
         diagnostics.warning(
-            said.section.range, f"'{object_.name}' is also read by the kernel, so mode:w is taken as mode:rw"
+            said.section.range, f"'{object_.host}' is also read by the kernel, so mode:w is taken as mode:rw"
         )
     return reads, writes
 
@@ -130,7 +130,7 @@ def _motion(object_: DataObject, writes: bool, said: _Said, context: DataContext
     if live is Live.OUT and object_.storage is not Storage.SCALAR and said.section is not None:
         context.diagnostics.warning(
             said.section.range,
-            f"'{object_.name}' is live:out, but it is not proven that the kernel overwrites all of it, so it is copied in as well",
+            f"'{object_.host}' is live:out, but it is not proven that the kernel overwrites all of it, so it is copied in as well",
             "say live:inout if that is meant",
         )
     return live is not Live.NOT, writes and live in (None, Live.OUT, Live.IN_OUT)
@@ -148,7 +148,7 @@ def _is_initialized(object_: DataObject, kernel: Kernel) -> bool:
 def _section(object_: DataObject, uses: list[Use], said: _Said, context: DataContext) -> tuple[SectionBound, ...]:
     if object_.storage is Storage.SCALAR:
         if said.section is not None and said.section.dimensions:
-            context.diagnostics.error(said.section.range, f"'{object_.name}' is no array, so it has no section")
+            context.diagnostics.error(said.section.range, f"'{object_.host}' is no array, so it has no section")
         return ()
     inferred = _inferred(object_, uses, context)
     if said.section is not None:

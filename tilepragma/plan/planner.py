@@ -143,7 +143,7 @@ def _check_hoisted(
     if stale is not None:
         diagnostics.error(
             stale.range,
-            f"this declaration reads '{stale.object.name}', which the kernel writes before it",
+            f"this declaration reads '{stale.object.host}', which the kernel writes before it",
             "declare the variable inside the loop that uses it, or split the kernel in two",
         )
 
@@ -171,7 +171,7 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
         if isinstance(node, Loop) and node.directive is not None and node.directive.independent:
             diagnostics.warning(
                 node.directive.range,
-                f"'independent' has no effect on the loop over '{node.iterator.name}': {reason}",
+                f"'independent' has no effect on the loop over '{node.iterator.host}': {reason}",
                 "put the kernel directive before this loop, so that each round of the loop around it is a launch",
             )
 

@@ -103,10 +103,10 @@ def inferred_section(
     try:
         boxes = _boxes(object_, uses, invariant)
     except _NotFoundError as error:
-        form = object_.name + "[0:…]" * object_.rank
+        form = object_.host + "[0:…]" * object_.rank
         diagnostics.error(
             error.range,
-            f"the extent of '{object_.name}' cannot be found: {error.reason}",
+            f"the extent of '{object_.host}' cannot be found: {error.reason}",
             f"add data({form}) to the kernel directive",
         )
         return ()

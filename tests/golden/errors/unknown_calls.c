@@ -1,6 +1,8 @@
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tgmath.h>
 double elsewhere(double);
 void f(int n, double *a, double (*g)(double))
 {
@@ -12,5 +14,8 @@ void f(int n, double *a, double (*g)(double))
         memset(a, 0, sizeof *a);
         a[i] = rand();
         free(malloc(3));
+        assert(a[i] > 0);
+        a[i] = sqrt(a[i]);
+        __builtin_prefetch(&a[i + 1]);
     }
 }

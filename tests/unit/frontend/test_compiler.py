@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from frontend_text import kernel, messages, nodes, read
 
+from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.compiler import (
     CompilerAnswer,
     CompilerError,
@@ -17,6 +18,7 @@ from tilepragma.frontend.compiler import (
     floating_rules,
     libclang_arguments,
 )
+from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.expressions import IntegerLiteral
 
 LOOP = "void f(int n, double *a) {\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) a[i] = VALUE; }"
@@ -142,6 +144,14 @@ def test_floating_rules(
     assert (rules.contract, rules.fast) == (contract, fast)
 
 
+def test_options_in_the_compilers_name_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEK_CC", "ccache gcc -std=c99 -DX")
+    flags = CompilerFlags(("-DY",))
+    assert flags.command == ("ccache", "gcc", "-std=c99", "-DX")
+    assert flags.for_libclang == ("-std=c99", "-DX", "-DY")
+    assert not floating_rules(flags, CompilerAnswer((), FMA)).contract
+
+
 def test_the_users_compiler_decides_on_fast_math() -> None:
     assert read("int x;", "-ffast-math").floating.fast
     assert not read("int x;").floating.fast
@@ -196,6 +206,17 @@ def test_common_headers_are_read_under_every_standard(standard: str) -> None:
     assert len(read(source + "#define VALUE DBL_MAX\n" + LOOP, standard).kernels) == 1
 
 
+@pytest.mark.parametrize("option", ["-mveclibabi=svml", "-march=none-that-libclang-knows", "-std=gnu9z"])
+def test_options_that_libclang_does_not_know_do_no_harm(option: str, tmp_path: Path) -> None:
+    compiler = fake_compiler(tmp_path)
+    diagnostics = Diagnostics()
+    source = ("#define VALUE 1\n" + LOOP).encode()
+    unit = parse_translation_unit("test.c", source, CompilerFlags((option, "-DY"), compiler), diagnostics)
+    assert [item.message for item in diagnostics] == []
+    assert unit is not None
+    assert len(unit.kernels) == 1
+
+
 def test_code_that_only_gcc_accepts_with_a_warning_is_accepted() -> None:
     source = "int g() { return undeclared(3); }\n#define VALUE 1\n" + LOOP
     assert len(read(source).kernels) == 1
@@ -208,6 +229,10 @@ def test_folders_of_the_user_are_not_the_systems(tmp_path: Path, monkeypatch: py
     (tmp_path / "forced.h").write_text("")
     unit = read("#include <seven.h>\n" + LOOP, "-Isub", "-include", "forced.h")
     assert {os.path.normpath(path) for path in unit.dependencies} == {"test.c", "sub/seven.h", "forced.h"}
+    (tmp_path / "sub" / "fatal.h").write_text("#include <no-such-header.h>\n")
+    (tmp_path / "sub" / "strange.h").write_text("int gcc_only(;\n")
+    assert messages("#include <fatal.h>\n", "-isystem", "sub") == ["error: 'no-such-header.h' file not found"]
+    assert messages("#include <strange.h>\n", "-isystem", "sub") == []
     broken = messages("#include <seven.h>\nint x = ;\n", "-isystem", "sub")
     assert broken == ["error: expected expression"]
 

@@ -62,6 +62,15 @@ def test_records_come_dependencies_first_with_the_hosts_layout() -> None:
     assert outer.size == 40
 
 
+def test_functions_may_be_named_as_devices_name_theirs() -> None:
+    found = in_kernel(
+        "a[i] = max(half(a[i]), fmax(a[i], 1));",
+        before="static double max(double a, double b) { return a > b ? a : b; } static double half(double x) { return x / 2; } "
+        "static double fmax(double x, double y) { return x + y; }",
+    )
+    assert [f.name for f in found.functions] == ["half", "fmax", "max"]
+
+
 def test_recursion_through_another_function_is_refused() -> None:
     assert messages("""double g(int n);
 static double h(int n) { return g(n - 1); }

@@ -122,6 +122,11 @@ def test_names_are_unique_in_the_region_and_no_keywords() -> None:
     }
 
 
+def test_names_beyond_ascii_are_spelled_in_ascii() -> None:
+    found = in_kernel("größe[i] = ä + n;", "int n, double *größe, double ä")
+    assert {o.host: o.name for o in found.objects} == {"n": "n", "größe": "gr_e", "ä": "object"}
+
+
 def test_a_path_never_takes_the_name_of_a_variable() -> None:
     found = in_kernel(
         "a[i] = g_u + g->u[i];", "int n, double *a, double g_u, struct grid *g", "struct grid { double *u; };"
@@ -153,6 +158,22 @@ for (int i = 0; i < n; i++) a[i] = 0;
 }}
 }}"""
     assert messages(source) == [f"note: '{pragma}' is ignored in kernels and kept for the host"]
+
+
+def test_pragmas_that_the_preprocessor_leaves_out_cost_no_note() -> None:
+    source = """void f(int n, double *a) {
+#pragma tilek kernel
+for (int i = 0; i < n; i++) {
+#ifdef MISSING
+#pragma omp simd
+#endif
+a[i] = 0; } }"""
+    assert messages(source) == []
+
+
+def test_declarations_without_effect_are_passed_over() -> None:
+    statements = body_of('_Static_assert(1, ""); typedef double real; enum { TWO = 2 }; real t = TWO; a[i] = t;')
+    assert [type(s) for s in statements] == [Declaration, ExpressionStatement]
 
 
 def test_casts_to_void_and_empty_bodies() -> None:

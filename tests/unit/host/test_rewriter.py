@@ -20,6 +20,7 @@ from tilepragma.ir.directives import (
     Construct,
     DataClause,
     DataDirective,
+    KernelDirective,
     Section,
     SectionDimension,
     Target,
@@ -63,10 +64,13 @@ HERE
 
 def plan_at(file: SourceFile, which: int = 0, name: str = "scale", insertion: int | None = None) -> KernelPlan:
     made = build.listing3()
+    region = source.enclosed(file, which=which)
+    pragma = [range_ for range_ in file.pragmas if range_.end.offset <= region.start.offset][-1]
     kernel = replace(
         made.kernel,
+        directive=KernelDirective(pragma),
         name=name,
-        range=source.enclosed(file, which=which),
+        range=region,
         enclosing=Enclosing("f", file.path, source.insertion(file, which if insertion is None else insertion)),
     )
     launches = tuple(replace(launch, name=name) for launch in made.host)
@@ -198,3 +202,37 @@ def test_only_wanted_targets_are_embedded() -> None:
     assert b"__global__" in text
     assert b"__kernel" not in text
     assert b"1u << TILEK_THREADS | 1u << TILEK_CUDA," in text
+
+
+def test_includes_beside_an_inlined_header_are_found_from_the_main_file(tmp_path: Path) -> None:
+    folder = tmp_path / "inc"
+    folder.mkdir()
+    (folder / "helper.h").write_text("static inline float helper(float v) { return v; }\n")
+    body = FUNCTION.replace("else\n        HERE", "else\n        (void)helper(1.0f); HERE")
+    header = source.file(str(folder / "work.h"), '#pragma once\n#include <time.h>\n#include "helper.h"\nHERE\n' + body)
+    text = '#define _POSIX_C_SOURCE 199309L\n#include "inc/work.h"\nHERE\n#include "inc/work.h"\nHERE\n'
+    main = source.file(str(tmp_path / "example.c"), text)
+    name = b'#include "inc/work.h"'
+    start = main.text.index(name)
+    inclusion = Inclusion(source.span(main.path, main.text, start, start + len(name)), header.path)
+    out = rewrite(unit([main, header], (inclusion,)), [plan_at(header)], "OUT.c", TARGETS)
+    assert b'#include "inc/work.h"' not in out
+    assert b'#include "inc/helper.h"' in out
+    assert source.compiles(tmp_path, out, "-std=c11", "-Wpedantic") == ""
+
+
+def test_a_region_in_a_static_inline_function_of_c99(tmp_path: Path) -> None:
+    body = FUNCTION.split("    if (n > 2)")[0].split("/*^*/")[2]
+    text = f"/*^*/static inline {body}    {REGION}\n    HERE\n}}\nvoid g(void);\nvoid g(void) {{ float a[2][2] = {{{{0}}}}; f(2, 2, a, 1); }}\n"
+    main = source.file("example.c", text)
+    out = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS)
+    assert source.compiles(tmp_path, out, "-std=c11", "-Wpedantic") == ""
+
+
+def test_generated_code_keeps_out_of_the_users_warnings(tmp_path: Path) -> None:
+    main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
+    out = rewrite(unit([main]), [plan_at(main)], "OUT.c", TARGETS)
+    strict = ("-Wconversion", "-Wsign-conversion", "-Wcast-qual", "-Wshadow", "-Wvla")
+    said = source.compiles(tmp_path, out, "-std=c11", *strict)
+    assert "OUT.c" not in said
+    assert "ISO C90 forbids" in said  # the user's own variable-length parameter is still warned of

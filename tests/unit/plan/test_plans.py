@@ -152,7 +152,7 @@ def test_each_nest_is_a_launch_and_declarations_come_first() -> None:
           }
         }"""
     )
-    assert [launch.name for launch in found.host] == ["sweep_1", "sweep_2"]
+    assert [launch.name for launch in found.host] == ["sweep_nest1", "sweep_nest2"]
     assert len(found.prologue) == 1
     assert [tiled.symbol for launch in found.host for tiled in launch.loops] == ["i", "i_2"]
     assert [s.name for s in found.scalars] == ["n", "factor"]

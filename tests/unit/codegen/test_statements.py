@@ -1,0 +1,145 @@
+"""Statements print as C; what a launch's text needs of the host and of a device is declared, and nothing else."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from hand_built import (
+    argument,
+    array,
+    assign,
+    at,
+    binary,
+    expr,
+    launch,
+    listing3,
+    loop,
+    nest,
+    place,
+    plan,
+    scalar,
+    tiled,
+)
+
+from tilepragma.codegen.describe import describe
+from tilepragma.codegen.device_functions import record_definitions
+from tilepragma.codegen.dialect import CUDA, OPENCL, C
+from tilepragma.codegen.host_functions import host_functions
+from tilepragma.codegen.launches import number
+from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.statements import StatementPrinter
+from tilepragma.codegen.writer import GENERATED_LINE, Writer
+from tilepragma.ir.directives import Target
+from tilepragma.ir.expressions import Access, Call, Callee, Increment, Scope
+from tilepragma.ir.looptree import (
+    Block,
+    Break,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    ForLoop,
+    Function,
+    If,
+    Return,
+    Statement,
+    While,
+)
+from tilepragma.ir.types import DOUBLE, FLOAT, INT, Field, RecordType, ScalarKind, ScalarType
+
+ITERATOR, COUNT = scalar("i", scope=Scope.LOCAL), scalar("n")
+
+
+def text(statement: Statement) -> str:
+    writer = Writer()
+    StatementPrinter(writer, Printer(C)).statement(statement)
+    return writer.text()
+
+
+def test_control_flow() -> None:
+    access = expr(ITERATOR)
+    assert isinstance(access, Access)
+    step = ExpressionStatement(Increment("++", False, access, INT))
+    inner = While(
+        binary("<", ITERATOR, COUNT).node, Block((step, If(expr(ITERATOR), Block((Break(),)), None))), test_last=True
+    )
+    first = Declaration((Declarator(ITERATOR, expr(0)), Declarator(replace(ITERATOR, name="k"), expr(1))))
+    loop_ = ForLoop(first, binary("<", ITERATOR, COUNT).node, None, Block((inner,)), None, "")
+    assert text(loop_) == (
+        "for (int i = 0, k = 1; i < n;) {\n    do {\n        i++;\n        if (i) {\n            break;\n        }\n"
+        "    } while (i < n);\n}\n"
+    )
+    both = If(expr(COUNT), Block((step,)), Block(()))
+    assert text(both) == "if (n) {\n    i++;\n} else {\n}\n"
+    assert text(loop(3, ITERATOR, COUNT, 0, (), step=-2, comparison=">")) == "for (int i = n; i > 0; i += -2) {\n}\n"
+
+
+def test_user_lines_are_marked_and_left_again() -> None:
+    writer = Writer(user_lines=True)
+    writer.user("x = 1;", place(7))
+    writer.line("}")
+    writer.line("y = 2;")
+    assert writer.lines == ['#line 7 "example.c"', "x = 1;", "}", GENERATED_LINE, "y = 2;"]
+
+
+def test_written_scalars_of_one_instance_are_copied_and_stored_back() -> None:
+    x, source = scalar("x"), array("a", None, type_=INT)
+    made = launch("last", (nest([tiled(loop(0, ITERATOR, 0, COUNT), "dynamic")], (assign(x, at(source, ITERATOR)),)),))
+    region = plan((made,), (argument(source, COUNT), argument(x, writes=True)), name="last")
+    host = host_functions(region, number(region))
+    assert "int x = *(const int *)call->arrays[1].base;" in host
+    assert "*(int *)call->arrays[1].base = x;" in host
+    program = describe(region, [Target.OPENCL]).opencl or ""
+    assert "x[0] = a[i];" in program
+
+
+def test_only_what_is_used_is_declared() -> None:
+    host = host_functions(listing3("thread dynamic", "dynamic"), number(listing3("thread dynamic", "dynamic")))
+    assert "j_count" not in host
+    assert "i_count0" not in host
+    assert "i_stride1" not in host
+
+
+def test_decreasing_unsigned_loops_count_iterations() -> None:
+    unsigned = ScalarType(ScalarKind.INTEGER, 32, False, "unsigned int")
+    iterator = scalar("i", unsigned, Scope.LOCAL)
+    target = array("a", None)
+    source = loop(0, iterator, COUNT, 0, (), step=-1, comparison=">")
+    made = launch("down", (nest([tiled(source, "thread dynamic")], (assign(at(target, iterator), 1.0),)),))
+    region = plan((made,), (argument(target, COUNT, writes=True),), name="down")
+    host = host_functions(region, number(region))
+    assert "for (int64_t i_point = i_thread; i_point < i_end; ++i_point) {" in host
+    assert "const unsigned int i = i_lower - i_point;" in host
+    (shape,) = describe(region, []).host_launches[0].loops
+    assert (shape.iterator_minimum, shape.iterator_maximum) == (-(2**63), 2**63 - 1)
+
+
+def test_a_function_is_printed_for_each_kind_of_pointer_it_gets() -> None:
+    row = array("row", None, scope=Scope.LOCAL)
+    function = Function("first", FLOAT, (row,), Block((Return(at(row, 0).node),)))
+    a, local = array("a", None), array("t", 3, scope=Scope.LOCAL)
+    calls = [Call("first", Callee.USER, (Access(object_, (), (), FLOAT),), FLOAT) for object_ in (a, local)]
+    body = (
+        Declaration((Declarator(local, (expr(1.0),)),)),
+        assign(at(a, ITERATOR), calls[0]),
+        assign(at(a, ITERATOR), calls[1]),
+    )
+    made = launch("k", (nest([tiled(loop(0, ITERATOR, 0, COUNT), "gang0 dynamic")], body),))
+    region = plan((made,), (argument(a, COUNT, writes=True),), name="k", functions=(function,))
+    manifest = describe(region, [Target.OPENCL, Target.CUDA])
+    assert "static float k_first_g(__global float *row)" in (manifest.opencl or "")
+    assert "static float k_first(float *row)" in (manifest.opencl or "")
+    assert (manifest.cuda or "").count("static __device__ float k_first(float *row)") == 1
+
+
+def test_records_keep_the_hosts_layout() -> None:
+    fields = (Field("x", FLOAT, 0), Field("new", DOUBLE, 8))
+    natural = RecordType("struct p", "p", False, fields, 16, 8)
+    assert record_definitions(CUDA, [natural]) == "struct p {\n    float x;\n    double new_;\n};\n"
+    packed = replace(natural, fields=(fields[0], replace(fields[1], offset=5)), size=14, alignment=1)
+    assert record_definitions(OPENCL, [packed]) == (
+        "struct __attribute__((packed)) p {\n    float x;\n    char padding4[1];\n    double new;\n    char padding13[1];\n};\n"
+    )
