@@ -27,9 +27,3 @@ const char *tilek_library_bind(void *library, size_t count, const tilek_symbol s
 }
 
 void *tilek_library_program(void) { return dlopen(NULL, RTLD_NOW | RTLD_LOCAL); }
-
-void tilek_library_close(void *library)
-{
-    if (library != NULL)
-        dlclose(library);
-}

@@ -16,6 +16,4 @@ const char *tilek_library_bind(void *library, size_t count, const tilek_symbol s
 /* A handle on the running program and all it was started with (libraries that a tool preloads among them). */
 void *tilek_library_program(void);
 
-void tilek_library_close(void *library); /* NULL is harmless */
-
 #endif

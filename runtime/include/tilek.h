@@ -22,8 +22,7 @@ typedef enum tilek_status {
     TILEK_NO_DEVICE,   /* the target is not present on this machine */
     TILEK_COMPILE,     /* device code did not compile */
     TILEK_DEVICE_LOST, /* a device call failed */
-    TILEK_UNSUPPORTED, /* sizes or counts beyond what the target can do */
-    TILEK_IO           /* a file could not be read or written */
+    TILEK_UNSUPPORTED  /* sizes or counts beyond what the target can do */
 } tilek_status;
 
 typedef enum tilek_target { TILEK_SERIAL, TILEK_THREADS, TILEK_OPENCL, TILEK_CUDA, TILEK_TARGETS, TILEK_AUTO = TILEK_TARGETS } tilek_target;
