@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilepragma import __version__
+from tilepragma.base.user_compiler import SEPARATE_VALUE
 
 #: Exit statuses (INTERNAL_FAULT is in cli/report.py).
 DONE, SOURCE_ERRORS, WRONG_USAGE = 0, 1, 2
@@ -54,19 +55,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 #: Compiler options whose value may be the next word; argparse must not take that for the input.
-_WITH_VALUE = (
-    "-I",
-    "-D",
-    "-U",
-    "-include",
-    "-imacros",
-    "-isystem",
-    "-iquote",
-    "-idirafter",
-    "-isysroot",
-    "--sysroot",
-    "-x",
-)
+_WITH_VALUE = (*SEPARATE_VALUE, "-x")
 #: What compiler options begin with; anything else that argparse does not know is a mistake.
 _COMPILER_PREFIXES = (*_WITH_VALUE, "-std", "-f", "-m", "-O", "-W", "-w", "-g", "-p", "-n", "-a", "-u", "-i")
 _JOINT = "\x1f"
