@@ -22,10 +22,20 @@ VARIANTS = {
 ON_EVERY_TARGET = (
     "trips tiles reductions launches twice sums rows declines queues concurrency parallel forks".split()  # noqa: SIM905
 )
-ON_THE_DEVICE = (
-    "specialises fewer_workers failures lost_write lost_run lost_wait lost_read scarce_memory "
-    "data_region coherence create_and_present kept_values"
-).split()
+ON_THE_DEVICE = [
+    "specialises",
+    "fewer_workers",
+    "failures",
+    "lost_write",
+    "lost_run",
+    "lost_wait",
+    "lost_read",
+    "scarce_memory",
+    "data_region",
+    "coherence",
+    "create_and_present",
+    "kept_values",
+]
 
 
 def run(program: Path, case: str, **environment: str) -> subprocess.CompletedProcess[str]:
