@@ -110,7 +110,14 @@ def _add_translate(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         "--emit-kernels", metavar="DIR", type=Path, help="write the readable .cl and .cu files there"
     )
     translate.add_argument(
-        "-MMD", "-MD", dest="depfile", action="store_true", help="write a depfile, OUT.d unless -MF says else"
+        "-MMD",
+        dest="depfile",
+        action="store_const",
+        const="user",
+        help="write a depfile, OUT.d unless -MF says else",
+    )
+    translate.add_argument(
+        "-MD", dest="depfile", action="store_const", const="all", help="likewise, with the system's headers"
     )
     translate.add_argument("-MF", dest="depfile_name", metavar="FILE", help="the depfile's name; implies -MMD")
     translate.add_argument("-MT", dest="depfile_target", metavar="TARGET", help="the depfile's target (default: OUT.c)")
