@@ -284,7 +284,7 @@ def test_a_long_file_is_scanned_in_a_moment() -> None:
     text = (kernel + b"for (int i = 0; i < n; i++) {\n" + body + b"}\n") * 20
     best = 1.0
     for _ in range(5):
-        started = time.perf_counter()
+        started = time.process_time()
         assert len(find_directives("a.c", text, Diagnostics())) == 20
-        best = min(best, time.perf_counter() - started)
+        best = min(best, time.process_time() - started)
     assert best < 0.05
