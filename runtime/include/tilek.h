@@ -72,7 +72,8 @@ typedef enum tilek_storage { TILEK_SCALAR, TILEK_CONTIGUOUS, TILEK_ROWS } tilek_
 enum { /* tilek_array_shape.flags */
     TILEK_READS = 1, TILEK_WRITES = 2,
     TILEK_COPY_IN = 4, TILEK_COPY_OUT = 8, /* what moves where the array is not present */
-    TILEK_MUST_BE_PRESENT = 16
+    TILEK_MUST_BE_PRESENT = 16,
+    TILEK_UNKNOWN_EXTENT = 32 /* there is no section; in kernels without launches only */
 };
 
 enum { TILEK_MAX_RANK = 8, TILEK_MAX_TILES = 16, TILEK_AXES = 7 };
