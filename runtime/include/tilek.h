@@ -13,6 +13,11 @@
 extern "C" {
 #endif
 
+/* A program has one runtime, that of the program or of the first library with kernels: data regions of one are known to all others. */
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
 #define TILEK_ABI 1
 
 typedef enum tilek_status {
@@ -247,6 +252,10 @@ static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / 
 #else
 #define TILEK_GENERATED_BEGIN
 #define TILEK_GENERATED_END
+#endif
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
 #endif
 
 #ifdef __cplusplus

@@ -16,7 +16,7 @@ from tilepragma.host.data import data_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
 from tilepragma.ir.directives import Construct, DataDirective, Target
-from tilepragma.ir.looptree import DataRegion, SourceFile, TranslationUnit
+from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUnit
 from tilepragma.plan.kernel_plan import KernelPlan
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
