@@ -13,6 +13,11 @@
 extern "C" {
 #endif
 
+/* A program has one runtime, that of the program or of the first library with kernels: data regions of one are known to all others. */
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
 #define TILEK_ABI 1
 
 typedef enum tilek_status {
@@ -22,8 +27,7 @@ typedef enum tilek_status {
     TILEK_NO_DEVICE,   /* the target is not present on this machine */
     TILEK_COMPILE,     /* device code did not compile */
     TILEK_DEVICE_LOST, /* a device call failed */
-    TILEK_UNSUPPORTED, /* sizes or counts beyond what the target can do */
-    TILEK_IO           /* a file could not be read or written */
+    TILEK_UNSUPPORTED  /* sizes or counts beyond what the target can do */
 } tilek_status;
 
 typedef enum tilek_target { TILEK_SERIAL, TILEK_THREADS, TILEK_OPENCL, TILEK_CUDA, TILEK_TARGETS, TILEK_AUTO = TILEK_TARGETS } tilek_target;
@@ -249,6 +253,10 @@ static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / 
 #else
 #define TILEK_GENERATED_BEGIN
 #define TILEK_GENERATED_END
+#endif
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
 #endif
 
 #ifdef __cplusplus
