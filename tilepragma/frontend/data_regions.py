@@ -12,7 +12,7 @@ from tilepragma.frontend.regions import BoundStatement, Found, RegionBuilder
 from tilepragma.frontend.sections import resolve_path
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.text_scan import declaration_start
-from tilepragma.ir.directives import Construct, DataDirective, WaitDirective
+from tilepragma.ir.directives import Construct, DataDirective, Section, WaitDirective
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import DataRegion, Enclosing, Kernel
 
@@ -71,10 +71,26 @@ def _objects(
     objects: dict[str, DataObject] = {}
     for section in (s for clause in directive.clauses for s in clause.sections):
         try:
-            objects[section.path] = resolve_path(context, section, facts.node, offset, lower)
+            object_ = resolve_path(context, section, facts.node, offset, lower)
+            _require_lengths(section, object_)
+            objects[section.path] = object_
         except SourceError as refusal:
             builder.diagnostics.add(refusal.diagnostic)
     return tuple(objects.items())
+
+
+def _require_lengths(section: Section, object_: DataObject) -> None:
+    """Refuse a section that leaves out a length which the type does not tell either."""
+    for place, length in enumerate(object_.lengths):
+        said = section.dimensions[place].length if place < len(section.dimensions) else None
+        if length is None and said is None:
+            form = section.path + "".join(f"[0:N{number + 1}]" for number in range(object_.rank))
+            raise source_error(
+                section.range,
+                f"how many elements of '{section.path}' are meant is not known: its type has no length",
+                f"write the section, as in {form} with its lengths for N1"
+                + (f" to N{object_.rank}" if object_.rank > 1 else ""),
+            )
 
 
 def _require_block(facts: FunctionFacts, found: Found, what: str) -> None:

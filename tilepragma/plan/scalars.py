@@ -130,7 +130,7 @@ def _decide(
         check_reduction(object_, reduction, body, context.diagnostics)
         result.reductions.append(Reduction(reduction.operator, object_))
         result.shared.append(object_)
-    elif context.vouched:
+    elif context.vouched and exposed is None:
         result.shared.append(object_)
     else:
         _refuse(object_, range_, exposed, context)

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression, Section, SectionDimension
-from tilepragma.ir.expressions import DataObject, Expression, IntegerLiteral, integer
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.expressions import (
+    Access,
+    Call,
+    Conditional,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    integer,
+)
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.accesses import Use
-from tilepragma.plan.extents import Box, NotExactError, box_of, covered, hull
+from tilepragma.plan.extents import Bounds, Box, NotExactError, box_of, covered, hull
 from tilepragma.plan.kernel_plan import HostExpression, SectionBound
-from tilepragma.plan.polynomial import expression, polynomial
+from tilepragma.plan.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 
 Inferred = Callable[[SourceRange], tuple[SectionBound, ...]]
 
@@ -103,11 +114,10 @@ def inferred_section(
     try:
         boxes = _boxes(object_, uses, invariant)
     except _NotFoundError as error:
-        form = object_.host + "[0:…]" * object_.rank
         diagnostics.error(
             error.range,
             f"the extent of '{object_.host}' cannot be found: {error.reason}",
-            f"add data({form}) to the kernel directive",
+            _advice(object_, error.boxes),
         )
         return ()
     section = iter(hull(boxes))
@@ -122,10 +132,45 @@ def inferred_section(
 
 
 class _NotFoundError(Exception):
-    def __init__(self, range_: SourceRange, reason: str) -> None:
+    """`boxes` are those of all accesses, where conditions alone stand in the way."""
+
+    def __init__(self, range_: SourceRange, reason: str, boxes: tuple[Box, ...] = ()) -> None:
         super().__init__(reason)
         self.range = range_
         self.reason = reason
+        self.boxes = boxes
+
+
+def _advice(object_: DataObject, boxes: tuple[Box, ...]) -> str:
+    """A clause to paste: with the section that would be if all accesses were made, or with names for the lengths."""
+    texts = [(_plain_text(b.low), _plain_text(b.high - b.low + number(1))) for b in _joined(boxes)]
+    if texts and all(low and length for low, length in texts):
+        known = iter(texts)
+        parts = ["[{}:{}]".format(*next(known)) if length is None else "[:]" for length in object_.lengths]
+        section = object_.host + "".join(parts)
+        return f"add data({section}) to the kernel directive, if '{object_.host}' has all these elements"
+    section = object_.host + "".join(f"[0:N{place + 1}]" for place in range(object_.rank))
+    names = "N1" if object_.rank == 1 else f"N1 to N{object_.rank}"
+    return f"add data({section}) to the kernel directive, with the lengths of '{object_.host}' for {names}"
+
+
+def _plain_text(value: Polynomial) -> str:
+    """The value as the user would write it, or nothing where it is no plain arithmetic on plain variables."""
+    root = expression(value)
+    for node in walk(root):
+        if isinstance(node, (Call, Conditional)) or (isinstance(node, Access) and node.object.name != node.object.host):
+            return ""
+    return re.sub(r"\(long\)|(?<=\d)l\b", "", expression_text(root))
+
+
+def _joined(boxes: tuple[Box, ...]) -> tuple[Bounds, ...]:
+    """What holds all boxes, dimension by dimension; whether some are empty does not matter for advice."""
+    if not boxes:
+        return ()
+    return tuple(
+        Bounds(minimum(bounds.low for bounds in column), maximum(bounds.high for bounds in column))
+        for column in zip(*(box.dimensions for box in boxes), strict=True)
+    )
 
 
 def _boxes(object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool]) -> list[Box]:
@@ -146,5 +191,6 @@ def _boxes(object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expres
             certain.append(box)
     for box, use in perhaps:
         if not covered(box, certain):
-            raise _NotFoundError(use.range, "this access is made under a condition")
+            boxes = (*certain, *(box for box, _ in perhaps))
+            raise _NotFoundError(use.range, "this access is made under a condition", boxes)
     return certain

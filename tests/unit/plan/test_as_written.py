@@ -1,0 +1,60 @@
+"""Regions that run as written, and loops that a `continue` keeps from nothing."""
+
+from __future__ import annotations
+
+from source import errors, plan, text
+
+from tilepragma.ir.looptree import While
+from tilepragma.ir.traversal import walk
+
+
+def test_a_region_that_runs_as_written_names_its_arrays() -> None:
+    found = plan("""
+        void f(int n, int m, double *a, const double *b, double A[n][m], const int *k)
+        {
+        #pragma tilek kernel
+            for (int i = 1; i < n; i++)
+                if (b[i] > 0)
+                    A[i][0] = a[i] += a[i - 1] + a[k[i]];
+        }
+        """)
+    assert found.as_written is not None
+    shown = {item.object.name: (len(item.section), item.reads, item.writes) for item in found.arrays}
+    # What no section is known of is kept in step whole.
+    assert shown == {"b": (1, True, False), "A": (2, False, True), "a": (0, True, True), "k": (0, True, False)}
+
+
+def test_a_continue_ends_the_iteration_of_a_tiled_or_independent_loop() -> None:
+    source = """
+        void f(int n, double *a)
+        {{
+        #pragma tilek kernel {}
+            for (int i = 0; i < n; i++) {{
+                if (i % 3)
+                    continue;
+                a[i] = 1;
+            }}
+        }}
+        """
+    found = plan(source.format("loop data(a[0:n]) tile(gang) tile(dynamic)"))
+    assert [node.test_last for node in walk(found.device[0].body) if isinstance(node, While)] == [True]
+    assert "gang" in text(source.format("data(a[0:n]) independent"))
+    assert plan(source.format("data(a[0:n])")).as_written is not None
+
+
+def test_a_sum_without_reduction_is_refused_although_the_user_vouches() -> None:
+    source = """
+        int f(int n, const double *a)
+        {
+            int count = 0, found = 0;
+        #pragma tilek kernel independent data(a[0:n])
+            for (int i = 0; i < n; i++) {
+                if (a[i] > 0)
+                    found = 1;
+                count += a[i] < 0;
+            }
+            return count + found;
+        }
+        """
+    (message,) = errors(source)
+    assert message.startswith("'count' is written by distributed iterations")
