@@ -63,9 +63,3 @@ int tilek_library_differs(const void *one, const void *other)
     Dl_info first, second;
     return dladdr(one, &first) != 0 && dladdr(other, &second) != 0 && first.dli_fbase != second.dli_fbase;
 }
-
-void tilek_library_close(void *library)
-{
-    if (library != NULL)
-        dlclose(library);
-}

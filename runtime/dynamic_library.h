@@ -25,6 +25,4 @@ void tilek_library_keep(const void *address);
 /* Whether the two addresses are in different libraries (or the program and a library). */
 int tilek_library_differs(const void *one, const void *other);
 
-void tilek_library_close(void *library); /* NULL is harmless */
-
 #endif

@@ -12,7 +12,7 @@ from pathlib import Path
 from tilepragma import __version__
 from tilepragma.base.cache_folder import cache_folder
 from tilepragma.base.resources import resource_folder
-from tilepragma.cli.compiler import compiler
+from tilepragma.base.user_compiler import compiler, fingerprint
 
 #: What a program that uses the runtime is linked with, besides the library itself.
 LINK_OPTIONS = ("-ldl", "-lpthread", "-lm")
@@ -91,18 +91,11 @@ def _wheel_macros() -> list[str]:
 
 
 def _key(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]) -> str:
-    """Changes with the compiler (path, size, time of change), the flags, every file of the runtime and the version."""
+    """Changes with the compiler, the flags, every file of the runtime and the version."""
     import hashlib
-    import shutil
 
     key = hashlib.blake2b(digest_size=16)
-    for word in command:
-        found = shutil.which(word)
-        if found:
-            status = os.stat(found)
-            key.update(f"{os.path.realpath(found)}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
-        key.update(f"{word}\0".encode())
-    key.update("\0".join([__version__, *flags]).encode())
+    key.update("\0".join([*fingerprint(command), __version__, *flags]).encode())
     headers = sorted({header for source in sources[:1] for header in source.parent.rglob("*.h")})
     for file in [*sources, *headers]:
         key.update(f"\0{file.name}\0".encode())

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from tilepragma.base.source_scan import scan_source
-from tilepragma.cli.compiler import compiler
+from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.compiler_arguments import DEPENDENCIES, USAGE_STATUS, Command, Input, UsageError, read_command
 
 

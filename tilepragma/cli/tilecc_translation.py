@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
-from tilepragma.cli.compiler import compiler
 from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
 from tilepragma.cli.dependency_files import mend_dependency_files
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault

@@ -39,6 +39,7 @@ def word_translator(request: TranslateRequest) -> TranslateResult:
         diagnostics=tuple(diagnostics),
         output=None if failed else output,
         dependencies=(request.source,),
+        system_dependencies=("/usr/include/stddef.h",),
         inlined=inlined,
         unit=None,
         plans=(),
