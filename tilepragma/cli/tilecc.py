@@ -84,7 +84,10 @@ def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None
         from tilepragma.cli import runtime_library
 
         try:
-            words += [*command.end_of_language, *runtime_library.link_flags(command.options)]
+            words += [
+                *command.end_of_language,
+                *runtime_library.link_flags(command.options, is_program=command.links_program),
+            ]
         except (runtime_library.RuntimeLibraryError, OSError) as error:
             runtime_library.report(error)
             return 1

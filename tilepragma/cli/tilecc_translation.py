@@ -141,7 +141,10 @@ def _compile(command: Command, made: Sequence[Translated], folder: Path) -> int:
     words = [replaced.get(position, word) for position, word in enumerate(command.arguments)]
     words = [*_source_options(command, made), *words]
     if command.links_runtime:
-        words += [*command.end_of_language, *runtime_library.link_flags(command.options)]
+        words += [
+            *command.end_of_language,
+            *runtime_library.link_flags(command.options, is_program=command.links_program),
+        ]
     status = _run(words, folder)
     mend_dependency_files(
         command, [one.path for one in made], [one.input.path for one in made], [one.result.inlined for one in made]
