@@ -202,6 +202,7 @@ typedef struct tilek_call {
     const int64_t *waits;     /* wait(e, …) */
     int wait_count;           /* -1 = wait for all queues */
     int enabled;              /* if(e) */
+    double operations;        /* floating-point operations of the region, for profiles; 0 where not known */
     void *state;              /* the runtime's; NULL at first */
 } tilek_call;
 
