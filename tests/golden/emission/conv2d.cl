@@ -5,7 +5,7 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #ifdef TILEK_SPECIALIZED
 #define CONV_TILES
 #else
-#define CONV_TILES , const long i_trip, const long j_trip, const long i_count2, const long j_count1, const long i_stride0, const long i_stride1, const long j_stride0, const long j_stride1, const long gang0_count, const long gang1_count
+#define CONV_TILES , const long i_trip, const long j_trip, const long i_count2, const long j_count1, const long i_stride0, const long i_stride1, const long j_stride0, const long j_stride1, const long gang0_count, const long gang1_count, const long gang0_rounds, const long gang1_rounds
 #endif
 
 __kernel void conv(__global const float *A, const long A_length1, __global float *B, const long B_lower0, const long B_lower1, const long B_length1 CONV_TILES)
@@ -25,6 +25,8 @@ __kernel void conv(__global const float *A, const long A_length1, __global float
                     B[((long)i - B_lower0) * B_length1 + (j - B_lower1)] = A[(long)(i - 1) * A_length1 + j - 1] * 0.2f + A[(long)i * A_length1 + j] * 0.5f + A[(long)(i + 1) * A_length1 + j] * -0.8f;
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

@@ -4,7 +4,7 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 #ifdef TILEK_SPECIALIZED
 #define CONV_TILES
 #else
-#define CONV_TILES , const long long i_trip, const long long j_trip, const long long i_count2, const long long j_count1, const long long i_stride0, const long long i_stride1, const long long j_stride0, const long long j_stride1, const long long gang0_count, const long long gang1_count
+#define CONV_TILES , const long long i_trip, const long long j_trip, const long long i_count2, const long long j_count1, const long long i_stride0, const long long i_stride1, const long long j_stride0, const long long j_stride1, const long long gang0_count, const long long gang1_count, const long long gang0_rounds, const long long gang1_rounds
 #endif
 
 extern "C" __global__ void conv(const float *A, const long long A_length1, float *B, const long long B_lower0, const long long B_lower1, const long long B_length1 CONV_TILES)
@@ -24,6 +24,8 @@ extern "C" __global__ void conv(const float *A, const long long A_length1, float
                     B[((long long)i - B_lower0) * B_length1 + (j - B_lower1)] = A[(long long)(i - 1) * A_length1 + j - 1] * 0.2f + A[(long long)i * A_length1 + j] * 0.5f + A[(long long)(i + 1) * A_length1 + j] * -0.8f;
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

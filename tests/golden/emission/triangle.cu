@@ -6,7 +6,7 @@ static inline __device__ long long tilek_ceiling_quotient(long long a, long long
 #ifdef TILEK_SPECIALIZED
 #define TRIANGLE_TILES
 #else
-#define TRIANGLE_TILES , const long long i_trip, const long long i_count2, const long long i_stride0, const long long i_stride1, const long long gang0_count, const long long gang1_count
+#define TRIANGLE_TILES , const long long i_trip, const long long i_count2, const long long i_stride0, const long long i_stride1, const long long gang0_count, const long long gang1_count, const long long gang0_rounds, const long long gang1_rounds
 #endif
 
 extern "C" __global__ void triangle(float *A, const int n TRIANGLE_TILES)
@@ -32,6 +32,8 @@ extern "C" __global__ void triangle(float *A, const int n TRIANGLE_TILES)
                     }
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }
