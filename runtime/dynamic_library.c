@@ -1,4 +1,4 @@
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE /* dladdr, RTLD_NODELETE */
 #include "dynamic_library.h"
 
 #include <dlfcn.h>
@@ -28,8 +28,15 @@ const char *tilek_library_bind(void *library, size_t count, const tilek_symbol s
 
 void *tilek_library_program(void) { return dlopen(NULL, RTLD_NOW | RTLD_LOCAL); }
 
-void tilek_library_close(void *library)
+void tilek_library_keep(const void *address)
 {
-    if (library != NULL)
-        dlclose(library);
+    Dl_info library;
+    if (dladdr(address, &library) != 0)
+        (void)dlopen(library.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+int tilek_library_differs(const void *one, const void *other)
+{
+    Dl_info first, second;
+    return dladdr(one, &first) != 0 && dladdr(other, &second) != 0 && first.dli_fbase != second.dli_fbase;
 }

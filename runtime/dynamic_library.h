@@ -16,6 +16,10 @@ const char *tilek_library_bind(void *library, size_t count, const tilek_symbol s
 /* A handle on the running program and all it was started with (libraries that a tool preloads among them). */
 void *tilek_library_program(void);
 
-void tilek_library_close(void *library); /* NULL is harmless */
+/* Keeps the library that holds `address` loaded to the end of the process, whoever closes it. */
+void tilek_library_keep(const void *address);
+
+/* Whether the two addresses are in different libraries (or the program and a library). */
+int tilek_library_differs(const void *one, const void *other);
 
 #endif

@@ -93,7 +93,7 @@ int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
         return 0;
     wait_for(call);
     if (call->queue != TILEK_QUEUE_SYNCHRONOUS) tilek_wait(1, &call->queue);
-    if (state == NULL || !call->enabled) return decline(state, call);
+    if (state == NULL || !call->enabled || kernel->host_launch_count + kernel->device_launch_count == 0) return decline(state, call);
     if (tilek_get_settings()->verify) return tilek_verify_launch(state, call);
     if (tilek_execute(state, call, 0, &ran) == TILEK_OK) return 0;
     return decline(state, call);

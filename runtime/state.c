@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "state.h"
 
+#include "dynamic_library.h"
 #include "threads.h"
 
 #include <pthread.h>
@@ -80,6 +81,8 @@ static void finish(void)
     }
     tilek_messages_free();
     tilek_settings_free();
+    if (own_thread_made) (void)pthread_key_delete(own_thread); /* there are few keys, and a plugin may be opened often */
+    own_thread_made = 0;
 }
 
 static void forked(void)
@@ -108,6 +111,8 @@ void tilek_backend_opened(const tilek_backend *backend)
     tilek_state_lock();
     for (int index = 0; index < opened_count; ++index) known |= opened[index] == backend;
     if (!known && opened_count < BACKENDS) {
+        /* Device libraries have threads that would wait for the loader's lock, which whoever closes this library holds. */
+        if (opened_count == 0) tilek_library_keep(&states);
         if (opened_count == 0) (void)atexit(finish_devices);
         opened[opened_count++] = backend;
     }
@@ -121,7 +126,9 @@ void tilek_mark_own_thread(void)
 
 int tilek_is_own_thread(void) { return own_thread_made && pthread_getspecific(own_thread) != NULL; }
 
-/* Two kernels with one text in two files have states of their own: a state hangs on the kernel's own pointer. */
+/* Two kernels with one text in two files have states of their own: a state hangs on the kernel's own pointer. The state needs the kernel
+ * to the end, for profiles and device programs, so another library's kernels must not go away before. A library with a runtime of its own
+ * may go: closing it runs the handlers that the runtime has given to atexit. */
 tilek_state *tilek_state_of(const tilek_kernel *kernel)
 {
     tilek_state *state = __atomic_load_n(kernel->state, __ATOMIC_ACQUIRE);
@@ -129,6 +136,7 @@ tilek_state *tilek_state_of(const tilek_kernel *kernel)
     if (!tilek_start()) return NULL;
     tilek_state_lock();
     state = *kernel->state;
+    if (state == NULL && tilek_library_differs(kernel, &states)) tilek_library_keep(kernel);
     if (state == NULL && (state = calloc(1, sizeof *state)) != NULL) {
         state->kernel = kernel;
         state->next = states;

@@ -16,7 +16,7 @@ from tilepragma.host.data import data_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
 from tilepragma.ir.directives import Construct, DataDirective, Target
-from tilepragma.ir.looptree import DataRegion, SourceFile, TranslationUnit
+from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUnit
 from tilepragma.plan.kernel_plan import KernelPlan
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
@@ -90,7 +90,7 @@ class _Rewriting:
             kernel = plan.kernel
             if kernel.range.file != file.path:
                 continue
-            if plan.as_written is not None and not plan.arrays:
+            if plan.as_written is not None and not plan.arrays and not _waits(kernel):
                 continue
             constants = kernel_constants(describe(plan, self.targets))
             functions = "" if plan.as_written is not None else host_functions(plan, number(plan)) + "\n"
@@ -109,6 +109,12 @@ class _Rewriting:
             if region.range.file == file.path:
                 edits += _data_edits(file, region, index)
         return edits
+
+
+def _waits(kernel: Kernel) -> bool:
+    directive = kernel.directive
+    asynchronous = directive.asynchronous is not None or directive.asynchronous_default
+    return bool(directive.waits) or directive.wait_all or asynchronous
 
 
 def _quiet(text: str) -> str:
