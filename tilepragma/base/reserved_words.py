@@ -37,3 +37,5 @@ LIBRARY_NAMES = _words(
     "fmin fmod frexp hypot ilogb ldexp lgamma log log10 log1p log2 logb max min modf nextafter pow remainder remquo rint "
     "round rsqrt sin sinh sqrt tan tanh tgamma trunc abs in out inout unix linux register"
 )
+#: Names that some target has taken.
+RESERVED = OPENCL_WORDS | CUDA_WORDS | LIBRARY_NAMES

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from tilepragma.base.reserved_words import CUDA_WORDS, LIBRARY_NAMES, OPENCL_WORDS
-
-#: Names that some target has taken.
-RESERVED = OPENCL_WORDS | CUDA_WORDS | LIBRARY_NAMES
+from tilepragma.base.reserved_words import RESERVED
 
 
 @dataclass
