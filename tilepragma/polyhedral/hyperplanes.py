@@ -171,7 +171,8 @@ class _Search:
                 merged[-1] = joint
             else:
                 merged.append(component)
-        self.notes.append("Not fused: " + "; ".join(", ".join(each.name for each in part) for part in merged) + ".")
+        if not _finished(group, rows):
+            self.notes.append("Not fused: " + "; ".join(", ".join(each.name for each in part) for part in merged) + ".")
         return self._in_sequence(merged, pending, rows)
 
     def _fusible(self, group: tuple[Statement, ...], pending: tuple[Edge, ...], rows: Rows) -> bool:
