@@ -131,7 +131,8 @@ def _with_copy(
     needed = _united(cells)
     written = _written(statements, place.array)
     inside = _cells_of(needed, level, array_dims, place.array)
-    kept = needed.intersect(_lifted(written, level, array_dims, name)).coalesce()
+    # The hull of what is needed is one simple nest; what it adds is written here too, so it may be read.
+    kept = needed.simple_hull().to_set().intersect(_lifted(written, level, array_dims, name)).coalesce()
     buffers = buffers if level else 1
     target = _copy_map(needed.get_space(), level, array_dims, copy, buffers)
     source = _cell_map(needed.get_space(), level, array_dims, place.array)

@@ -184,7 +184,7 @@ def _shared_constraints(
     problem: RowProblem, layout: _Layout, *, strict: frozenset[int], bounded: bool
 ) -> tuple[list[Form], list[Form]] | None:
     """Equalities and inequalities (form >= 0) but those of independence; None when one of them is plainly false."""
-    inequalities: list[Form] = [{unknown: 1} for unknown in range(layout.count)]
+    inequalities: list[Form] = []
     equalities: list[Form] = [{layout.total: -1, **dict.fromkeys(layout.bounds, 1)}]
     if layout.signed:
         negatives: Form = {layout.negatives: -1}
@@ -277,12 +277,13 @@ def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way
 def _lexicographic_minimum(
     context: isl.Context, unknowns: int, equalities: list[Form], inequalities: list[Form]
 ) -> list[int] | None:
-    """The least integer point of { x : equalities = 0, inequalities >= 0 }, or None where there is none."""
+    """The least integer point of { x >= 0 : equalities = 0, inequalities >= 0 }, or None where there is none."""
     space = isl.Space.set_alloc(context, 0, unknowns)
     kinds = (isl.dim_type.set, isl.dim_type.div, isl.dim_type.param, isl.dim_type.cst)
-    polyhedron = isl.BasicSet.from_constraint_matrices(
+    constrained = isl.BasicSet.from_constraint_matrices(
         space, _matrix(context, unknowns, equalities), _matrix(context, unknowns, inequalities), *kinds
     )
+    polyhedron = constrained.intersect(isl.BasicSet.positive_orthant(space))
     least = polyhedron.lexmin()
     if least.is_empty():
         return None
@@ -292,8 +293,11 @@ def _lexicographic_minimum(
 
 def _matrix(context: isl.Context, unknowns: int, forms: list[Form]) -> isl.Mat:
     matrix = isl.Mat.alloc(context, len(forms), unknowns + 1)
+    values: dict[int, isl.Val] = {}
     for number, form in enumerate(forms):
-        for column in range(unknowns):
-            matrix = matrix.set_element_val(number, column, form.get(column, 0))
-        matrix = matrix.set_element_val(number, unknowns, form.get(CONSTANT, 0))
+        for column in range(unknowns + 1):
+            factor = form.get(column if column < unknowns else CONSTANT, 0)
+            if factor not in values:
+                values[factor] = isl.Val(factor, context=context)
+            matrix = matrix.set_element_val(number, column, values[factor])
     return matrix

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import random
 from collections.abc import Sequence
 
 import islpy as isl
 
 from tilepragma.polyhedral.model import Access, Statement
-from tilepragma.polyhedral.schedule import Schedule
 
 
 def statement(
