@@ -278,12 +278,11 @@ def _lexicographic_minimum(
     context: isl.Context, unknowns: int, equalities: list[Form], inequalities: list[Form]
 ) -> list[int] | None:
     """The least integer point of { x >= 0 : equalities = 0, inequalities >= 0 }, or None where there is none."""
-    space = isl.Space.set_alloc(context, 0, unknowns)
-    kinds = (isl.dim_type.set, isl.dim_type.div, isl.dim_type.param, isl.dim_type.cst)
-    constrained = isl.BasicSet.from_constraint_matrices(
-        space, _matrix(context, unknowns, equalities), _matrix(context, unknowns, inequalities), *kinds
-    )
-    polyhedron = constrained.intersect(isl.BasicSet.positive_orthant(space))
+    rows = [_matrix_row(form, unknowns, kind) for kind, forms in ((0, equalities), (1, inequalities)) for form in forms]
+    # isl reads PolyLib's matrices; islpy's own copy the whole matrix for every element that is set.
+    text = f"{len(rows)} {unknowns + 2}\n" + "\n".join(rows)
+    constrained = isl.BasicSet.read_from_str(context, text)
+    polyhedron = constrained.intersect(isl.BasicSet.positive_orthant(constrained.get_space()))
     least = polyhedron.lexmin()
     if least.is_empty():
         return None
@@ -291,13 +290,7 @@ def _lexicographic_minimum(
     return [point.get_coordinate_val(isl.dim_type.set, index).to_python() for index in range(unknowns)]
 
 
-def _matrix(context: isl.Context, unknowns: int, forms: list[Form]) -> isl.Mat:
-    matrix = isl.Mat.alloc(context, len(forms), unknowns + 1)
-    values: dict[int, isl.Val] = {}
-    for number, form in enumerate(forms):
-        for column in range(unknowns + 1):
-            factor = form.get(column if column < unknowns else CONSTANT, 0)
-            if factor not in values:
-                values[factor] = isl.Val(factor, context=context)
-            matrix = matrix.set_element_val(number, column, values[factor])
-    return matrix
+def _matrix_row(form: Form, unknowns: int, kind: int) -> str:
+    """A row of PolyLib's constraint matrix: 0 (= 0) or 1 (>= 0), the factors, the constant."""
+    factors = " ".join(str(form.get(column, 0)) for column in range(unknowns))
+    return f"{kind} {factors} {form.get(CONSTANT, 0)}"
