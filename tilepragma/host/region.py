@@ -33,6 +33,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         "host/before.c.j2",
         name=plan.kernel.name,
         symbol=kernel_symbol(plan.kernel.name),
+        as_written=plan.as_written is not None,
         prologue=_prologue(plan),
         scalars=[(_scalar(plan, index), object_.host) for index, object_ in enumerate(plan.scalars)],
         arrays=[
