@@ -17,6 +17,8 @@ from tilepragma.plan.kernel_plan import Launch, Reduction
 
 #: Slots of local memory where the number of workers is not a constant; more workers than that take turns.
 SLOTS = 1024
+#: Local memory that every device has for the trees of one kernel: what OpenCL promises; CUDA promises more.
+LOCAL_BYTES = 32768
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,12 @@ class ReductionPrinter:
         workers = self._workers()
         if not self.partials or not workers:
             return None
-        return self._slots(), " * ".join(self.numbers.axis_count(axis) for axis in workers), SLOTS
+        count = " * ".join(self.numbers.axis_count(axis) for axis in workers)
+        bytes_each = sum(_scalar(reduction).bits // 8 for reduction in self.launch.reductions)
+        most = SLOTS
+        while most * bytes_each > LOCAL_BYTES:
+            most //= 2
+        return self._slots(), count if most == SLOTS else f"{count} < {most} ? {count} : {most}", most
 
     def declare(self, writer: Writer) -> None:
         """The local arrays, at the head of the entry point."""

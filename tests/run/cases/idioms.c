@@ -217,7 +217,7 @@ static void unsigned_arithmetic(int n, unsigned *u, int *s, unsigned char *c, si
 #pragma tilek kernel data(u[0:n], s[0:n], c[0:n], sc[0:n], pc[0:n], ll[0:n], ul[0:n]) independent
     for (int i = 0; i < n; i++) {
         u[i] = u[i] * 2654435761u + (unsigned)s[i];
-        u[i] += -1 < u[i] ? 3 : 5;
+        u[i] += s[i] < u[i] ? 3 : 5;
         c[i] = (unsigned char)(c[i] + 200);
         sc[i] = (signed char)(sc[i] - 100);
         pc[i] = (char)(pc[i] * 3);

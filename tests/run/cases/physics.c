@@ -332,7 +332,7 @@ static void transpose_bool(int n, int m, bool in[n][m], bool out[m][n], long lon
     for (int i = 0; i < n; i++)
         for (int j = 0; j < m; j++) {
             out[j][i] = in[i][j];
-            turned[j][i] = -wide[i][j] << 1;
+            turned[j][i] = -wide[i][j] * 2;
         }
 #pragma tilek kernel reduction(||: some) independent
     for (int i = 0; i < n; i++)
