@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileClause
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block, ExpressionStatement, Kernel, Statement, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import uses
 from tilepragma.plan.barriers import insert_barriers
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import axes_of, check_coverage, check_repeated

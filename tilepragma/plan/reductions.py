@@ -7,6 +7,7 @@ from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import (
     Access,
@@ -23,7 +24,6 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.looptree import Block, ExpressionStatement, If
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import ScalarType
-from tilepragma.plan.accesses import uses
 
 _COMPOUND = {"+": ("+=", "-="), "*": ("*=",), "&": ("&=",), "|": ("|=",), "^": ("^=",)}
 _CALLS = {"min": ("fmin", "fminf", "fminl"), "max": ("fmax", "fmaxf", "fmaxl")}
