@@ -81,9 +81,7 @@ class Frame:
 
     def iterator(self, place: int) -> isl.PwAff:
         """{ [i] -> [i_place] }"""
-        return isl.PwAff.from_aff(
-            isl.Aff.var_on_domain(isl.LocalSpace.from_space(self.space), isl.dim_type.set, place)
-        )
+        return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(self.space), isl.dim_type.set, place))
 
     def parameter(self, name: str) -> isl.PwAff:
         """[p] -> { [i] -> [p] }"""

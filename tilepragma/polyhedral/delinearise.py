@@ -35,7 +35,7 @@ def strides(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Polynomial,
             if parts[0].constant is None:
                 found.add(_primitive(parts[0]))
     ordered = sorted(found, key=lambda stride: (-_degree(stride), repr(stride)))
-    for greater, less in zip(ordered, ordered[1:]):
+    for greater, less in zip(ordered, ordered[1:], strict=False):
         if divide(greater, less)[1].terms:
             return ()
     return tuple(ordered)

@@ -7,7 +7,6 @@ surely happens strictly between them, which are implied by the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 
@@ -16,13 +15,6 @@ import islpy as isl
 from tilepragma.ir.looptree import Loop
 from tilepragma.polyhedral.extraction import step_of
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
-
-#: isl stops after so many elementary operations: a second or so.
-OPERATION_LIMIT = 20_000_000
-
-
-class EngineGaveUpError(Exception):
-    """isl reached its limit of operations: nothing is known, and all must be taken as dependent."""
 
 
 class DependenceKind(Enum):
@@ -56,25 +48,7 @@ class Dependence:
     exact: bool
 
 
-@contextmanager
-def operation_limit(context: isl.Context, limit: int = OPERATION_LIMIT) -> Iterator[None]:
-    """Raises EngineGaveUpError where isl needs more than `limit` operations inside."""
-    context.reset_operations()
-    context.set_max_operations(limit)
-    try:
-        yield
-    except isl.Error as error:
-        if "number of operations" not in str(error):
-            raise
-        raise EngineGaveUpError from error
-    finally:
-        context.set_max_operations(0)
-        context.reset_operations()
-
-
-def memory_dependences(
-    scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE
-) -> tuple[Dependence, ...]:
+def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
     """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element, and they are of one of `kinds` }"""
     wanted = frozenset(kinds)
     found = []

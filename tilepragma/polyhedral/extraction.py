@@ -25,12 +25,18 @@ from tilepragma.polyhedral.affine import (
     condition,
 )
 from tilepragma.polyhedral.delinearise import split_subscript, strides
+from tilepragma.polyhedral.engine import operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
 
 def extract_scop(body: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject]) -> Scop:
-    """The Scop of statements that run one after another; `written` are the objects that the region changes."""
-    return _Extraction(functions, written).scop(tuple(body))
+    """The Scop of statements that run one after another; `written` are the objects that the region changes.
+
+    Raises EngineGaveUpError.
+    """
+    context = isl.Context()
+    with operation_limit(context):
+        return _Extraction(context, functions, written).scop(tuple(body))
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class _Found:
 
 @dataclass
 class _Extraction:
+    context: isl.Context
     functions: tuple[Function, ...]
     written: frozenset[DataObject]
     found: list[_Found] = field(default_factory=list)
@@ -64,13 +71,12 @@ class _Extraction:
     reasons: dict[NotAffine, None] = field(default_factory=dict)
 
     def scop(self, body: tuple[Statement, ...]) -> Scop:
-        context = isl.Context()
-        frame = Frame(context, (), self.written)
+        frame = Frame(self.context, (), self.written)
         self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
         layouts = self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
         statements = tuple(self._statement(place, found, layouts, depth) for place, found in enumerate(self.found))
-        return Scop(context, statements, tuple(self.reasons))
+        return Scop(self.context, statements, tuple(self.reasons))
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -161,7 +167,9 @@ class _Extraction:
         """{ [i] : (i_n - lower) mod |step| = 0 }"""
         step = step_of(loop)
         if step is None:
-            self.reasons[NotAffine(loop.header, f"the step of the loop over '{loop.iterator.host}' is no constant")] = None
+            self.reasons[NotAffine(loop.header, f"the step of the loop over '{loop.iterator.host}' is no constant")] = (
+                None
+            )
             return None
         if abs(step) == 1:
             return isl.Set.universe(frame.space)
@@ -238,7 +246,9 @@ class _Extraction:
                 else isl.Map.from_pw_aff(function)
             )
             relation = relation.flat_range_product(one)
-        return relation.set_tuple_name(isl.dim_type.out, use.object.name), all(function is not None for function in functions)
+        return relation.set_tuple_name(isl.dim_type.out, use.object.name), all(
+            function is not None for function in functions
+        )
 
 
 def _schedule(name: str, at: _Place, depth: int) -> isl.Map:

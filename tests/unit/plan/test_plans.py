@@ -175,7 +175,7 @@ def test_a_declaration_must_not_need_what_a_nest_writes() -> None:
 
 def test_workers_wait_between_nests_that_share_data() -> None:
     source = """
-    void f(int n, int m, double a[n][m], double b[n][m]) {{
+    void f(int n, int m, double a[n][m], double b[n][m], double c[n][m]) {{
     #pragma tilek kernel
     #pragma tilek loop tile(gang)
       for (int i = 0; i < n; i++) {{
@@ -186,7 +186,7 @@ def test_workers_wait_between_nests_that_share_data() -> None:
       }}
     }}"""
     assert "barrier" in text(source.format("a"))
-    assert "barrier" not in text(source.format("b"))
+    assert "barrier" not in text(source.format("c"))
 
 
 def test_workers_wait_before_the_next_round_of_a_sequential_loop() -> None:
