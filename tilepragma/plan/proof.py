@@ -46,7 +46,7 @@ def prove_independent(nest: Loop, kernel: Kernel, written: frozenset[DataObject]
             named = _named(kernel.directive)
             dependences = [one for one in memory_dependences(scop) if _matters(one.source.object, named)]
             for depth, loop in enumerate(chain):
-                broken = next((one for one in dependences if may_differ(one, depth)), None)
+                broken = next((one for one in dependences if depth >= len(one.loops) or may_differ(one, depth)), None)
                 if broken is not None:
                     return Proof(chain[:depth], _reason(loop, broken))
     except EngineGaveUpError:

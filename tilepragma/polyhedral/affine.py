@@ -85,8 +85,9 @@ class Frame:
 
     def parameter(self, name: str) -> isl.PwAff:
         """[p] -> { [i] -> [p] }"""
-        identifier = isl.Id(name, context=self.context)
-        return isl.PwAff.from_aff(isl.Aff.param_on_domain_space_id(self.space.add_param_id(identifier), identifier))
+        # By name: an isl.Id made in Python carries an object of its own, and would differ from the same name parsed.
+        space = self.space.add_dims(isl.dim_type.param, 1).set_dim_name(isl.dim_type.param, 0, name)
+        return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.param, 0))
 
     def invariant(self, expression: Expression) -> bool:
         """Whether the expression has one integer value throughout the region, from unwritten scalars alone."""
@@ -219,11 +220,11 @@ def _check_compared(whole: Expression, side: Expression) -> None:
 
 
 def _never_wraps(expression: Expression) -> bool:
-    """Whether only sums and products of values that are not negative occur."""
+    """Whether it is a sum of unsigned variables and constants, which wraps only beyond any array's size."""
     value = as_polynomial(expression)
-    return all(coefficient >= 0 for _, coefficient in value.terms) and all(
-        isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms
-    )
+    return all(
+        coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms
+    ) and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
 
 
 def _without_casts(expression: Expression) -> Expression:

@@ -10,7 +10,7 @@ import islpy as isl
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
-from tilepragma.ir.expressions import Call, Callee, DataObject, Expression, Member, Scope, Storage
+from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import Polynomial
 from tilepragma.ir.traversal import walk
@@ -100,7 +100,8 @@ class _Extraction:
             for declarator in node.declarators:
                 self.depths[declarator.object] = len(at.loops)
         inner = {d.object for s in walk(node) if isinstance(s, Declaration) and s is not node for d in s.declarators}
-        touched = [use for use in uses(node, self.functions) if use.object not in inner]
+        inner |= {loop.iterator for loop in walk(node) if isinstance(loop, Loop) and loop.declares_iterator}
+        touched = [_anywhere(use, node) for use in uses(node, self.functions) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
         self._add(touched, at, count, getattr(node, "range", NOWHERE))
@@ -258,6 +259,14 @@ def _schedule(name: str, at: _Place, depth: int) -> isl.Map:
         times += [f"-{names[place]}" if loop.decreasing else names[place], str(at.position[place + 1])]
     times += ["0"] * (2 * depth + 1 - len(times))
     return isl.Map(f"{{ {name}[{', '.join(names)}] -> [{', '.join(times)}] }}", context=at.frame.context)
+
+
+def _anywhere(use: Use, node: Any) -> Use:
+    """A function that gets an element's address may step to any other element."""
+    addressed = (part.target for part in walk(node) if isinstance(part, AddressOf))
+    if any(target.object == use.object and target.range == use.range for target in addressed):
+        return replace(use, subscripts=(), path=())
+    return use
 
 
 def _member(use: Use) -> str | None:
