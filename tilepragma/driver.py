@@ -50,13 +50,15 @@ class TranslateRequest:
 class TranslateResult:
     """What came of it. `output` is None where there are errors, or where the request stopped earlier.
 
-    `dependencies` are the files that the output depends on, the source first; `inlined` those of them whose text stands in
-    the output. `units` and `plans` are for explaining. `dumps` are (pass, text).
+    `dependencies` are the files that the output depends on, the source first; `system_dependencies` the headers of the
+    system, known where a region was parsed; `inlined` those whose text stands in the output.
+    `unit` and `plans` are for explaining. `dumps` are (pass, text).
     """
 
     diagnostics: tuple[Diagnostic, ...]
     output: bytes | None
     dependencies: tuple[str, ...]
+    system_dependencies: tuple[str, ...]
     inlined: tuple[str, ...]
     unit: TranslationUnit | None
     plans: tuple[KernelPlan, ...]
@@ -236,6 +238,7 @@ def translate(request: TranslateRequest) -> TranslateResult:
         diagnostics=tuple(state.diagnostics),
         output=None if failed else state.output,
         dependencies=_as_make_names(unit.dependencies if unit is not None else state.scanned),
+        system_dependencies=unit.system_dependencies if unit is not None else (),
         inlined=_as_make_names([file.path for file in unit.files[1:]] if unit is not None else []),
         unit=unit,
         plans=state.plans,

@@ -13,6 +13,11 @@
 extern "C" {
 #endif
 
+/* A program has one runtime, that of the program or of the first library with kernels: data regions of one are known to all others. */
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
 #define TILEK_ABI 1
 
 typedef enum tilek_status {
@@ -22,8 +27,7 @@ typedef enum tilek_status {
     TILEK_NO_DEVICE,   /* the target is not present on this machine */
     TILEK_COMPILE,     /* device code did not compile */
     TILEK_DEVICE_LOST, /* a device call failed */
-    TILEK_UNSUPPORTED, /* sizes or counts beyond what the target can do */
-    TILEK_IO           /* a file could not be read or written */
+    TILEK_UNSUPPORTED  /* sizes or counts beyond what the target can do */
 } tilek_status;
 
 typedef enum tilek_target { TILEK_SERIAL, TILEK_THREADS, TILEK_OPENCL, TILEK_CUDA, TILEK_TARGETS, TILEK_AUTO = TILEK_TARGETS } tilek_target;
@@ -73,7 +77,8 @@ typedef enum tilek_storage { TILEK_SCALAR, TILEK_CONTIGUOUS, TILEK_ROWS } tilek_
 enum { /* tilek_array_shape.flags */
     TILEK_READS = 1, TILEK_WRITES = 2,
     TILEK_COPY_IN = 4, TILEK_COPY_OUT = 8, /* what moves where the array is not present */
-    TILEK_MUST_BE_PRESENT = 16
+    TILEK_MUST_BE_PRESENT = 16,
+    TILEK_UNKNOWN_EXTENT = 32 /* there is no section; in kernels without launches only */
 };
 
 enum { TILEK_MAX_RANK = 8, TILEK_MAX_TILES = 16, TILEK_AXES = 7 };
@@ -243,11 +248,16 @@ static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / 
     _Pragma("GCC diagnostic ignored \"-Wsign-conversion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")        \
     _Pragma("GCC diagnostic ignored \"-Wdouble-promotion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-equal\"")            \
     _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                        \
+    _Pragma("GCC diagnostic ignored \"-Wc++-compat\"")                                                                       \
     _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")
 #define TILEK_GENERATED_END _Pragma("GCC diagnostic pop")
 #else
 #define TILEK_GENERATED_BEGIN
 #define TILEK_GENERATED_END
+#endif
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
 #endif
 
 #ifdef __cplusplus

@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 RUNTIME = HERE.parents[1] / "runtime"
 #: Sources that talk to real devices; the fake device stands in for them.
-DEVICE_SOURCES = ("cache", "cuda", "device_program", "dynamic_library", "launch_", "opencl", "sha256")
+DEVICE_SOURCES = ("cache", "cuda", "device_program", "launch_", "opencl", "sha256")
 
 VARIANTS = {
     "plain": ("-O2",),
@@ -22,9 +22,20 @@ VARIANTS = {
 ON_EVERY_TARGET = (
     "trips tiles reductions launches twice sums rows declines queues concurrency parallel forks".split()  # noqa: SIM905
 )
-ON_THE_DEVICE = (
-    "specialises fewer_workers failures scarce_memory data_region coherence create_and_present kept_values".split()  # noqa: SIM905
-)
+ON_THE_DEVICE = [
+    "specialises",
+    "fewer_workers",
+    "failures",
+    "lost_write",
+    "lost_run",
+    "lost_wait",
+    "lost_read",
+    "scarce_memory",
+    "data_region",
+    "coherence",
+    "create_and_present",
+    "kept_values",
+]
 
 
 def run(program: Path, case: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -42,7 +53,10 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
     include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
     done = subprocess.run(
-        ["cc", *flags, *include, *core, *tests, "-lm", "-o", output], capture_output=True, text=True, check=False
+        ["cc", *flags, *include, *core, *tests, "-ldl", "-lm", "-o", output],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return output
@@ -68,10 +82,11 @@ def test_parametric_program(program: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_each_failure_costs_one_warning(program: Path) -> None:
-    done = run(program, "failures", TILEK_TARGET="opencl")
+@pytest.mark.parametrize(("case", "count"), [("failures", 2), ("lost_write", 1), ("lost_run", 1), ("lost_read", 1)])
+def test_each_failure_costs_one_warning(program: Path, case: str, count: int) -> None:
+    done = run(program, case, TILEK_TARGET="opencl")
     warnings = done.stderr.splitlines()
-    assert len(warnings) == len(set(warnings)) == 6
+    assert len(warnings) == len(set(warnings)) == count
     assert all(
         "cannot run on opencl: the fake device fails to" in line and "it runs on threads instead" in line
         for line in warnings

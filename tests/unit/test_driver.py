@@ -119,6 +119,7 @@ def test_headers_are_dependencies() -> None:
     Path("a.c").write_text('#include <stddef.h>\n#include <k.h>\n#include "near.h"\n')
     result = translate(TranslateRequest("a.c", options=("-Iinclude",), folders=("include",)))
     assert result.dependencies == ("a.c", "include/k.h", "near.h")
+    assert [Path(path).name for path in result.system_dependencies if path.endswith("stddef.h")] == ["stddef.h"]
     assert result.inlined == ("include/k.h",)
     assert len(result.plans) == 1
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilepragma.base.resources import resource_folder
+from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
-from tilepragma.cli.compiler import compiler
 
 
 @dataclass(frozen=True)

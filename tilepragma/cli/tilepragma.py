@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilepragma import __version__
+from tilepragma.base.user_compiler import SEPARATE_VALUE
 
 #: Exit statuses (INTERNAL_FAULT is in cli/report.py).
 DONE, SOURCE_ERRORS, WRONG_USAGE = 0, 1, 2
@@ -54,19 +55,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 #: Compiler options whose value may be the next word; argparse must not take that for the input.
-_WITH_VALUE = (
-    "-I",
-    "-D",
-    "-U",
-    "-include",
-    "-imacros",
-    "-isystem",
-    "-iquote",
-    "-idirafter",
-    "-isysroot",
-    "--sysroot",
-    "-x",
-)
+_WITH_VALUE = (*SEPARATE_VALUE, "-x")
 #: What compiler options begin with; anything else that argparse does not know is a mistake.
 _COMPILER_PREFIXES = (*_WITH_VALUE, "-std", "-f", "-m", "-O", "-W", "-w", "-g", "-p", "-n", "-a", "-u", "-i")
 _JOINT = "\x1f"
@@ -121,7 +110,14 @@ def _add_translate(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         "--emit-kernels", metavar="DIR", type=Path, help="write the readable .cl and .cu files there"
     )
     translate.add_argument(
-        "-MMD", "-MD", dest="depfile", action="store_true", help="write a depfile, OUT.d unless -MF says else"
+        "-MMD",
+        dest="depfile",
+        action="store_const",
+        const="user",
+        help="write a depfile, OUT.d unless -MF says else",
+    )
+    translate.add_argument(
+        "-MD", dest="depfile", action="store_const", const="all", help="likewise, with the system's headers"
     )
     translate.add_argument("-MF", dest="depfile_name", metavar="FILE", help="the depfile's name; implies -MMD")
     translate.add_argument("-MT", dest="depfile_target", metavar="TARGET", help="the depfile's target (default: OUT.c)")

@@ -116,6 +116,7 @@ def _motions(argument: ArrayArgument) -> tuple[str, ...]:
         "COPY_IN": argument.copy_in,
         "COPY_OUT": argument.copy_out,
         "MUST_BE_PRESENT": argument.present,
+        "UNKNOWN_EXTENT": bool(argument.object.rank and not argument.section),
     }
     return tuple(name for name, holds in chosen.items() if holds)
 

@@ -58,6 +58,8 @@ class _Nest:
 
     def print(self) -> None:
         with self.stack:
+            if any(loop.launch_bounds and self._is_distributed(loop) for loop in self.nest.loops):
+                self.writer.line("/* Where the distributed tiles of this instance begin, in iterations. */")
             for loop in self.nest.loops:
                 if loop.launch_bounds:
                     self._bind(loop)
@@ -72,6 +74,9 @@ class _Nest:
                 if index not in entered:
                     self._enter(loop)
             self.context.print_block(self.nest.body)
+
+    def _is_distributed(self, loop: TiledLoop) -> bool:
+        return any(self.context.is_bound(tile) for tile in loop.tiles)
 
     def _order(self) -> list[Tile]:
         """The tiles that become loops. A distributed tile of a loop whose numbers are not known at the nest's head waits
@@ -95,6 +100,8 @@ class _Nest:
         if not _is_plain(loop):
             others = [tile for tile in self._order() if tile.loop == loop.loop.index]
             counted = any(tile.position == 0 for tile in others[:-1])
+            name = self.context.printer.name(loop.loop.iterator)
+            self.writer.line(f"/* Tiles of {name}, by Algorithm 1; its bounds depend on the loops around it. */")
             declare_tile_numbers(self.writer, self.context.printer, self.numbers, loop, counted)
         self._bind(loop)
 

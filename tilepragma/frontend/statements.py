@@ -10,7 +10,7 @@ from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.context import Context
 from tilepragma.frontend.expressions import ExpressionLowering
 from tilepragma.frontend.loops import Header, iterator_of, make_loop
-from tilepragma.frontend.objects import declare
+from tilepragma.frontend.objects import declare, is_constant, lower_initializer
 from tilepragma.frontend.places import declare_alias
 from tilepragma.frontend.text_scan import header_semicolons
 from tilepragma.frontend.type_conversion import is_pointer
@@ -24,7 +24,6 @@ from tilepragma.ir.looptree import (
     ExpressionStatement,
     ForLoop,
     If,
-    Initializer,
     Loop,
     Return,
     Statement,
@@ -60,8 +59,10 @@ class StatementLowering:
         return Block(self._statements(nodes, Scope.REGION, in_loop=False), range_)
 
     def function_body(self, node: Node) -> Block:
-        """The body of a called function."""
-        return self._block(node, in_loop=False)
+        """The body of a called function, behind the outside constants that it reads."""
+        body = self._block(node, in_loop=False)
+        constants = tuple(Declaration((one,), one.object.range) for one in self.context.constants)
+        return Block((*constants, *body.statements), body.range)
 
     def _block(self, node: Node, in_loop: bool) -> Block:
         """The body of a loop or condition, in braces or not."""
@@ -230,13 +231,15 @@ class StatementLowering:
             raise refusal
         initializer_node = node.unit.initializer(node)
         object_ = declare(self.context, node, scope, self.expressions.lower)
-        initializer = None if initializer_node is None else self._initializer(initializer_node)
+        initializer = None if initializer_node is None else lower_initializer(initializer_node, self.expressions.lower)
         return Declarator(object_, initializer)
 
     def _declarator_refusal(self, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
         """Why a variable cannot be declared here; None where it can."""
         storage = node.cursor.storage_class.name
         name = node.spelling
+        if storage == "STATIC" and is_constant(node):
+            return None
         if storage == "STATIC" and not self.context.is_region:
             return source_error(
                 node.range,
@@ -256,13 +259,3 @@ class StatementLowering:
                 "give it a constant length",
             )
         return None
-
-    def _initializer(self, node: Node) -> Initializer:
-        if node.kind == CursorKind.INIT_LIST_EXPR:
-            for item in node.children:
-                if item.kind == CursorKind.UNEXPOSED_EXPR and len(item.children) > 1:
-                    raise source_error(
-                        item.range, "a designator cannot be used in a kernel", "give all values in order"
-                    )
-            return tuple(self._initializer(item) for item in node.children)
-        return self.expressions.lower(node)

@@ -98,7 +98,7 @@ class Loop:
 class ForLoop:
     """A `for` that is not canonical (or whose iterator is changed in its body): executed as written, never tiled.
 
-    `reason` says why it is not canonical, for the error where a directive asks to tile it.
+    `reason` says why it is not canonical and `reason_range` where, for the error where a directive asks to tile it.
     """
 
     initialization: Declaration | Expression | None

@@ -28,7 +28,8 @@ class SectionBound:
 class ArrayArgument:
     """An object that the kernel reaches by address: an array, or a scalar it writes (storage SCALAR, no section).
 
-    `section` has one bound a dimension: what a device must hold. `reads`/`writes` are from the accesses, narrowed by the user's mode.
+    `section` has one bound a dimension: what a device must hold (empty where a
+    region that runs as written leaves it unknown). `reads`/`writes` are from the accesses, narrowed by the user's mode.
     `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence.
     """
 

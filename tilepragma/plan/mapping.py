@@ -43,16 +43,19 @@ def independent_loops(nest: Loop, directive: KernelDirective) -> tuple[Loop, ...
     result: list[Loop] = []
     collapsed = 0
     for loop in chain_from(nest):
-        said = loop.directive is not None and loop.directive.independent
-        sequential = loop.directive is not None and loop.directive.sequential
-        if said and loop.directive is not None:
+        if loop.directive is not None and loop.directive.independent:
             collapsed = max(collapsed, loop.directive.collapse)
-        vouched = directive.independent or said or collapsed > 0
-        if sequential or not vouched or leaves_early(loop.body):
+        sequential = loop.directive is not None and loop.directive.sequential
+        if sequential or not (is_vouched(loop, directive) or collapsed > 0) or leaves_early(loop.body):
             break
         collapsed -= 1
         result.append(loop)
     return tuple(result)
+
+
+def is_vouched(loop: Loop, directive: KernelDirective) -> bool:
+    """Whether the user says that the loop carries no dependence, by its own clause or the kernel's."""
+    return directive.independent or (loop.directive is not None and loop.directive.independent)
 
 
 def default_clauses(

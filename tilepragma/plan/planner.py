@@ -14,7 +14,8 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
-from tilepragma.plan.data import DataContext, array_arguments, check_clauses, said_live_out
+from tilepragma.plan.continues import close_iterations
+from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, Launch
@@ -43,6 +44,7 @@ def make_plan(
     Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
     """
     own = Diagnostics()
+    kernel = close_iterations(kernel)
     written = written_objects(kernel)
     region = _take_apart(kernel, written, own)
     plan = _plan(kernel, region, floating, own, defaults)
@@ -97,7 +99,8 @@ def _plan(
             _warn_as_written(kernel, reason, diagnostics)
         check_clauses(data)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
-        return KernelPlan(kernel, (), (), (), (), (), (), (), targets, preferred, floating, reason)
+        arrays = arrays_in_step(data)
+        return KernelPlan(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason)
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, on_host)
     host, device = _launches(kernel, region, live_out, final, diagnostics)

@@ -7,7 +7,6 @@ from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import (
     Access,
@@ -179,8 +178,3 @@ def _is(value: Any, object_: DataObject) -> bool:
 
 def _mentions(value: Expression, object_: DataObject) -> bool:
     return any(isinstance(node, Access) and node.object == object_ for node in walk(value))
-
-
-def is_used(body: Any, object_: DataObject) -> bool:
-    """Whether `object_` occurs at all under `body`."""
-    return any(use.object == object_ for use in uses(body))

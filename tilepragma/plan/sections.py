@@ -87,7 +87,7 @@ def _check_literals(
     if end > known:
         diagnostics.error(
             section.range,
-            f"the section of '{section.path}' reaches element {end - 1}, but the dimension has {known} elements",
+            f"the section of '{section.path}' reaches index {end - 1}, but the last index of this dimension is {known - 1}",
             "sections are [lower:length]: the second number is a length, not an upper bound",
         )
 

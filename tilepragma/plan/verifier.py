@@ -177,7 +177,7 @@ def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
         yield "an object is passed twice"
     for argument in plan.arrays:
         name = argument.object.name
-        if len(argument.section) != argument.object.rank:
+        if len(argument.section) != argument.object.rank and (argument.section or plan.as_written is None):
             yield f"the section of '{name}' has {len(argument.section)} dimensions"
         if argument.object in written and argument.object.storage is not Storage.SCALAR and not argument.writes:
             yield f"'{name}' is written but not marked so"

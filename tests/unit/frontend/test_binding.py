@@ -43,6 +43,10 @@ def test_a_region_is_the_whole_statement(statement: str) -> None:
         "\n#ifdef MISSING\nwhile (1)\n#else\n",
         "\n#pragma tilek loop seq\n",
         '\n_Pragma("omp simd") ',
+        "\n#define NOTHING\nNOTHING ",
+        '\n#define SIMD _Pragma("omp simd")\n#pragma tilek loop seq\nSIMD\n',
+        "\n#define PRAGMA(x) _Pragma(#x)\nPRAGMA(omp parallel for schedule(static)) /* ours */\n",
+        "\n#ifdef MISSING\n#pragma omp parallel for\n#endif\n",
     ],
 )
 def test_a_directive_binds_to_the_next_token(between: str) -> None:
