@@ -133,9 +133,9 @@ def _report_distribution(
 
     assert tile.axis is not None
     free = [
-        other.loop.iterator.host
-        for other in nest.loops
-        if other is not tiled and distribution_violation(dependences, other.loop.index) is None
+        other.iterator.host
+        for other in broken.dependence.loops
+        if other.index != tiled.loop.index and distribution_violation(dependences, other.index) is None
     ]
     outer = carried_outside(broken, nest.loops[0].loop.index)
     if free:
