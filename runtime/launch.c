@@ -53,7 +53,7 @@ tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue
         status = on_device ? tilek_run_device(state, call, candidate, queue, &why) : tilek_run_host(state, call, candidate->target, &why);
         if (status == TILEK_OK) {
             *ran = candidate->target;
-            if (tilek_profiling()) tilek_record_launch(state, candidate->target);
+            if (tilek_profiling()) tilek_record_launch(state, candidate->target, call);
             return TILEK_OK;
         }
         is_last_try = on_device && loses_target(call, candidate, status);
@@ -84,7 +84,7 @@ static int decline(tilek_state *state, const tilek_call *call)
     if (state == NULL) return 1;
     if (tilek_host_begins(state, call, &why) != TILEK_OK)
         tilek_fail(state->kernel->file, state->kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", state->kernel->name, why.text);
-    if (tilek_profiling()) tilek_record_launch(state, TILEK_AUTO);
+    if (tilek_profiling()) tilek_record_launch(state, TILEK_AUTO, call);
     return 1;
 }
 

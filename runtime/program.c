@@ -35,6 +35,8 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence 
     case TILEK_PARAMETER_TILE_COUNT: return numbers->tiles[index][dimension].count;
     case TILEK_PARAMETER_TILE_STRIDE: return numbers->tiles[index][dimension].stride;
     case TILEK_PARAMETER_AXIS_COUNT: return numbers->axes[index];
+    case TILEK_PARAMETER_AXIS_ROUNDS:
+        return tilek_ceiling_quotient(numbers->axes[index], tilek_groups(numbers, index, residence->place.backend->limits(residence->place.device)));
     case TILEK_PARAMETER_TILE_ARGUMENT: return residence->call->tile_arguments[index];
     default: return 0;
     }

@@ -8,6 +8,7 @@
 typedef struct tilek_figures {
     int64_t launches, bytes_in, bytes_out;
     int64_t bytes_touched; /* see tilek_touched */
+    double operations;     /* tilek_call.operations of all launches */
     int64_t kernel_nanoseconds, copy_nanoseconds, compile_nanoseconds;
 } tilek_figures;
 

@@ -127,7 +127,8 @@ typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_TILE_STRIDE, /* index = loop, dimension = tile */
     TILEK_PARAMETER_AXIS_COUNT,  /* index = axis */
     TILEK_PARAMETER_TILE_ARGUMENT,   /* index = entry of tile_arguments: for loops whose tiles are computed in the kernel */
-    TILEK_PARAMETER_PARTIALS     /* device buffer of one partial value a gang; index = reduction */
+    TILEK_PARAMETER_PARTIALS,    /* device buffer of one partial value a gang; index = reduction */
+    TILEK_PARAMETER_AXIS_ROUNDS  /* index = axis of threads or gangs: how many of its instances a group of the launch takes at most */
 } tilek_parameter_kind;
 
 typedef struct tilek_parameter { tilek_parameter_kind kind; int index; int dimension; const char *constant; } tilek_parameter;
@@ -203,6 +204,7 @@ typedef struct tilek_call {
     const int64_t *waits;     /* wait(e, …) */
     int wait_count;           /* -1 = wait for all queues */
     int enabled;              /* if(e) */
+    double operations;        /* floating-point operations of the region, for profiles; 0 where not known */
     void *state;              /* the runtime's; NULL at first */
 } tilek_call;
 

@@ -152,6 +152,8 @@ def test_profile_table(program: Path) -> None:
     header, row = done.stderr.splitlines()
     assert header.split()[:4] == ["tilek:", "kernel", "target", "launches"]
     assert row.split()[:4] == ["twice", "opencl", "1", "0.002"]
+    assert header.split()[-4:-2] == ["GB/s", "GFLOP/s"]
+    assert row.split()[9] == "3.0"  # 6000 operations in 2000 ns
 
 
 def test_profile_trace(program: Path, tmp_path: Path) -> None:

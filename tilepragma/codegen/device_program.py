@@ -211,7 +211,9 @@ class _Entry:
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                stack.enter_context(writer.block(head))
+                # Compilers then see that there is no loop. Reductions end in barriers, which have to stand in plain loops.
+                once = "" if self.launch.reductions else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
+                stack.enter_context(writer.block(head, once))
             for object_ in self.objects.privates:
                 writer.line(f"{self.printer.declaration(replace(object_, const=False))};")
             for _, object_ in self.objects.first_privates:

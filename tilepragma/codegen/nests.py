@@ -155,7 +155,7 @@ class _Nest:
             self.writer.line(f"const {self.wide} {last} = {end};")
             self._unroll(loop)
             head = f"for ({self.wide} {point} = {start or '0'}; {point} < {last}; {_advance(point, stride)})"
-            self.stack.enter_context(self.writer.block(head))
+            self.stack.enter_context(self.writer.block(head, self._leave_at_once(loop, tile)))
             self._declare_iterator(loop, point)
             return
         last = self.numbers.name(loop, "end")
@@ -167,7 +167,20 @@ class _Nest:
         first = self._value(loop, start)
         advance = _advance(iterator, stride, self.numbers.step(loop))
         head = f"for ({self._declared(loop)} = {first}; {iterator} {comparison} {last}; {advance})"
-        self.stack.enter_context(self.writer.block(head))
+        self.stack.enter_context(self.writer.block(head, self._leave_at_once(loop, tile)))
+
+    def _leave_at_once(self, loop: TiledLoop, tile: Tile) -> str:
+        """On devices the last line of a loop that the distributed tiles may leave one iteration of: with the count as a constant the
+        compiler then sees no loop, and can vectorise over workers.
+        """
+        if (
+            not self.context.printer.dialect.device
+            or not loop.launch_bounds
+            or tile.position > 0
+            or len(loop.tiles) == 1
+        ):
+            return ""
+        return f"if ({self.numbers.count(loop, tile)} == 1) break;"
 
     def _as_written(self, loop: TiledLoop) -> None:
         """A loop with one dynamic tile whose bounds are known here only: the user's loop."""

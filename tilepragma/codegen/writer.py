@@ -50,11 +50,13 @@ class Writer:
             self.line(text)
 
     @contextmanager
-    def block(self, head: str = "") -> Iterator[None]:
-        """`head {` … `}`."""
+    def block(self, head: str = "", last: str = "") -> Iterator[None]:
+        """`head {` … `last }`."""
         self.line(f"{head} {{" if head else "{")
         self.depth += 1
         yield
+        if last:
+            self.line(last)
         self.depth -= 1
         self.line("}")
 

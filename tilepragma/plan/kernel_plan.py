@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, TiledLoop
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop
 
 #: Evaluated in the user's function right before the launch: text of a clause, or an expression over host objects.
 #: Expressions may call `tilek_minimum` and `tilek_maximum` (64-bit, from tilek.h) as USER functions.
@@ -82,6 +82,14 @@ class FinalValue:
 
 
 @dataclass(frozen=True)
+class OperationCount:
+    """`count` floating-point operations in each iteration of `loops` (outermost first); their bounds are host expressions."""
+
+    count: int
+    loops: tuple[Loop, ...]
+
+
+@dataclass(frozen=True)
 class KernelPlan:
     """What becomes of one region.
 
@@ -90,6 +98,7 @@ class KernelPlan:
     is a sentence where the region simply runs as the user wrote it (no launches then). `apart`: the plan is right only where no written
     array shares memory with another, which the launch checks. `targets` is what the user allows at
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
+    `operations` is for profiles, empty where the work is not known at launch.
     """
 
     kernel: Kernel
@@ -105,3 +114,4 @@ class KernelPlan:
     floating: FloatingRules
     as_written: str | None = None
     apart: bool = False
+    operations: tuple[OperationCount, ...] = ()

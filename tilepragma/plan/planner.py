@@ -21,6 +21,7 @@ from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, Launch
 from tilepragma.plan.launches import Launches, make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
+from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.proof import prove_independent
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.symbols import loop_symbols
@@ -120,6 +121,7 @@ def _plan(
         preferred,
         floating,
         apart=region.automatic,
+        operations=operation_counts(kernel, on_host),
     )
 
 

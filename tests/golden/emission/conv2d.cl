@@ -8,7 +8,7 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #define CONV_TILES , \
     const long i_trip, const long j_trip, const long i_count2, const long j_count1, const long i_stride0, \
     const long i_stride1, const long j_stride0, const long j_stride1, const long gang0_count, \
-    const long gang1_count
+    const long gang1_count, const long gang0_rounds, const long gang1_rounds
 #endif
 
 __kernel void conv(
@@ -34,6 +34,8 @@ __kernel void conv(
                         + A[(long)(i + 1) * A_length1 + j] * -0.8f;
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

@@ -7,7 +7,8 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 #define CONV_TILES , \
     const long long i_trip, const long long j_trip, const long long i_count2, const long long j_count1, \
     const long long i_stride0, const long long i_stride1, const long long j_stride0, \
-    const long long j_stride1, const long long gang0_count, const long long gang1_count
+    const long long j_stride1, const long long gang0_count, const long long gang1_count, \
+    const long long gang0_rounds, const long long gang1_rounds
 #endif
 
 extern "C" __global__ void conv(
@@ -34,6 +35,8 @@ extern "C" __global__ void conv(
                         + A[(long long)(i + 1) * A_length1 + j] * -0.8f;
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

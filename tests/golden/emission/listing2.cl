@@ -6,7 +6,8 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #define SCALE_TILES
 #else
 #define SCALE_TILES , \
-    const long i_trip, const long j_trip, const long i_count1, const long i_stride0, const long thread_count
+    const long i_trip, const long j_trip, const long i_count1, const long i_stride0, const long thread_count, \
+    const long thread_rounds
 #endif
 
 __kernel void scale(__global float *A, const long A_length1, const float b SCALE_TILES)
@@ -22,5 +23,6 @@ __kernel void scale(__global float *A, const long A_length1, const float b SCALE
                 A[(long)i * A_length1 + j] += b;
             }
         }
+        if (thread_rounds == 1) break;
     }
 }

@@ -6,7 +6,7 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 #else
 #define SCALE_TILES , \
     const long long i_trip, const long long j_trip, const long long i_count1, const long long i_stride0, \
-    const long long thread_count
+    const long long thread_count, const long long thread_rounds
 #endif
 
 extern "C" __global__ void scale(float *A, const long long A_length1, const float b SCALE_TILES)
@@ -22,5 +22,6 @@ extern "C" __global__ void scale(float *A, const long long A_length1, const floa
                 A[(long long)i * A_length1 + j] += b;
             }
         }
+        if (thread_rounds == 1) break;
     }
 }

@@ -8,7 +8,7 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #define SCALE_TILES , \
     const long i_trip, const long j_trip, const long i_count2, const long j_count2, const long i_stride0, \
     const long i_stride1, const long j_stride0, const long j_stride1, const long gang0_count, \
-    const long gang1_count
+    const long gang1_count, const long gang0_rounds, const long gang1_rounds
 #endif
 
 __kernel void scale(__global float *A, const long A_length1, const float b SCALE_TILES)
@@ -30,6 +30,8 @@ __kernel void scale(__global float *A, const long A_length1, const float b SCALE
                     A[(long)i * A_length1 + j] += b;
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

@@ -9,7 +9,7 @@ static inline long tilek_ceiling_quotient(long a, long b) { return a / b + (a % 
 #else
 #define TRIANGLE_TILES , \
     const long i_trip, const long i_count2, const long i_stride0, const long i_stride1, \
-    const long gang0_count, const long gang1_count
+    const long gang0_count, const long gang1_count, const long gang0_rounds, const long gang1_rounds
 #endif
 
 __kernel void triangle(__global float *A, const int n TRIANGLE_TILES)
@@ -38,6 +38,8 @@ __kernel void triangle(__global float *A, const int n TRIANGLE_TILES)
                     }
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

@@ -8,7 +8,8 @@ static inline __device__ long long tilek_ceiling_quotient(long long a, long long
 #else
 #define TRIANGLE_TILES , \
     const long long i_trip, const long long i_count2, const long long i_stride0, const long long i_stride1, \
-    const long long gang0_count, const long long gang1_count
+    const long long gang0_count, const long long gang1_count, const long long gang0_rounds, \
+    const long long gang1_rounds
 #endif
 
 extern "C" __global__ void triangle(float *A, const int n TRIANGLE_TILES)
@@ -38,6 +39,8 @@ extern "C" __global__ void triangle(float *A, const int n TRIANGLE_TILES)
                     }
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }
