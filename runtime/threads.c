@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* About half a millisecond where every thread has a core of its own; where not, spinning keeps others from their work. */
-enum { SPINS = 10000, CROWDED_SPINS = 50, MOST_WORKERS = 1023 };
+/* About a millisecond where every thread has a core of its own; where not, spinning keeps others from their work. */
+enum { SPINS = 50000, CROWDED_SPINS = 50, MOST_WORKERS = 1023 };
 
 static struct {
     pthread_mutex_t owner; /* held by the launch that uses the pool */

@@ -251,6 +251,7 @@ static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / 
     _Pragma("GCC diagnostic ignored \"-Wdouble-promotion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-equal\"")            \
     _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                        \
     _Pragma("GCC diagnostic ignored \"-Wc++-compat\"")                                                                       \
+    _Pragma("GCC diagnostic ignored \"-Wimplicit-fallthrough\"")                                                           \
     _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")
 #define TILEK_GENERATED_END _Pragma("GCC diagnostic pop")
 #else

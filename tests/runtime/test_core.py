@@ -30,6 +30,8 @@ ON_THE_DEVICE = [
     "lost_run",
     "lost_wait",
     "lost_read",
+    "lost_result_small",
+    "lost_result_large",
     "scarce_memory",
     "data_region",
     "coherence",
