@@ -52,7 +52,7 @@ CASE(relaxed)
 // case nests: several parallel nests: private scalars, steps, a triangle, decreasing loops, subscripts by hand
 static void nests(int n, double *a, const double *x, double *restrict y, int *last)
 {
-    int i, j;
+    int i = 0, j = 0;
     double t;
 #pragma tilek kernel
     {
@@ -61,7 +61,7 @@ static void nests(int n, double *a, const double *x, double *restrict y, int *la
                 a[i * n + j] = x[j] * (i + 1);
         for (i = 0; i < n; i++)
             for (j = 0; j <= i; j++)
-                a[(size_t)i * n + j] += a[i * n + j] * 0.5;
+                a[i * n + j] += a[i * n + j] * 0.5;
         for (i = 0; i < n; i++) {
             double sum = 0;
             for (j = 0; j < n; j++)
