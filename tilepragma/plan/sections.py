@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import ClauseExpression, Section, SectionDimension
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import (
@@ -19,12 +20,11 @@ from tilepragma.ir.expressions import (
     IntegerLiteral,
     integer,
 )
+from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
-from tilepragma.plan.accesses import Use
 from tilepragma.plan.extents import Bounds, Box, NotExactError, box_of, covered, hull
 from tilepragma.plan.kernel_plan import HostExpression, SectionBound
-from tilepragma.plan.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 
 Inferred = Callable[[SourceRange], tuple[SectionBound, ...]]
 
