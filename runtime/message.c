@@ -18,12 +18,15 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char *printed[LINES_KEPT];
 static int printed_count;
 
+/* Compilers' logs end with empty lines, after which the sentence could not go on. */
 void tilek_say(tilek_message *message, const char *format, ...)
 {
+    size_t length;
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(message->text, sizeof message->text, format, arguments);
     va_end(arguments);
+    for (length = strlen(message->text); length > 0 && strchr(" \n", message->text[length - 1]) != NULL; --length) message->text[length - 1] = '\0';
 }
 
 /* Whether this line is new; it is remembered. With the memory full, every line counts as new. */

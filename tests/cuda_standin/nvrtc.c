@@ -283,7 +283,7 @@ STANDIN_EXPORT int nvrtcCompileProgram(nvrtcProgram program, int option_count, c
     if (!options_known(option_count, options))
         return INVALID_OPTION;
     if (standin_fails("compile")) {
-        program->log = strdup("the stand-in was told to fail");
+        program->log = strdup("the stand-in was told to fail\n\n");
         return COMPILATION;
     }
     if (!make_folder(&files))

@@ -31,7 +31,7 @@ def run(command: Sequence[str | Path], folder: Path, **variables: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy of what the wheel is made of, so that the checkout stays as it is."""
+    """Built by way of the source distribution, as `pip install` of one does, in a copy, so that the checkout stays as it is."""
     folder = tmp_path_factory.mktemp("wheel")
     archive = folder / "source.tar"
     names = ["setup.cfg", "pyproject.toml", "README.md", "LICENSE", "tilepragma", "templates", "runtime"]
@@ -41,14 +41,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "source"
     with tarfile.open(archive) as packed:
         packed.extractall(source)
-    run([sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "dist"], source)
+    run([sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist"], source)
     return next((folder / "dist").glob("*.whl"))
 
 
 def test_wheel_holds_the_package_data(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         held = set(packed.namelist())
-    kept = {".c", ".h", ".jinja", ".j2", ".mk", ".cmake", ".cl", ".cu"}
+    kept = {".c", ".h", ".list", ".jinja", ".j2", ".mk", ".cmake", ".cl", ".cu"}
     expected = {
         f"tilepragma/{path.relative_to(ROOT)}"
         for folder in ("templates", "runtime")

@@ -156,6 +156,7 @@ def test_a_failing_device_costs_one_warning_and_no_data(
     assert done.stdout == SUM
     warnings = [line for line in done.stderr.splitlines() if "warning" in line]
     assert len(warnings) == 1, done.stderr
+    assert "; it runs on " in warnings[0], "the compiler's log does not break the sentence"
     strict = TargetEnvironment("cuda", (*cuda.variables, ("TILEK_STRICT", "1")))
     done = run(workshop, program, strict, TILEK_STANDIN_FAIL=failure, TILEK_CACHE_DIR=cache + "-strict")
     assert done.returncode != 0
