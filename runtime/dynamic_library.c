@@ -2,7 +2,30 @@
 #include "dynamic_library.h"
 
 #include <dlfcn.h>
+#ifdef __linux__
+#include <link.h>
+#endif
 #include <string.h>
+
+#ifdef __linux__
+/* The first object is the program itself; one that needs libraries names its loader. */
+static int look_for_loader(struct dl_phdr_info *object, size_t size, void *has_loader)
+{
+    (void)size;
+    for (int index = 0; index < object->dlpi_phnum; ++index)
+        *(int *)has_loader |= object->dlpi_phdr[index].p_type == PT_INTERP;
+    return 1;
+}
+
+int tilek_program_is_static(void)
+{
+    int has_loader = 0;
+    (void)dl_iterate_phdr(look_for_loader, &has_loader);
+    return !has_loader;
+}
+#else
+int tilek_program_is_static(void) { return 0; }
+#endif
 
 void *tilek_library_open(const char *const names[])
 {

@@ -7,6 +7,9 @@
 /* A function that a library must have, and where its address goes in the table of function pointers. */
 typedef struct tilek_symbol { const char *name; size_t offset; } tilek_symbol;
 
+/* Whether the program was linked statically: then a library that it opens brings a second C library, and the two break each other. */
+int tilek_program_is_static(void);
+
 /* The first of `names` (closed by NULL) that opens; NULL where none does. */
 void *tilek_library_open(const char *const names[]);
 

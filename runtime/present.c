@@ -30,6 +30,7 @@ struct tilek_present {
 /* The mutex guards the table and all entries, transfers included: whoever finds a value stale may rely on who refreshes it. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static tilek_present *table;
+static copy *parents_copies; /* of the process that this one was forked from */
 static int64_t table_size; /* atomic: launches outside data regions take no lock */
 
 static int table_is_empty(void) { return __atomic_load_n(&table_size, __ATOMIC_ACQUIRE) == 0; }
@@ -382,6 +383,20 @@ void tilek_present_release_devices(void)
     for (tilek_present *entry = table; entry != NULL; entry = entry->next) free_copies(entry);
     unlock();
     tilek_buffers_free();
+}
+
+/* A fork's child keeps the values that the host has; copies on devices are the parent's. */
+void tilek_present_forked(void)
+{
+    (void)pthread_mutex_init(&mutex, NULL);
+    for (tilek_present *entry = table; entry != NULL; entry = entry->next) {
+        while (entry->copies != NULL) {
+            copy *one = entry->copies;
+            entry->copies = one->next;
+            one->next = parents_copies;
+            parents_copies = one;
+        }
+    }
 }
 
 void tilek_present_free(void)

@@ -18,6 +18,8 @@ static int ending;                             /* atomic */
 static tilek_state *states;                    /* atomic head */
 static const tilek_backend *opened[BACKENDS];  /* in the order of opening */
 static int opened_count;
+static tilek_built *parents_programs;          /* held, so that no checker takes them for lost */
+static const tilek_backend *parents[BACKENDS]; /* those that were open at a fork; changes only where there is one thread */
 
 void tilek_state_lock(void) { (void)pthread_mutex_lock(&mutex); }
 void tilek_state_unlock(void) { (void)pthread_mutex_unlock(&mutex); }
@@ -85,10 +87,32 @@ static void finish(void)
     own_thread_made = 0;
 }
 
+static void abandon_programs(void)
+{
+    for (tilek_state *state = states; state != NULL; state = state->next) {
+        while (state->built != NULL) {
+            tilek_built *built = state->built;
+            state->built = built->next;
+            built->next = parents_programs;
+            parents_programs = built;
+        }
+    }
+}
+
+/* What the parent has on devices is not touched in the child, neither used nor freed. */
 static void forked(void)
 {
     tilek_threads_forked();
     tilek_queues_forked();
+    if (opened_count > 0) {
+        while (opened_count > 0) {
+            --opened_count;
+            parents[opened_count] = opened[opened_count];
+        }
+        tilek_present_forked();
+        tilek_buffers_forked();
+        abandon_programs();
+    }
     tilek_state_unlock();
 }
 
@@ -103,6 +127,13 @@ int tilek_start(void)
 {
     (void)pthread_once(&once, start);
     return !__atomic_load_n(&ending, __ATOMIC_ACQUIRE);
+}
+
+int tilek_backend_is_parents(const tilek_backend *backend)
+{
+    int is = 0;
+    for (int index = 0; index < BACKENDS; ++index) is |= parents[index] == backend;
+    return is;
 }
 
 void tilek_backend_opened(const tilek_backend *backend)

@@ -203,6 +203,7 @@ typedef struct tilek_call {
     const int64_t *waits;     /* wait(e, …) */
     int wait_count;           /* -1 = wait for all queues */
     int enabled;              /* if(e) */
+    double operations;        /* floating-point operations of the region, for profiles; 0 where not known */
     void *state;              /* the runtime's; NULL at first */
 } tilek_call;
 
@@ -248,6 +249,8 @@ static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / 
     _Pragma("GCC diagnostic ignored \"-Wsign-conversion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")        \
     _Pragma("GCC diagnostic ignored \"-Wdouble-promotion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-equal\"")            \
     _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                        \
+    _Pragma("GCC diagnostic ignored \"-Wc++-compat\"")                                                                       \
+    _Pragma("GCC diagnostic ignored \"-Wimplicit-fallthrough\"")                                                           \
     _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")
 #define TILEK_GENERATED_END _Pragma("GCC diagnostic pop")
 #else

@@ -70,11 +70,17 @@ def library(options: Sequence[str] = ()) -> Path:
 def _abi_options(options: Sequence[str]) -> list[str]:
     found: list[str] = []
     for position, option in enumerate(options):
-        if option.startswith(_ABI_PREFIXES):
+        if option.startswith(_ABI_PREFIXES) or _is_seen_by_checker(option):
             found.append(option)
         elif option in _ABI_SEPARATE:
             found.extend(options[position : position + 2])
     return found
+
+
+def _is_seen_by_checker(option: str) -> bool:
+    """Whether the runtime must be compiled with `option` too: these checkers take what they have not seen for mistakes."""
+    name, _, checks = option.partition("=")
+    return name == "-fsanitize" and not {"thread", "memory"}.isdisjoint(checks.split(","))
 
 
 def _wheel_macros() -> list[str]:

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.ranges import SourceRange
+from tilepragma.base.reserved_words import RESERVED
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.context import Context, FunctionFacts, Key, function_facts, whole_uses
 from tilepragma.frontend.functions import FunctionCollector
 from tilepragma.frontend.liveness import Liveness
-from tilepragma.frontend.names import RESERVED, NameTable
+from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.pragma_scanner import LocatedDirective
 from tilepragma.frontend.sections import resolve_clauses
 from tilepragma.frontend.statements import StatementLowering

@@ -29,6 +29,7 @@ from tilepragma.ir.looptree import (
     Function,
     If,
     Loop,
+    Switch,
     TileNest,
     While,
 )
@@ -79,13 +80,17 @@ def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
 
 
 def leaves_early(body: Any) -> bool:
-    """Whether a `break` or `continue` of the loop with this body stands in it."""
+    """Whether a `break` or `continue` of the loop with this body stands in it; a `break` in a switch is the switch's."""
+    return _leaves_early(body, (Break, Continue))
+
+
+def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
     for child in children(body):
-        if isinstance(child, (Break, Continue)):
+        if isinstance(child, kinds):
             return True
         if isinstance(child, (Loop, ForLoop, While, TileNest)):
             continue
-        if leaves_early(child):
+        if _leaves_early(child, (Continue,) if isinstance(child, Switch) else kinds):
             return True
     return False
 
@@ -100,7 +105,7 @@ def _uses(node: Any, at: _Context) -> Iterator[Use]:
         yield from _access(node.target, at, reads=True, writes=True)
     elif isinstance(node, Call):
         yield from _call(node, at)
-    elif isinstance(node, (Conditional, If, While, ForLoop)) or _is_lazy(node):
+    elif isinstance(node, (Conditional, If, While, ForLoop, Switch)) or _is_lazy(node):
         yield from _conditional(node, at)
     elif isinstance(node, Loop):
         yield from _loop(node, at)

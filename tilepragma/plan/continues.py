@@ -19,7 +19,9 @@ from tilepragma.plan.mapping import is_vouched, top_loops, user_clauses
 def close_iterations(kernel: Kernel) -> Kernel:
     """The kernel, its tiled and independent loops without a `continue` of their own, unless tiled loops stand beside it."""
     marked = frozenset((*user_clauses(kernel.body), *_vouched(kernel)))
-    if not any(isinstance(node, Loop) and node.index in marked and leaves_early(node.body) for node in walk(kernel.body)):
+    if not any(
+        isinstance(node, Loop) and node.index in marked and leaves_early(node.body) for node in walk(kernel.body)
+    ):
         return kernel
     return dataclasses.replace(kernel, body=_block(kernel.body, marked))
 

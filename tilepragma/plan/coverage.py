@@ -19,6 +19,7 @@ from tilepragma.ir.looptree import (
     Function,
     If,
     Loop,
+    Switch,
     TileNest,
     While,
 )
@@ -93,7 +94,7 @@ def _effects(node: Any, path: tuple[Axis, ...]) -> Iterator[tuple[Any, tuple[Axi
     """Everything that is evaluated (statements, conditions, headers) with the axes around it."""
     if isinstance(node, TileNest):
         path = (*path, *nest_axes(node))
-    elif isinstance(node, (If, While)):
+    elif isinstance(node, (If, While, Switch)):
         yield node.condition, path
     elif isinstance(node, Loop):
         yield from ((bound, path) for bound in (node.lower, node.upper, node.step))
@@ -113,5 +114,5 @@ def _parts(node: Any) -> Iterator[Any]:
         yield node.then
         if node.otherwise is not None:
             yield node.otherwise
-    elif isinstance(node, (Loop, ForLoop, While, TileNest)):
+    elif isinstance(node, (Loop, ForLoop, While, Switch, TileNest)):
         yield node.body

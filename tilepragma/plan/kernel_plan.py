@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, TiledLoop
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop
 
 #: Evaluated in the user's function right before the launch: text of a clause, or an expression over host objects.
 #: Expressions may call `tilek_minimum` and `tilek_maximum` (64-bit, from tilek.h) as USER functions.
@@ -82,6 +82,14 @@ class FinalValue:
 
 
 @dataclass(frozen=True)
+class OperationCount:
+    """`count` floating-point operations in each iteration of `loops` (outermost first); their bounds are host expressions."""
+
+    count: int
+    loops: tuple[Loop, ...]
+
+
+@dataclass(frozen=True)
 class KernelPlan:
     """What becomes of one region.
 
@@ -89,6 +97,7 @@ class KernelPlan:
     threads targets, `device` OpenCL and CUDA; both have one Launch a nest, equal where the user said the tiles. `as_written`
     is a sentence where the region simply runs as the user wrote it (no launches then). `targets` is what the user allows at
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
+    `operations` is for profiles, empty where the work is not known at launch.
     """
 
     kernel: Kernel
@@ -103,3 +112,4 @@ class KernelPlan:
     preferred: Target
     floating: FloatingRules
     as_written: str | None = None
+    operations: tuple[OperationCount, ...] = ()

@@ -21,6 +21,7 @@ from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, Launch
 from tilepragma.plan.launches import Launches, make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
+from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
@@ -101,6 +102,7 @@ def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, def
         targets,
         preferred,
         floating,
+        operations=operation_counts(kernel, on_host),
     )
 
 

