@@ -7,6 +7,7 @@
 #include "message.h"
 #include "present.h"
 #include "profile.h"
+#include "span.h"
 #include "verify.h"
 
 /* Under TILEK_STRICT this does not return. */
@@ -92,12 +93,28 @@ static void wait_for(const tilek_call *call)
     if (call->wait_count != 0) tilek_wait(call->wait_count, call->waits);
 }
 
+/* Whether an array that the kernel writes shares memory with another. Invalid sections are reported where they are used. */
+static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call)
+{
+    for (int one = 0; one < kernel->array_count; ++one)
+        for (int other = 0; other < one; ++other) {
+            tilek_span a, b;
+            tilek_message why;
+            if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_WRITES) == 0) continue;
+            if (tilek_span_of(&kernel->arrays[one], &call->arrays[one], &a, &why) == TILEK_OK &&
+                tilek_span_of(&kernel->arrays[other], &call->arrays[other], &b, &why) == TILEK_OK && tilek_spans_meet(&a, &b))
+                return 1;
+        }
+    return 0;
+}
+
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
 {
     tilek_state *state;
     tilek_target ran;
     call->state = NULL;
     if (!tilek_start() || !is_valid(kernel)) return 1;
+    if ((kernel->flags & TILEK_MUST_BE_APART) != 0 && arrays_meet(kernel, call)) call->enabled = 0;
     state = tilek_state_of(kernel);
     if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
         tilek_launch_later(kernel, call) == TILEK_OK)

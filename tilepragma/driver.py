@@ -253,11 +253,12 @@ def _as_make_names(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def explain(result: TranslateResult) -> str:
-    """What became of each kernel, in words."""
+    """What became of each kernel, in words, and what the engine knows of its loops."""
     if not result.plans:
         return "No kernel regions: the program runs as it was written.\n"
+    from tilepragma.plan.dependence_text import dependence_text
     from tilepragma.plan.dump import plan_text
 
     starts = [one.kernel.range.start for one in result.plans]
     texts = zip(starts, result.plans, strict=True)
-    return "\n".join(f"{start.file}:{start.line}: {plan_text(one)}" for start, one in texts)
+    return "\n".join(f"{start.file}:{start.line}: {plan_text(one)}{dependence_text(one)}" for start, one in texts)

@@ -153,7 +153,8 @@ enum { /* tilek_kernel.flags */
     TILEK_CONTRACT = 1,  /* the host may fuse multiply-adds, so devices may */
     TILEK_FAST_MATH = 2, /* -ffast-math */
     TILEK_USES_DOUBLE = 4,
-    TILEK_TARGET_EXPLICIT = 8 /* `preferred` is the user's own target clause: it goes before TILEK_TARGET */
+    TILEK_TARGET_EXPLICIT = 8, /* `preferred` is the user's own target clause: it goes before TILEK_TARGET */
+    TILEK_MUST_BE_APART = 16   /* the original loop runs where a written array shares memory with another */
 };
 
 typedef struct tilek_kernel {

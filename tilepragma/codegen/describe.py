@@ -127,6 +127,7 @@ def _flags(plan: KernelPlan) -> tuple[str, ...]:
         "FAST_MATH": plan.floating.fast,
         "USES_DOUBLE": uses_double(plan),
         "TARGET_EXPLICIT": plan.preferred in plan.kernel.directive.targets and plan.preferred is not Target.AUTO,
+        "MUST_BE_APART": plan.apart,
     }
     return tuple(name for name, holds in chosen.items() if holds)
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import AxisKind, TileClause, TileKind
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.looptree import Axis, ForLoop, Loop, Tile
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import leaves_early
-from tilepragma.plan.polynomial import polynomial
 from tilepragma.plan.tiling import TilingError, tile_numbers, trip_count
 
 #: tilek.h, TILEK_MAX_TILES: one more may be appended.

@@ -8,10 +8,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.expressions import integer
 from tilepragma.ir.looptree import Block, Kernel, Loop, Statement, While
 from tilepragma.ir.traversal import walk, with_blocks
-from tilepragma.plan.accesses import leaves_early
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.mapping import is_vouched, top_loops, user_clauses
 

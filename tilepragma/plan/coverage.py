@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import (
@@ -24,7 +25,6 @@ from tilepragma.ir.looptree import (
     While,
 )
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import uses
 from tilepragma.plan.chains import axis_text, nest_range
 
 _KINDS = (AxisKind.THREAD, AxisKind.GANG, AxisKind.WORKER)

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import DataClause, Live, Mode, Section
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Declaration, Kernel
-from tilepragma.plan.accesses import Use
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
 from tilepragma.plan.sections import inferred_section, said_section, whole_section
 

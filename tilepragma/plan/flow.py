@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import (
     Block,
@@ -25,7 +26,6 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
-from tilepragma.plan.accesses import leaves_early, uses
 
 
 def exposed_read(body: Any, object_: DataObject, functions: tuple[Function, ...] = ()) -> SourceRange | None:

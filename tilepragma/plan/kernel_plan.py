@@ -95,7 +95,8 @@ class KernelPlan:
 
     `prologue` holds the region's own declarations, executed on the host before the launches. `host` serves the serial and
     threads targets, `device` OpenCL and CUDA; both have one Launch a nest, equal where the user said the tiles. `as_written`
-    is a sentence where the region simply runs as the user wrote it (no launches then). `targets` is what the user allows at
+    is a sentence where the region simply runs as the user wrote it (no launches then). `apart`: the plan is right only where no written
+    array shares memory with another, which the launch checks. `targets` is what the user allows at
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
     `operations` is for profiles, empty where the work is not known at launch.
     """
@@ -112,4 +113,5 @@ class KernelPlan:
     preferred: Target
     floating: FloatingRules
     as_written: str | None = None
+    apart: bool = False
     operations: tuple[OperationCount, ...] = ()

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import KernelDirective, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import leaves_early
 from tilepragma.plan.chains import chain_from
 
 Clauses = Mapping[int, tuple[TileClause, ...]]

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Target, TileKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Barrier, ExpressionStatement, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
-from tilepragma.plan.accesses import Use, uses
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)

@@ -1,131 +1,115 @@
-"""Whether a schedule is legal, tilable, balanced and parallel: proofs by isl's sets, apart from the code that finds it."""
+"""Which orders of tiles and which distributions the dependences allow, whatever the tiles' sizes are.
+
+A tile of a loop holds one digit of the iteration's number (mixed radix, the first tile the most significant one), so a
+distance d > 0 makes the first digit that differs grow, d < 0 makes it shrink, and the digits after it may do either.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.polyhedral.model import Dependence, DependenceKind
-from tilepragma.polyhedral.schedule import Row, Schedule, affine_map
+from tilepragma.ir.looptree import Loop
+from tilepragma.polyhedral.dependences import Dependence, distance_text, distance_vector, has_sign, with_zero
 
 
 @dataclass(frozen=True)
 class Violation:
-    """`pairs` = { S[i] -> T[i'] } of the dependence whose target would not run after its source."""
+    """{ [d] } of `dependence` that a transformation breaks, and where: the place in the order, or the loop's index."""
 
     dependence: Dependence
-    pairs: isl.Map
+    distances: isl.Set
+    place: int
+
+    @property
+    def nearest(self) -> str:
+        """The least of the broken distances where there is one for all parameters, else their signs."""
+        if self.distances.is_bounded():
+            least = self.distances.lexmin()
+            if distance_vector(least) is not None:
+                return distance_text(least)
+        return distance_text(self.distances)
 
 
-def violations(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
-    """P_e intersected with { s -> t : Phi_S(s) >=_lex Phi_T(t) }, where it is not empty: the negation of (3.11)."""
-    maps = {each.statement.name: each.map for each in schedule.statements}
-    return violated_orders(maps, dependences)
+def order_violation(
+    dependences: Iterable[Dependence], nest: Sequence[int], order: Sequence[tuple[int, int]]
+) -> Violation | None:
+    """The first dependence that the order breaks for some sizes of tiles, if any.
 
-
-def violated_orders(maps: dict[str, isl.Map], dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
-    """The same for any maps { S[i] -> [time] } by statement name, functions or relations."""
-    found = []
-    for dependence in ordering(dependences):
-        wrong = maps[dependence.source].lex_ge_map(maps[dependence.target]).intersect(dependence.relation)
-        if not wrong.is_empty():
-            found.append(Violation(dependence, wrong))
-    return tuple(found)
-
-
-def ordering(dependences: tuple[Dependence, ...]) -> tuple[Dependence, ...]:
-    """Those that order anything: not input dependences."""
-    return tuple(each for each in dependences if each.kind is not DependenceKind.INPUT)
-
-
-def untilable(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[Violation, ...]:
-    """The pairs that a band's rectangular tiles would break, Theorem 3.3.
-
-    Of P_e, what rows before the band leave unordered, with { phi_T^k(t) - phi_S^k(s) < 0 } for a row k of the band: the
-    negation of (3.16).
+    `nest` holds the indices of perfectly nested loops, outermost first; `order` the (loop, position) of their tiles in order
+    of execution. Distances carried outside the nest are kept by any order inside.
     """
-    found = []
-    for dependence in ordering(dependences):
-        for level, remaining in _at_band_starts(schedule, dependence):
-            wrong = remaining.intersect(_compared(schedule, dependence, level, backwards=True))
-            if not wrong.is_empty():
-                found.append(Violation(dependence, wrong))
-    return tuple(found)
+    for dependence in dependences:
+        first = _place(dependence, nest[0])
+        if first is None or not _under(dependence, nest, first):
+            continue
+        rest = dependence.distances
+        for outer in range(first):
+            rest = with_zero(rest, outer)
+        found = _broken(rest, {loop: first + depth for depth, loop in enumerate(nest)}, order)
+        if found is not None:
+            return Violation(dependence, *found)
+    return None
 
 
-def _at_band_starts(schedule: Schedule, dependence: Dependence) -> Iterator[tuple[int, isl.Map]]:
-    """Each level with what of the dependence is tied in all rows before the band of that level."""
-    tied = at_start = dependence.relation
-    band: int | None = None
-    source, target = schedule.of(dependence.source).rows, schedule.of(dependence.target).rows
-    for level, (row, other) in enumerate(zip(source, target, strict=True)):
-        if row.band is None or row.band != band:
-            at_start, band = tied, row.band
-        if row.band is not None and row.band == other.band:
-            yield level, at_start
-        tied = tied.intersect(_compared(schedule, dependence, level, backwards=False))
-        if tied.is_empty() and row.band is None:
-            return
+def _broken(distances: isl.Set, places: dict[int, int], order: Sequence[tuple[int, int]]) -> tuple[isl.Set, int] | None:
+    """Walks through the order; `distances` are those whose digits may all be equal so far."""
+    waiting = {loop: sorted(position for one, position in order if one == loop) for loop in places}
+    for step, (loop, position) in enumerate(order):
+        place = places[loop]
+        # A digit that shrinks first: the distance is negative, or a more significant digit that grows comes later.
+        sign = 1 if waiting[loop][0] < position else -1
+        for one in {sign, -1}:
+            if has_sign(distances, place, one):
+                bound = isl.Val.int_from_si(distances.get_ctx(), one)
+                cut = distances.lower_bound_val if one > 0 else distances.upper_bound_val
+                return cut(isl.dim_type.set, place, bound), step
+        waiting[loop].remove(position)
+        if not waiting[loop]:
+            distances = with_zero(distances, place)
+    return None
 
 
-def _compared(schedule: Schedule, dependence: Dependence, level: int, *, backwards: bool) -> isl.Map:
-    """{ s -> t : phi_T(t) < phi_S(s) } of one level, or { s -> t : phi_T(t) = phi_S(s) }."""
-    source = _row_map(schedule, dependence.source, level)
-    target = _row_map(schedule, dependence.target, level)
-    return source.lex_gt_map(target) if backwards else source.apply_range(target.reverse())
+def distribution_violation(
+    dependences: Iterable[Dependence], loop: int, ordered: frozenset[int] = frozenset()
+) -> Violation | None:
+    """The first dependence between different iterations of the loop, which distribution would run unordered.
 
-
-def _row_map(schedule: Schedule, name: str, level: int) -> isl.Map:
-    found = schedule.of(name)
-    rows: tuple[Row, ...] = (found.rows[level],)
-    return affine_map(found.statement, rows)
-
-
-@dataclass(frozen=True)
-class LevelParallelism:
-    """What Theorem 3.2 says of one level of a schedule.
-
-    `parallel`: (3.13) holds at the level for all that the levels before leave unordered, E_k of (3.12).
-    `synchronisation_free`: and nothing was ordered before, E_k = E.
+    `ordered` are loops around it after each round of which all instances wait for each other.
     """
-
-    parallel: bool
-    synchronisation_free: bool
-
-
-def parallelism(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[LevelParallelism, ...]:
-    """Theorem 3.2 for every row of the schedule, outermost first."""
-    tied = {index: each.relation for index, each in enumerate(ordering(dependences))}
-    whole = ordering(dependences)
-    result = []
-    length = len(schedule.statements[0].rows) if schedule.statements else 0
-    everything = True
-    for level in range(length):
-        equal = {
-            index: tied[index].intersect(_compared(schedule, whole[index], level, backwards=False)) for index in tied
-        }
-        parallel = all(tied[index].is_subset(equal[index]) for index in tied)
-        result.append(LevelParallelism(parallel, parallel and everything))
-        everything = everything and parallel
-        tied = {index: remaining for index, remaining in equal.items() if not remaining.is_empty()}
-    return tuple(result)
+    for dependence in dependences:
+        place = _place(dependence, loop)
+        if place is None:
+            continue
+        rest = dependence.distances
+        for outer in range(place):
+            if dependence.loops[outer].index in ordered:
+                rest = with_zero(rest, outer)
+        for sign in (1, -1):
+            if has_sign(rest, place, sign):
+                bound = isl.Val.int_from_si(rest.get_ctx(), sign)
+                cut = rest.lower_bound_val if sign > 0 else rest.upper_bound_val
+                return Violation(dependence, cut(isl.dim_type.set, place, bound), loop)
+    return None
 
 
-def balanced(schedule: Schedule, dependences: tuple[Dependence, ...], k: int = 1) -> bool:
-    """Whether (4.1) holds for every self dependence at each statement's k-th hyperplane (counted from 1, without scalars).
-
-    Then statement S runs as often in all intra-tile wavefronts along it (Theorem 4.1). A statement with fewer than k
-    hyperplanes fails it if it depends on itself at all.
-    """
-    return not any(
-        violated_orders({each.source: _hyperplane(schedule, each.source, k)}, (each,))
-        for each in ordering(dependences)
-        if each.source == each.target
-    )
+def carried_outside(violation: Violation, loop: int) -> Loop | None:
+    """The loop around `loop` that carries all of the broken distances, if there is one: { [d] : d_outer > 0 } holds them."""
+    for place, outer in enumerate(violation.dependence.loops):
+        if outer.index == loop:
+            return None
+        zero, negative = with_zero(violation.distances, place), has_sign(violation.distances, place, -1)
+        if zero.is_empty() and not negative:
+            return outer
+    return None
 
 
-def _hyperplane(schedule: Schedule, name: str, k: int) -> isl.Map:
-    found = schedule.of(name)
-    return affine_map(found.statement, found.loop_rows[k - 1 : k])
+def _place(dependence: Dependence, loop: int) -> int | None:
+    return next((place for place, one in enumerate(dependence.loops) if one.index == loop), None)
+
+
+def _under(dependence: Dependence, nest: Sequence[int], first: int) -> bool:
+    """Whether source and sink both lie under all loops of the nest."""
+    return [loop.index for loop in dependence.loops[first : first + len(nest)]] == list(nest)

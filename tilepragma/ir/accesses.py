@@ -19,6 +19,7 @@ from tilepragma.ir.expressions import (
     Expression,
     Increment,
     Index,
+    Member,
     Storage,
 )
 from tilepragma.ir.looptree import (
@@ -41,7 +42,7 @@ class Use:
     """One use of an object. `loops` are the canonical loops around it, outermost first.
 
     `conditional`: it may be left out although all `loops` run (if, ?:, &&, ||, while, break, a function's body).
-    `partial`: of one element only a member is meant.
+    `path`: the way to a member, where of one element only that is meant.
     """
 
     object: DataObject
@@ -51,7 +52,12 @@ class Use:
     conditional: bool
     loops: tuple[Loop, ...]
     range: SourceRange
-    partial: bool = False
+    path: tuple[Member | Index, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        """Whether of one element only a member is meant."""
+        return bool(self.path)
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,7 @@ def _access(node: Access, at: _Context, *, reads: bool, writes: bool) -> Iterato
     for step in node.path:
         if isinstance(step, Index):
             yield from _uses(step.index, at)
-    yield Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, bool(node.path))
+    yield Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, node.path)
 
 
 def _call(node: Call, at: _Context) -> Iterator[Use]:
