@@ -176,7 +176,7 @@ static int classify(int x)
         return y;
     }
     case -3:
-        x++;
+        x++; /* falls through */
     default:
         x += 100;
         break;
