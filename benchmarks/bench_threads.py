@@ -74,7 +74,7 @@ int main(void)
 """
 
 HEAD = """
-__attribute__((noinline)) /* the repetitions must not merge with the loop */
+__attribute__((noipa)) /* the loop must not see the sizes, nor merge with the repetitions */
 void run(int n, int m, float A[n][m], float B[n][m])
 {{
     {declarations}

@@ -369,6 +369,21 @@ static void queues(void)
     CHECK(launch_scale(&scale_kernel, &call) == 0); /* drained at exit; A is static */
 }
 
+/* Under STRICT the queue's own thread ends the program. */
+static void lost_in_queue(void)
+{
+    const int64_t queue = 1;
+    scale_call call;
+    fill(A, N);
+    make_call(&call, A, N, 0, N, NULL);
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    fake.fail_run = 1;
+    call.call.queue = queue;
+    CHECK(launch_scale(&scale_kernel, &call) == 0);
+    tilek_wait(1, &queue);
+    check_scaled(A, N, 0, N, 3, 2);
+}
+
 static void *launch_own(void *argument)
 {
     double *own = argument;
@@ -493,7 +508,7 @@ static void warm(void)
 
 static const struct { const char *name; void (*run)(void); } cases[] = {
     {"trips", trips}, {"tiles", tiles}, {"reductions", reductions}, {"launches", launches}, {"twice", twice}, {"sums", sums}, {"rows", rows}, {"declines", declines},
-    {"specialises", specialises}, {"fewer_workers", fewer_workers}, {"failures", failures}, {"lost_write", lost_write}, {"lost_run", lost_run}, {"lost_wait", lost_wait}, {"lost_read", lost_read}, {"lost_result_small", lost_result_small}, {"lost_result_large", lost_result_large}, {"scarce_memory", scarce_memory}, {"data_region", data_region},
+    {"specialises", specialises}, {"fewer_workers", fewer_workers}, {"failures", failures}, {"lost_write", lost_write}, {"lost_run", lost_run}, {"lost_wait", lost_wait}, {"lost_read", lost_read}, {"lost_in_queue", lost_in_queue}, {"lost_result_small", lost_result_small}, {"lost_result_large", lost_result_large}, {"scarce_memory", scarce_memory}, {"data_region", data_region},
     {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"kept_values", kept_values}, {"queues", queues},
     {"concurrency", concurrency}, {"parallel", parallel}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"warm", warm}};
 

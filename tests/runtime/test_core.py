@@ -105,6 +105,14 @@ def test_strict_makes_errors(program: Path, case: str, message: str) -> None:
     assert message in done.stderr
 
 
+def test_failure_in_a_queue(program: Path) -> None:
+    assert run(program, "lost_in_queue", TILEK_TARGET="opencl").returncode == 0
+    done = run(program, "lost_in_queue", TILEK_TARGET="opencl", TILEK_STRICT="1", TILEK_PROFILE="1")
+    assert done.returncode == 71
+    assert "the fake device fails to finish a kernel" in done.stderr
+    assert "launches" in done.stderr, "what was measured is said before the end"
+
+
 def test_values_that_only_a_failing_device_had(program: Path) -> None:
     done = run(program, "lost_values", TILEK_TARGET="opencl")
     assert done.returncode == 71

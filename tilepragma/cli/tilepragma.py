@@ -48,10 +48,20 @@ def run(arguments: Sequence[str]) -> int:
         return print_devices()
     refused = [word for word in others if not word.startswith(_COMPILER_PREFIXES)]
     if refused:
-        parser.error(f"unrecognized arguments: {' '.join(refused)}")
+        near = _suggestion(refused[0], options.parser.format_usage())
+        options.parser.error(f"unrecognized arguments: {' '.join(refused)}{near}")
     from tilepragma.cli.source_commands import run_source_command
 
     return run_source_command(options, _joined_back(others), arguments)
+
+
+def _suggestion(word: str, usage: str) -> str:
+    """`; did you mean …?` where the usage line has an option much like `word`."""
+    import difflib
+    import re
+
+    close = difflib.get_close_matches(word.partition("=")[0], re.findall(r"--?\w[\w-]*", usage), 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 #: Compiler options whose value may be the next word; argparse must not take that for the input.
@@ -132,6 +142,7 @@ def _add_source_command(
     command = commands.add_parser(
         name, help=help_text, description=help_text, epilog=_COMPILER_OPTIONS, allow_abbrev=False
     )
+    command.set_defaults(parser=command)
     command.add_argument("input", metavar="IN.c")
     command.add_argument("--device", metavar="NAME", default="", help="the device to plan for")
     command.add_argument("--dump", metavar="PASS", action="append", default=[], help=argparse.SUPPRESS)

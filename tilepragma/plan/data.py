@@ -109,7 +109,7 @@ def _said(context: DataContext) -> dict[DataObject, _Said]:
 
 def _argument(object_: DataObject, uses: list[Use], said: _Said, context: DataContext) -> ArrayArgument:
     reads, writes = _modes(object_, uses, said, context.diagnostics)
-    present = said.clause is not None and said.clause.present
+    present = said.clause is not None and said.clause.present and object_.storage is not Storage.SCALAR
     copy_in, copy_out = _motion(object_, writes, said, context)
     return ArrayArgument(
         object_,

@@ -176,7 +176,7 @@ static int classify(int x)
         return y;
     }
     case -3:
-        x++; /* falls through */
+        x++; /* fall through */
     default:
         x += 100;
         break;

@@ -86,7 +86,11 @@ def test_explain_without_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], "usage:"),
         (["translate", "in.c"], "-o"),
-        (["translate", "in.c", "-o", "out.c", "--targets", "cuda"], "unrecognized arguments: --targets"),
+        (
+            ["translate", "in.c", "-o", "out.c", "--targets", "cuda"],
+            "unrecognized arguments: --targets cuda; did you mean --target?",
+        ),
+        (["check", "in.c", "--formt=json"], "unrecognized arguments: --formt=json; did you mean --format?"),
         (["translate", "in.c", "-o", "out.c", "--target", "gpu"], "targets are serial, threads, opencl, cuda"),
         (["translate", "missing.c", "-o", "out.c"], "missing.c: No such file or directory"),
         (["translate", "in.c", "-o", "in.c"], "-o in.c: that is the source itself"),

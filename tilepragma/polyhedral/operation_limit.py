@@ -1,0 +1,35 @@
+"""isl under an operation limit: a set too hard to reason about is given up, and said so, never a hang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import islpy as isl
+
+DEFAULT_LIMIT = 20_000_000
+"""isl's own operations; some seconds of work"""
+
+
+class OperationLimitError(Exception):
+    """isl reached its operation limit; the text is a sentence that says in what."""
+
+
+@contextmanager
+def operation_limit(context: isl.Context, limit: int, what: str) -> Iterator[None]:
+    """At most `limit` isl operations inside; OperationLimitError, naming `what` was sought, when they did not suffice.
+
+    A limit around this one goes on afterwards, with its count started anew.
+    """
+    before = context.get_max_operations()
+    context.set_max_operations(limit)
+    context.reset_operations()
+    try:
+        yield
+    except isl.Error as error:
+        if "maximal number of operations" not in str(error):
+            raise
+        raise OperationLimitError(f"isl gave up after {limit} operations while {what}.") from error
+    finally:
+        context.set_max_operations(before)
+        context.reset_operations()
