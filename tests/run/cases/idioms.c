@@ -134,11 +134,12 @@ static void countdowns(int n, int *a, int *b)
         b[k] = b[k] * 5;
     const int left = i;
     check_record("i", &left, sizeof left);
-#pragma tilek kernel data(b[0:n]) independent
+#pragma tilek kernel data(b[0:n])
+#pragma tilek loop independent
     for (int k = n; --k >= 0;)
         for (unsigned m = 4; m-- > 0;)
             b[k] = b[k] * 3 + (int)m;
-#pragma tilek kernel data(b[0:n]) num_gangs(2) num_workers(3)
+#pragma tilek kernel data(b[0:n]) num_gangs(2) num_workers(3) independent
 #pragma tilek loop tile(gang) tile(dynamic)
     for (int k = 0; k < n; ++k)
 #pragma tilek loop tile(worker) tile(dynamic)
