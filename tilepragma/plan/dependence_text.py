@@ -29,21 +29,21 @@ def dependence_text(plan: KernelPlan) -> str:
 
 def _nest(nest: Loop, plan: KernelPlan) -> Iterator[str]:
     from tilepragma.polyhedral.dependences import memory_dependences, value_dependences
-    from tilepragma.polyhedral.engine import EngineGaveUpError, operation_limit
     from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     kernel = plan.kernel
     yield f"nest over {nest.iterator.host}, line {nest.header.start.line}:"
     try:
         scop = extract_scop((nest,), kernel.functions, written_objects(kernel))
         owned = _owned(plan)
-        with operation_limit(scop.context):
+        with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
             memory = [one for one in memory_dependences(scop) if one.source.object not in owned]
             values = [one for one in value_dependences(scop) if one.source.object not in owned]
             yield from _loops(nest, memory)
             for one in values:
                 yield f"  {_dependence(one)}"
-    except EngineGaveUpError:
+    except OperationLimitError:
         yield "  its dependences are unknown: the engine reached its limit of operations"
         return
     for reason in scop.reasons:

@@ -44,16 +44,16 @@ def check_legality(body: Block, context: LegalityContext) -> None:
     if not any(_distributed(nest) or _reordered(nest) for nest in nests):
         return
     from tilepragma.polyhedral.dependences import memory_dependences
-    from tilepragma.polyhedral.engine import EngineGaveUpError, operation_limit
     from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
         scop = extract_scop(body.statements, context.functions, context.written)
-        with operation_limit(scop.context):
+        with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
             found = [one for one in memory_dependences(scop) if one.source.object not in context.owned]
             for nest, ordered in _with_ordered(body, frozenset()):
                 _check_nest(nest, ordered, found, context)
-    except EngineGaveUpError:
+    except OperationLimitError:
         if not context.vouched:
             context.diagnostics.note(
                 nests[0].range,

@@ -37,19 +37,19 @@ def prove_independent(nest: Loop, kernel: Kernel, written: frozenset[DataObject]
     if alias is not None:
         return Proof((), alias)
     from tilepragma.polyhedral.dependences import may_differ, memory_dependences
-    from tilepragma.polyhedral.engine import EngineGaveUpError, operation_limit
     from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
         scop = extract_scop((nest,), kernel.functions, written)
-        with operation_limit(scop.context):
+        with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
             named = _named(kernel.directive)
             dependences = [one for one in memory_dependences(scop) if _matters(one.source.object, named)]
             for depth, loop in enumerate(chain):
                 broken = next((one for one in dependences if depth >= len(one.loops) or may_differ(one, depth)), None)
                 if broken is not None:
                     return Proof(chain[:depth], _reason(loop, broken))
-    except EngineGaveUpError:
+    except OperationLimitError:
         return Proof((), f"the dependences of the loop over '{nest.iterator.host}' are too many to be proven absent")
     return Proof(chain, "")
 

@@ -25,17 +25,17 @@ from tilepragma.polyhedral.affine import (
     condition,
 )
 from tilepragma.polyhedral.delinearise import split_subscript, strides
-from tilepragma.polyhedral.engine import operation_limit
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
 
 def extract_scop(body: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject]) -> Scop:
     """The Scop of statements that run one after another; `written` are the objects that the region changes.
 
-    Raises EngineGaveUpError.
+    Raises OperationLimitError.
     """
     context = isl.Context()
-    with operation_limit(context):
+    with operation_limit(context, DEFAULT_LIMIT, "reading the nest"):
         return _Extraction(context, functions, written).scop(tuple(body))
 
 

@@ -7,7 +7,7 @@ import pytest
 from scops import references, scop
 
 from tilepragma.polyhedral.affine import Frame
-from tilepragma.polyhedral.engine import EngineGaveUpError, operation_limit
+from tilepragma.polyhedral.operation_limit import OperationLimitError, operation_limit
 from tilepragma.polyhedral.scop import AccessKind
 
 ARRAYS = "int n, int m, int s, int *index, double *a, double b[n][m]"
@@ -118,6 +118,6 @@ def test_functions_may_touch_what_they_get_an_address_of() -> None:
 def test_isl_gives_up_at_the_limit() -> None:
     context = isl.Context()
     frame = Frame(context, (), frozenset())
-    with pytest.raises(EngineGaveUpError), operation_limit(context, 1):
+    with pytest.raises(OperationLimitError), operation_limit(context, 1, "trying"):
         frame.number(1).add(frame.parameter("n")).ge_set(frame.number(0)).complement().is_empty()
     assert not frame.number(1).ge_set(frame.number(0)).is_empty()
