@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from tilepragma.polyhedral.components import strongly_connected, weakly_connected
-from tilepragma.polyhedral.legality import ordering
 from tilepragma.polyhedral.linear_independence import rank
 from tilepragma.polyhedral.model import Dependence, Statement
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -31,6 +30,7 @@ from tilepragma.polyhedral.schedule import (
     original_schedule,
     padded,
 )
+from tilepragma.polyhedral.schedule_proof import ordering
 
 Rows = Mapping[str, tuple[Row, ...]]
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import islpy as isl
 
 from tilepragma.polyhedral.components import strongly_connected
-from tilepragma.polyhedral.legality import ordering
 from tilepragma.polyhedral.model import Dependence
 from tilepragma.polyhedral.schedule import Matrix, Row, Schedule, StatementSchedule, affine_map, unit
+from tilepragma.polyhedral.schedule_proof import ordering
 
 
 @dataclass(frozen=True)

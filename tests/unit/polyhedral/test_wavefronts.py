@@ -9,9 +9,9 @@ from stencil_programs import BENCHMARKS, figure_3_4, figure_3_7, figure_3_8, fig
 
 from tilepragma.polyhedral.access_flow import value_based_dependences
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
-from tilepragma.polyhedral.legality import violated_orders
 from tilepragma.polyhedral.model import Statement
 from tilepragma.polyhedral.schedule import Row, Schedule, StatementSchedule
+from tilepragma.polyhedral.schedule_proof import violated_orders
 from tilepragma.polyhedral.wavefronts import (
     BandWavefronts,
     band_wavefronts,
