@@ -1,7 +1,7 @@
 """What one warm launch costs, in microseconds, on each target at hand, with a kernel that has almost nothing to do.
 
 The device targets' figure holds the driver's own cost too; it is measured beside it where the driver offers a way: on
-OpenCL by the same kernel enqueued by pyopencl.
+OpenCL by opencl_driver.c.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
-from measure import COMPILER, TILECC, alternate, environment, output_of, show
+from measure import COMPILER, ROOT, TILECC, TILEPRAGMA, alternate, environment, output_of, show
 
 PROGRAM = r"""
 #define _POSIX_C_SOURCE 200809L
@@ -54,24 +53,13 @@ int main(int argc, char **argv)
 """
 
 
-def opencl_driver_cost(launches: int) -> float:
-    """Seconds a launch through pyopencl: enqueue with set arguments, then finish."""
-    import numpy
-    import pyopencl
-
-    context = pyopencl.create_some_context(interactive=False)
-    queue = pyopencl.CommandQueue(context)
-    text = "__kernel void touch(__global float *a, long n) { for (long i = get_global_id(0) * 8; i < n; ++i) a[i] += 0.0f; }"
-    kernel = pyopencl.Program(context, text).build().touch
-    buffer = pyopencl.Buffer(context, pyopencl.mem_flags.READ_WRITE, 256)
-    kernel.set_args(buffer, numpy.int64(64))
-    pyopencl.enqueue_nd_range_kernel(queue, kernel, (8,), (4,))
-    queue.finish()
-    start = time.perf_counter()
-    for _ in range(launches):
-        pyopencl.enqueue_nd_range_kernel(queue, kernel, (8,), (4,))
-        queue.finish()
-    return (time.perf_counter() - start) / launches
+def opencl_driver(folder: Path) -> Path:
+    """The program that launches through OpenCL alone (opencl_driver.c), on the device that the runtime would choose."""
+    libraries = output_of((*TILEPRAGMA, "--libs"), folder).split()
+    includes = (f"-I{ROOT / 'runtime'}", f"-I{ROOT / 'runtime' / 'include'}")
+    source = ROOT / "benchmarks" / "opencl_driver.c"
+    output_of((COMPILER, "-O2", "-std=c99", *includes, "-o", "driver", str(source), *libraries), folder)
+    return folder / "driver"
 
 
 def main() -> None:
@@ -86,10 +74,14 @@ def main() -> None:
         output_of((COMPILER, "-O2", "-o", "plain", "touch.c"), folder)
         rows = [("plain C", _microseconds(folder, "plain", "", arguments), "")]
         for target in ("serial", "threads", "opencl", "cuda"):
-            driver = ""
-            if target == "opencl" and _runs(folder, target):
-                driver = f"{1e6 * alternate(arguments.repeats, lambda: opencl_driver_cost(arguments.launches))[0]:.2f}"
-            rows.append((target, _microseconds(folder, "touch", target, arguments), driver))
+            present = _runs(folder, target)
+            alone = (
+                _microseconds(folder, opencl_driver(folder).name, "", arguments)
+                if present and target == "opencl"
+                else ""
+            )
+            launch = _microseconds(folder, "touch", target, arguments) if present else "absent"
+            rows.append((target, launch, alone))
     show("a warm launch, microseconds (median)", ("target", "launch", "driver alone"), rows)
 
 
@@ -99,9 +91,6 @@ def _runs(folder: Path, target: str) -> bool:
 
 
 def _microseconds(folder: Path, program: str, target: str, arguments: argparse.Namespace) -> str:
-    if program == "touch" and not _runs(folder, target):
-        return "absent"
-
     def measure() -> float:
         return float(output_of((f"./{program}", str(arguments.launches)), folder, TILEK_TARGET=target or "serial"))
 

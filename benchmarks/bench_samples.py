@@ -37,7 +37,7 @@ def runs(folder: Path, name: str, target: str) -> bool:
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--repeats", type=int, default=5)
+    options.add_argument("--repeats", type=int, default=3)
     options.add_argument("--targets", default=",".join(TARGETS))
     options.add_argument("samples", nargs="*", default=NAMES)
     arguments = options.parse_args()

@@ -74,6 +74,12 @@ void tilek_give_buffer(const tilek_place *place, tilek_buffer *buffer)
     memset(buffer, 0, sizeof *buffer);
 }
 
+void tilek_buffers_forked(void)
+{
+    (void)pthread_mutex_init(&mutex, NULL);
+    kept_count = 0;
+}
+
 void tilek_buffers_free(void) { (void)release_all(); }
 
 tilek_status tilek_copy_in(const tilek_place *place, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)

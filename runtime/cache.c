@@ -52,9 +52,9 @@ static int folder_path(char path[PATH_BYTES])
     if (chosen != NULL && *chosen != '\0')
         length = snprintf(path, PATH_BYTES, "%s", chosen);
     else if (cache != NULL && *cache == '/')
-        length = snprintf(path, PATH_BYTES, "%s/tilepragma", cache);
+        length = snprintf(path, PATH_BYTES, "%s/tilek", cache);
     else if (home != NULL && *home == '/')
-        length = snprintf(path, PATH_BYTES, "%s/.cache/tilepragma", home);
+        length = snprintf(path, PATH_BYTES, "%s/.cache/tilek", home);
     return length > 0 && length < PATH_BYTES;
 }
 

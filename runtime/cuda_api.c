@@ -35,7 +35,12 @@ static void *open_chosen(const char *variable, const char *const names[], const 
 tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_message *why)
 {
     const char *chosen;
-    void *library = open_chosen("TILEK_CUDA_LIBRARY", cuda_names, &chosen);
+    void *library;
+    if (tilek_program_is_static()) {
+        tilek_say(why, "the program is linked statically, so that it cannot open the driver's library");
+        return TILEK_NO_DEVICE;
+    }
+    library = open_chosen("TILEK_CUDA_LIBRARY", cuda_names, &chosen);
     if (library == NULL) {
         tilek_say(why, chosen != NULL ? "TILEK_CUDA_LIBRARY names %s, which does not open" : "no CUDA driver found (looked for %s)",
                   chosen != NULL ? chosen : cuda_names[0]);

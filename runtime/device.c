@@ -150,8 +150,8 @@ static tilek_status launch_one(device_job *job, int launch, const tilek_buffer *
     const int64_t start = profiling ? tilek_now() : 0;
     tilek_status status;
     for (int dimension = 0; dimension < 3; ++dimension) {
-        const int64_t gangs = by_thread ? (dimension == 0 ? numbers->axes[TILEK_AXIS_THREAD] : 1) : numbers->axes[TILEK_AXIS_GANG + dimension];
-        groups[dimension] = tilek_minimum(gangs, job->limits->grid[dimension]);
+        const int axis = by_thread && dimension == 0 ? TILEK_AXIS_THREAD : TILEK_AXIS_GANG + dimension;
+        groups[dimension] = by_thread && dimension > 0 ? 1 : tilek_groups(numbers, axis, job->limits);
         group[dimension] = by_thread ? 1 : numbers->axes[TILEK_AXIS_WORKER + dimension];
     }
     status = place->backend->run(place->device, place->queue, job->built->entries[launch], count, job->arguments, groups, group,

@@ -7,6 +7,9 @@
 /* A function that a library must have, and where its address goes in the table of function pointers. */
 typedef struct tilek_symbol { const char *name; size_t offset; } tilek_symbol;
 
+/* Whether the program was linked statically: then a library that it opens brings a second C library, and the two break each other. */
+int tilek_program_is_static(void);
+
 /* The first of `names` (closed by NULL) that opens; NULL where none does. */
 void *tilek_library_open(const char *const names[]);
 
@@ -16,6 +19,10 @@ const char *tilek_library_bind(void *library, size_t count, const tilek_symbol s
 /* A handle on the running program and all it was started with (libraries that a tool preloads among them). */
 void *tilek_library_program(void);
 
-void tilek_library_close(void *library); /* NULL is harmless */
+/* Keeps the library that holds `address` loaded to the end of the process, whoever closes it. */
+void tilek_library_keep(const void *address);
+
+/* Whether the two addresses are in different libraries (or the program and a library). */
+int tilek_library_differs(const void *one, const void *other);
 
 #endif

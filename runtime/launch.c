@@ -7,17 +7,27 @@
 #include "message.h"
 #include "present.h"
 #include "profile.h"
+#include "span.h"
 #include "verify.h"
 
 /* Under TILEK_STRICT this does not return. */
-static void report(const tilek_kernel *kernel, tilek_target target, const tilek_candidate *next, const tilek_message *why)
+static void report(const tilek_kernel *kernel, tilek_target target, const tilek_candidate *next, int is_last_try, const tilek_message *why)
 {
-    tilek_trouble(kernel->file, kernel->line, "kernel %s cannot run on %s: %s; it runs %s%s instead", kernel->name, tilek_target_name(target), why->text,
-                  next != NULL ? "on " : "as ", next != NULL ? tilek_target_name(next->target) : "the original loop");
+    const char *name = tilek_target_name(target);
+    if (tilek_get_settings()->strict) tilek_trouble(kernel->file, kernel->line, "kernel %s cannot run on %s: %s", kernel->name, name, why->text);
+    else tilek_trouble(kernel->file, kernel->line, "kernel %s cannot run on %s: %s; it runs %s%s instead%s%s%s", kernel->name, name, why->text,
+                       next != NULL ? "on " : "as ", next != NULL ? tilek_target_name(next->target) : "the original loop",
+                       is_last_try ? ", and " : "", is_last_try ? name : "", is_last_try ? " is not tried again" : "");
 }
 
-/* Bit t: a call on the device of target t failed. It is not tried again, so that a lost device costs one warning in all. */
+/* Bit t: target t is absent, or a call on its device failed. It is not tried again, so that this costs one warning in all. */
 static unsigned lost;
+
+/* An absent device that this call alone asks for (device clause, a GPU only) says nothing about others. */
+static int loses_target(const tilek_call *call, const tilek_candidate *candidate, tilek_status status)
+{
+    return status == TILEK_DEVICE_LOST || (status == TILEK_NO_DEVICE && candidate->demanded && !candidate->gpu_only && call->device < 0);
+}
 
 /* Marks that change only under the state's lock; a stale answer costs one more failed trial. */
 static int is_refused(const tilek_state *state, tilek_target target)
@@ -38,16 +48,18 @@ tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue
         const tilek_candidate *candidate = &candidates[index];
         const int on_device = candidate->target == TILEK_OPENCL || candidate->target == TILEK_CUDA;
         tilek_message why;
+        int is_last_try;
         if (on_device && is_refused(state, candidate->target)) continue;
         status = on_device ? tilek_run_device(state, call, candidate, queue, &why) : tilek_run_host(state, call, candidate->target, &why);
         if (status == TILEK_OK) {
             *ran = candidate->target;
-            if (tilek_profiling()) tilek_record_launch(state, candidate->target);
+            if (tilek_profiling()) tilek_record_launch(state, candidate->target, call);
             return TILEK_OK;
         }
+        is_last_try = on_device && loses_target(call, candidate, status);
         if (status != TILEK_NO_DEVICE || candidate->demanded)
-            report(state->kernel, candidate->target, index + 1 < count ? candidate + 1 : NULL, &why);
-        if (on_device && status == TILEK_DEVICE_LOST) {
+            report(state->kernel, candidate->target, index + 1 < count ? candidate + 1 : NULL, is_last_try, &why);
+        if (is_last_try) {
             tilek_state_lock();
             lost |= 1u << candidate->target;
             tilek_state_unlock();
@@ -72,7 +84,7 @@ static int decline(tilek_state *state, const tilek_call *call)
     if (state == NULL) return 1;
     if (tilek_host_begins(state, call, &why) != TILEK_OK)
         tilek_fail(state->kernel->file, state->kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", state->kernel->name, why.text);
-    if (tilek_profiling()) tilek_record_launch(state, TILEK_AUTO);
+    if (tilek_profiling()) tilek_record_launch(state, TILEK_AUTO, call);
     return 1;
 }
 
@@ -81,19 +93,35 @@ static void wait_for(const tilek_call *call)
     if (call->wait_count != 0) tilek_wait(call->wait_count, call->waits);
 }
 
+/* Whether an array that the kernel writes shares memory with another. Invalid sections are reported where they are used. */
+static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call)
+{
+    for (int one = 0; one < kernel->array_count; ++one)
+        for (int other = 0; other < one; ++other) {
+            tilek_span a, b;
+            tilek_message why;
+            if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_WRITES) == 0) continue;
+            if (tilek_span_of(&kernel->arrays[one], &call->arrays[one], &a, &why) == TILEK_OK &&
+                tilek_span_of(&kernel->arrays[other], &call->arrays[other], &b, &why) == TILEK_OK && tilek_spans_meet(&a, &b))
+                return 1;
+        }
+    return 0;
+}
+
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
 {
     tilek_state *state;
     tilek_target ran;
     call->state = NULL;
     if (!tilek_start() || !is_valid(kernel)) return 1;
+    if ((kernel->flags & TILEK_MUST_BE_APART) != 0 && arrays_meet(kernel, call)) call->enabled = 0;
     state = tilek_state_of(kernel);
     if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
         tilek_launch_later(kernel, call) == TILEK_OK)
         return 0;
     wait_for(call);
     if (call->queue != TILEK_QUEUE_SYNCHRONOUS) tilek_wait(1, &call->queue);
-    if (state == NULL || !call->enabled) return decline(state, call);
+    if (state == NULL || !call->enabled || kernel->host_launch_count + kernel->device_launch_count == 0) return decline(state, call);
     if (tilek_get_settings()->verify) return tilek_verify_launch(state, call);
     if (tilek_execute(state, call, 0, &ran) == TILEK_OK) return 0;
     return decline(state, call);

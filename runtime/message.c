@@ -61,10 +61,11 @@ void tilek_warn(const char *file, int line, const char *format, ...)
     va_end(arguments);
 }
 
-/* exit runs handlers that join the runtime's own threads, so one of those must leave without them. */
+/* exit runs handlers that join the runtime's own threads, so one of those must leave without them; what was measured is said all the same. */
 static void leave(int status)
 {
     if (!tilek_is_own_thread()) exit(status);
+    tilek_profile_finish();
     (void)fflush(NULL);
     _exit(status);
 }

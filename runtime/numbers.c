@@ -242,3 +242,8 @@ tilek_status tilek_decide(const tilek_launch_shape *launch, const int *loop_map,
     if (status == TILEK_OK) status = tile_loops(launch, call, numbers, why);
     return status;
 }
+
+int64_t tilek_groups(const tilek_numbers *numbers, int axis, const tilek_limits *limits)
+{
+    return tilek_minimum(numbers->axes[axis], limits->grid[axis == TILEK_AXIS_THREAD ? 0 : axis - TILEK_AXIS_GANG]);
+}

@@ -27,4 +27,7 @@ typedef struct tilek_numbers {
 tilek_status tilek_decide(const tilek_launch_shape *launch, const int *loop_map, const tilek_call *call, const tilek_machine *machine,
                           tilek_numbers *numbers, tilek_message *why);
 
+/* Groups that a device launch has along a thread or gang axis: its count, capped by the device's grid. */
+int64_t tilek_groups(const tilek_numbers *numbers, int axis, const tilek_limits *limits);
+
 #endif

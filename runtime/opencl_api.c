@@ -29,6 +29,10 @@ tilek_status tilek_opencl_load(tilek_opencl_api *api, int *from_wheel, tilek_mes
     static const char *const system_names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
     const char *chosen = getenv("TILEK_OPENCL_LIBRARY");
     *from_wheel = 0;
+    if (tilek_program_is_static()) {
+        tilek_say(why, "the program is linked statically, so that it cannot open the driver's library");
+        return TILEK_NO_DEVICE;
+    }
     if (chosen != NULL && *chosen != '\0') {
         *from_wheel = tilek_opencl_prepare_wheel(chosen);
         if (offers_platform(tilek_library_open((const char *[]){chosen, NULL}), api))

@@ -30,6 +30,7 @@ struct tilek_present {
 /* The mutex guards the table and all entries, transfers included: whoever finds a value stale may rely on who refreshes it. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static tilek_present *table;
+static copy *parents_copies; /* of the process that this one was forked from */
 static int64_t table_size; /* atomic: launches outside data regions take no lock */
 
 static int table_is_empty(void) { return __atomic_load_n(&table_size, __ATOMIC_ACQUIRE) == 0; }
@@ -204,32 +205,35 @@ int tilek_present_spoiled(tilek_present *entry, const tilek_place *place)
     return intact;
 }
 
+/* Whether the host's use of an array may touch an entry; what is not known of either counts as yes. */
+static int may_touch(const tilek_array_shape *shape, const tilek_array *array, const tilek_present *entry)
+{
+    tilek_span span;
+    tilek_message unused;
+    if ((shape->flags & TILEK_UNKNOWN_EXTENT) != 0 || tilek_span_of(shape, array, &span, &unused) != TILEK_OK) return 1;
+    return tilek_spans_meet(&span, &entry->span);
+}
+
 tilek_status tilek_host_begins(tilek_state *state, const tilek_call *call, tilek_message *why)
 {
     tilek_status status = TILEK_OK;
     if (table_is_empty()) return TILEK_OK;
     lock();
-    for (int index = 0; index < state->kernel->array_count && status == TILEK_OK; ++index) {
-        tilek_span span;
-        if (tilek_span_of(&state->kernel->arrays[index], &call->arrays[index], &span, why) != TILEK_OK) continue;
+    for (int index = 0; index < state->kernel->array_count && status == TILEK_OK; ++index)
         for (tilek_present *entry = table; entry != NULL && status == TILEK_OK; entry = entry->next)
-            if (tilek_spans_meet(&span, &entry->span)) status = fetch(entry, state, 0, why);
-    }
+            if (may_touch(&state->kernel->arrays[index], &call->arrays[index], entry)) status = fetch(entry, state, 0, why);
     unlock();
     return status;
 }
 
 void tilek_host_ended(tilek_state *state, const tilek_call *call)
 {
-    tilek_message unused;
     if (table_is_empty()) return;
     lock();
     for (int index = 0; index < state->kernel->array_count; ++index) {
-        tilek_span span;
         if ((state->kernel->arrays[index].flags & TILEK_WRITES) == 0) continue;
-        if (tilek_span_of(&state->kernel->arrays[index], &call->arrays[index], &span, &unused) != TILEK_OK) continue;
         for (tilek_present *entry = table; entry != NULL; entry = entry->next) {
-            if (!tilek_spans_meet(&span, &entry->span)) continue;
+            if (!may_touch(&state->kernel->arrays[index], &call->arrays[index], entry)) continue;
             for (copy *one = entry->copies; one != NULL; one = one->next) one->valid = 0;
             entry->host_valid = 1;
             entry->undefined = 0;
@@ -379,6 +383,20 @@ void tilek_present_release_devices(void)
     for (tilek_present *entry = table; entry != NULL; entry = entry->next) free_copies(entry);
     unlock();
     tilek_buffers_free();
+}
+
+/* A fork's child keeps the values that the host has; copies on devices are the parent's. */
+void tilek_present_forked(void)
+{
+    (void)pthread_mutex_init(&mutex, NULL);
+    for (tilek_present *entry = table; entry != NULL; entry = entry->next) {
+        while (entry->copies != NULL) {
+            copy *one = entry->copies;
+            entry->copies = one->next;
+            one->next = parents_copies;
+            parents_copies = one;
+        }
+    }
 }
 
 void tilek_present_free(void)

@@ -80,10 +80,11 @@ void tilek_record(tilek_state *state, tilek_target target, tilek_activity activi
     (void)pthread_mutex_unlock(&mutex);
 }
 
-void tilek_record_launch(tilek_state *state, tilek_target target)
+void tilek_record_launch(tilek_state *state, tilek_target target, const tilek_call *call)
 {
     (void)pthread_mutex_lock(&mutex);
     ++state->figures[target].launches;
+    state->figures[target].operations += call->operations;
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -118,14 +119,15 @@ static const char *figure(char *room, size_t size, double value)
 
 static void print_row(const char *name, tilek_target target, const tilek_figures *figures)
 {
-    char rate[32], share[32], copies[32], flops[] = "-";
+    char rate[32], share[32], copies[32], flops[32];
     const int64_t moved = figures->bytes_in + figures->bytes_out;
     const double speed = figures->kernel_nanoseconds > 0 ? (double)figures->bytes_touched / (double)figures->kernel_nanoseconds : 0;
     const double copy_speed = figures->copy_nanoseconds > 0 ? (double)moved / (double)figures->copy_nanoseconds : 0;
+    const double flop_rate = figures->kernel_nanoseconds > 0 ? figures->operations / (double)figures->kernel_nanoseconds : 0;
     if (figures->launches == 0 && moved == 0 && figures->compile_nanoseconds == 0) return;
     (void)fprintf(stderr, "%-24.24s %-8s %9" PRId64 " %12.3f %12.3f %12.3f %9.1f %9s %9s %9s %8s\n", name, tilek_target_name(target), figures->launches,
                   (double)figures->kernel_nanoseconds / 1e6, (double)figures->copy_nanoseconds / 1e6, (double)figures->compile_nanoseconds / 1e6, (double)moved / 1e6,
-                  figure(copies, sizeof copies, copy_speed), figure(rate, sizeof rate, speed), flops,
+                  figure(copies, sizeof copies, copy_speed), figure(rate, sizeof rate, speed), figure(flops, sizeof flops, flop_rate),
                   figure(share, sizeof share, bandwidths[target] > 0 ? 100e9 * speed / bandwidths[target] : 0));
 }
 

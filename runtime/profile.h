@@ -17,7 +17,7 @@ int64_t tilek_now(void);
 void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes);
 
 /* Counts a launch. */
-void tilek_record_launch(tilek_state *state, tilek_target target);
+void tilek_record_launch(tilek_state *state, tilek_target target, const tilek_call *call);
 
 /* Bytes of the arrays that a call reads and writes, each once: the least that its kernels move. */
 size_t tilek_touched(const tilek_kernel *kernel, const tilek_call *call);

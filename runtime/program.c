@@ -15,7 +15,7 @@ enum { MOST_CONSTANTS = 256, MOST_SPECIALIZED = 8 };
 /* One compilation at a time: threads that need the same program wait for it instead of compiling it again. */
 static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
 
-int tilek_is_number(tilek_parameter_kind kind)
+static int is_number(tilek_parameter_kind kind)
 {
     return kind != TILEK_PARAMETER_ARRAY && kind != TILEK_PARAMETER_SCALAR && kind != TILEK_PARAMETER_PARTIALS;
 }
@@ -35,6 +35,8 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence 
     case TILEK_PARAMETER_TILE_COUNT: return numbers->tiles[index][dimension].count;
     case TILEK_PARAMETER_TILE_STRIDE: return numbers->tiles[index][dimension].stride;
     case TILEK_PARAMETER_AXIS_COUNT: return numbers->axes[index];
+    case TILEK_PARAMETER_AXIS_ROUNDS:
+        return tilek_ceiling_quotient(numbers->axes[index], tilek_groups(numbers, index, residence->place.backend->limits(residence->place.device)));
     case TILEK_PARAMETER_TILE_ARGUMENT: return residence->call->tile_arguments[index];
     default: return 0;
     }
@@ -49,7 +51,7 @@ static int gather_values(const tilek_residence *residence, const tilek_numbers *
         for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
             const tilek_parameter *parameter = &kernel->device_launches[launch].parameters[index];
             if (parameter->constant == NULL) continue;
-            if (count == MOST_CONSTANTS || !tilek_is_number(parameter->kind)) return -1;
+            if (count == MOST_CONSTANTS || !is_number(parameter->kind)) return -1;
             values[count++] = tilek_number_of(parameter, residence, &numbers[launch]);
         }
     }

@@ -6,7 +6,6 @@
 #include "residence.h"
 
 /* The value of a parameter that is a number; other kinds are no numbers. */
-int tilek_is_number(tilek_parameter_kind kind);
 int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence *residence, const tilek_numbers *numbers);
 
 /* The program for this call's numbers (one tilek_numbers a device launch): specialised where that is wanted, possible, and the

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Results up to this size arrive in memory of their own first, so that a device that fails half-way leaves all arrays as they were. */
-static const size_t MOST_STAGED = (size_t)64 << 20;
+/* Arrays that the kernel both needs and writes arrive in memory of their own first, so that a device that fails half-way leaves them as they
+ * were. Beyond these sizes, all together and for a single one, that would cost more time than it is worth: see probe. */
+static const size_t MOST_STAGED = (size_t)64 << 20, MOST_STAGED_ALONE = (size_t)4 << 20;
+enum { PROBED = 64 };
 
 static int is_reduced(const tilek_kernel *kernel, int array)
 {
@@ -168,10 +170,13 @@ tilek_status tilek_bring(tilek_residence *residence, tilek_message *why)
 
 static int goes_home(const tilek_temporary *temporary) { return temporary->out && !temporary->merged && temporary->span.bytes > 0; }
 
+/* What the kernel only writes may be overwritten: whatever runs next writes it again. */
+static int is_input(const tilek_temporary *temporary) { return temporary->in; }
+
 /* Whether a temporary's results wait in staging memory; rows always do. */
 static int is_staged(const tilek_temporary *temporary, size_t total, int count)
 {
-    return temporary->span.is_rows || (count > 1 && total <= MOST_STAGED) || temporary->span.bytes <= 64;
+    return temporary->span.is_rows || (is_input(temporary) && total <= (count > 1 ? MOST_STAGED : MOST_STAGED_ALONE));
 }
 
 static tilek_status fetch_staged(tilek_residence *residence, size_t total, int count, tilek_message *why)
@@ -190,13 +195,35 @@ static tilek_status fetch_staged(tilek_residence *residence, size_t total, int c
     return status;
 }
 
+static tilek_status fetch_results(tilek_residence *residence, tilek_message *why)
+{
+    tilek_status status = TILEK_OK;
+    for (int index = 0; index < residence->kernel->array_count && status == TILEK_OK; ++index) {
+        tilek_temporary *temporary = &residence->temporaries[index];
+        if (!goes_home(temporary) || temporary->staging != NULL || is_input(temporary)) continue;
+        status = tilek_copy_out(&residence->place, &temporary->buffer, 0, temporary->span.start, temporary->span.device_bytes, why);
+    }
+    return status;
+}
+
+/* A device that was lost since the kernel ended says so here, before any input is overwritten. */
+static tilek_status probe(const tilek_residence *residence, const tilek_temporary *temporary, tilek_message *why)
+{
+    char first[PROBED];
+    return tilek_copy_out(&residence->place, &temporary->buffer, 0, first, temporary->span.bytes < PROBED ? temporary->span.bytes : PROBED, why);
+}
+
+/* Large arrays that the kernel needs too. */
 static tilek_status fetch_direct(tilek_residence *residence, tilek_message *why)
 {
     const tilek_kernel *kernel = residence->kernel;
+    int probed = 0;
     for (int index = 0; index < kernel->array_count; ++index) {
         tilek_temporary *temporary = &residence->temporaries[index];
         tilek_status status;
-        if (!goes_home(temporary) || temporary->staging != NULL) continue;
+        if (!goes_home(temporary) || temporary->staging != NULL || !is_input(temporary)) continue;
+        if (!probed && (status = probe(residence, temporary, why)) != TILEK_OK) return status;
+        probed = 1;
         status = tilek_copy_out(&residence->place, &temporary->buffer, 0, temporary->span.start, temporary->span.device_bytes, why);
         if (status != TILEK_OK)
             tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: the device failed while it returned %s, whose values are lost: %s",
@@ -224,11 +251,12 @@ tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why)
     int count = 0;
     tilek_status status;
     for (int index = 0; index < residence->kernel->array_count; ++index) {
-        if (!goes_home(&residence->temporaries[index])) continue;
+        if (!goes_home(&residence->temporaries[index]) || !is_input(&residence->temporaries[index])) continue;
         total += residence->temporaries[index].span.device_bytes;
         ++count;
     }
     status = fetch_staged(residence, total, count, why);
+    if (status == TILEK_OK) status = fetch_results(residence, why);
     if (status == TILEK_OK) status = fetch_direct(residence, why);
     if (status != TILEK_OK) return status;
     settle_staged(residence);

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "state.h"
 
+#include "dynamic_library.h"
 #include "threads.h"
 
 #include <pthread.h>
@@ -17,6 +18,8 @@ static int ending;                             /* atomic */
 static tilek_state *states;                    /* atomic head */
 static const tilek_backend *opened[BACKENDS];  /* in the order of opening */
 static int opened_count;
+static tilek_built *parents_programs;          /* held, so that no checker takes them for lost */
+static const tilek_backend *parents[BACKENDS]; /* those that were open at a fork; changes only where there is one thread */
 
 void tilek_state_lock(void) { (void)pthread_mutex_lock(&mutex); }
 void tilek_state_unlock(void) { (void)pthread_mutex_unlock(&mutex); }
@@ -80,12 +83,36 @@ static void finish(void)
     }
     tilek_messages_free();
     tilek_settings_free();
+    if (own_thread_made) (void)pthread_key_delete(own_thread); /* there are few keys, and a plugin may be opened often */
+    own_thread_made = 0;
 }
 
+static void abandon_programs(void)
+{
+    for (tilek_state *state = states; state != NULL; state = state->next) {
+        while (state->built != NULL) {
+            tilek_built *built = state->built;
+            state->built = built->next;
+            built->next = parents_programs;
+            parents_programs = built;
+        }
+    }
+}
+
+/* What the parent has on devices is not touched in the child, neither used nor freed. */
 static void forked(void)
 {
     tilek_threads_forked();
     tilek_queues_forked();
+    if (opened_count > 0) {
+        while (opened_count > 0) {
+            --opened_count;
+            parents[opened_count] = opened[opened_count];
+        }
+        tilek_present_forked();
+        tilek_buffers_forked();
+        abandon_programs();
+    }
     tilek_state_unlock();
 }
 
@@ -102,12 +129,21 @@ int tilek_start(void)
     return !__atomic_load_n(&ending, __ATOMIC_ACQUIRE);
 }
 
+int tilek_backend_is_parents(const tilek_backend *backend)
+{
+    int is = 0;
+    for (int index = 0; index < BACKENDS; ++index) is |= parents[index] == backend;
+    return is;
+}
+
 void tilek_backend_opened(const tilek_backend *backend)
 {
     int known = 0;
     tilek_state_lock();
     for (int index = 0; index < opened_count; ++index) known |= opened[index] == backend;
     if (!known && opened_count < BACKENDS) {
+        /* Device libraries have threads that would wait for the loader's lock, which whoever closes this library holds. */
+        if (opened_count == 0) tilek_library_keep(&states);
         if (opened_count == 0) (void)atexit(finish_devices);
         opened[opened_count++] = backend;
     }
@@ -121,7 +157,9 @@ void tilek_mark_own_thread(void)
 
 int tilek_is_own_thread(void) { return own_thread_made && pthread_getspecific(own_thread) != NULL; }
 
-/* Two kernels with one text in two files have states of their own: a state hangs on the kernel's own pointer. */
+/* Two kernels with one text in two files have states of their own: a state hangs on the kernel's own pointer. The state needs the kernel
+ * to the end, for profiles and device programs, so another library's kernels must not go away before. A library with a runtime of its own
+ * may go: closing it runs the handlers that the runtime has given to atexit. */
 tilek_state *tilek_state_of(const tilek_kernel *kernel)
 {
     tilek_state *state = __atomic_load_n(kernel->state, __ATOMIC_ACQUIRE);
@@ -129,6 +167,7 @@ tilek_state *tilek_state_of(const tilek_kernel *kernel)
     if (!tilek_start()) return NULL;
     tilek_state_lock();
     state = *kernel->state;
+    if (state == NULL && tilek_library_differs(kernel, &states)) tilek_library_keep(kernel);
     if (state == NULL && (state = calloc(1, sizeof *state)) != NULL) {
         state->kernel = kernel;
         state->next = states;

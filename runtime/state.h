@@ -8,6 +8,7 @@
 typedef struct tilek_figures {
     int64_t launches, bytes_in, bytes_out;
     int64_t bytes_touched; /* see tilek_touched */
+    double operations;     /* tilek_call.operations of all launches */
     int64_t kernel_nanoseconds, copy_nanoseconds, compile_nanoseconds;
 } tilek_figures;
 
@@ -55,6 +56,9 @@ int tilek_start(void);
 /* Called after a backend's first successful open (see backend.h's shutdown). */
 void tilek_backend_opened(const tilek_backend *backend);
 
+/* Whether this process is the child of a fork whose parent had opened the backend, whose library does not survive a fork. */
+int tilek_backend_is_parents(const tilek_backend *backend);
+
 /* Marks the calling thread as one of the runtime's own; asks whether it is. */
 void tilek_mark_own_thread(void);
 int tilek_is_own_thread(void);
@@ -66,6 +70,8 @@ void tilek_queues_finish(void);
 void tilek_queues_forked(void);
 void tilek_threads_forked(void);
 void tilek_present_release_devices(void);
+void tilek_present_forked(void);
+void tilek_buffers_forked(void);
 void tilek_present_free(void);
 void tilek_profile_finish(void);
 void tilek_verify_finish(void);

@@ -11,7 +11,7 @@ const char *tilek_target_name(tilek_target target)
     return names[target];
 }
 
-const tilek_backend *tilek_backend_of(tilek_target target)
+static const tilek_backend *backend_of(tilek_target target)
 {
     return target == TILEK_CUDA ? tilek_cuda_backend() : tilek_opencl_backend();
 }
@@ -63,7 +63,11 @@ tilek_status tilek_open_device(tilek_target target, int64_t number, int gpu_only
 {
     const tilek_settings *settings = tilek_get_settings();
     tilek_status status;
-    *backend = tilek_backend_of(target);
+    *backend = backend_of(target);
+    if (tilek_backend_is_parents(*backend)) {
+        tilek_say(why, "the process that this one was forked from uses it, and it cannot be shared");
+        return gpu_only ? TILEK_NO_DEVICE : TILEK_DEVICE_LOST;
+    }
     status = (*backend)->open(number >= 0 ? number : settings->device, number >= 0 ? NULL : settings->device_name, device, why);
     if (status != TILEK_OK) return status;
     tilek_backend_opened(*backend);

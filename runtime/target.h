@@ -15,6 +15,5 @@ int tilek_candidates(const tilek_kernel *kernel, tilek_candidate candidates[]);
 tilek_status tilek_open_device(tilek_target target, int64_t number, int gpu_only, const tilek_backend **backend, tilek_device **device, tilek_message *why);
 
 const char *tilek_target_name(tilek_target target); /* "serial", …; "original" for TILEK_AUTO */
-const tilek_backend *tilek_backend_of(tilek_target target);
 
 #endif

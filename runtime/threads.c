@@ -1,5 +1,6 @@
 /* threads.c: one pool of threads for the process. A launch is published by a new generation number; workers spin shortly for it,
- * then sleep. Static partition: worker k takes part k, so that a core meets the same data launch after launch. */
+ * then sleep. Static partition: worker k takes part k, so that a core meets the same data launch after launch. A part whose worker
+ * has not begun it (it sleeps, or others have its core) is taken by whoever is through with its own. */
 #define _GNU_SOURCE /* sched_getaffinity where it exists */
 #define _POSIX_C_SOURCE 200809L
 #include "threads.h"
@@ -11,22 +12,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* About half a millisecond where every thread has a core of its own; where not, spinning keeps others from their work. */
-enum { SPINS = 10000, CROWDED_SPINS = 50, MOST_WORKERS = 1023 };
+/* About a millisecond where every thread has a core of its own; where not, spinning keeps others from their work. */
+enum { SPINS = 50000, CROWDED_SPINS = 50, MOST_WORKERS = 1023 };
 
 static struct {
     pthread_mutex_t owner; /* held by the launch that uses the pool */
     pthread_mutex_t mutex; /* guards sleeping and waking */
     pthread_cond_t work, done;
-    uint64_t generation;   /* atomic; odd numbers mean nothing, each launch adds 1 */
-    int64_t unfinished;    /* atomic: workers of the current launch that are not through */
+    uint64_t generation;   /* atomic; each launch adds 1 */
+    int64_t unfinished;    /* atomic: parts of the current launch that are not through */
     int sleepers;          /* atomic: workers that sleep, or are about to look a last time before they do */
     int caller_sleeps;     /* atomic: the launch's caller, likewise */
     int spins;             /* atomic */
     int stopping;
-    int64_t parts;
+    int64_t parts; /* this and what follows is to be read only by one who has taken a part that is not through */
     void (*body)(void *, int64_t);
     void *context;
+    struct { uint64_t taken; char line[64 - sizeof(uint64_t)]; } slots[MOST_WORKERS + 1]; /* atomic: the last generation whose part was taken */
     pthread_t threads[MOST_WORKERS];
     int64_t thread_count;
 } pool = {.owner = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
@@ -82,6 +84,26 @@ static uint64_t await_work(uint64_t seen)
     return stop ? 0 : generation;
 }
 
+/* Whether the caller has got part `part` of a generation. All slots of threads are taken when a generation ends, so a thread that comes
+ * late gets nothing. */
+static int take(int64_t part, uint64_t generation)
+{
+    uint64_t taken = __atomic_load_n(&pool.slots[part].taken, __ATOMIC_RELAXED);
+    return taken < generation && __atomic_compare_exchange_n(&pool.slots[part].taken, &taken, generation, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* Runs the parts that nobody has begun; their number. The caller has a part of this generation that is not reported yet. */
+static int64_t run_left_over(uint64_t generation)
+{
+    int64_t ran = 0;
+    for (int64_t part = 1; part < pool.parts; ++part) {
+        if (!take(part, generation)) continue;
+        pool.body(pool.context, part);
+        ++ran;
+    }
+    return ran;
+}
+
 typedef struct worker_start { int64_t number; uint64_t generation; } worker_start;
 
 static void *work(void *argument)
@@ -91,8 +113,11 @@ static void *work(void *argument)
     free(argument);
     tilek_mark_own_thread();
     while ((seen = await_work(seen)) != 0) {
-        if (start.number < pool.parts) pool.body(pool.context, start.number);
-        if (__atomic_sub_fetch(&pool.unfinished, 1, __ATOMIC_SEQ_CST) == 0 && __atomic_load_n(&pool.caller_sleeps, __ATOMIC_SEQ_CST)) {
+        int64_t ran;
+        if (!take(start.number, seen)) continue;
+        pool.body(pool.context, start.number);
+        ran = 1 + run_left_over(seen);
+        if (__atomic_sub_fetch(&pool.unfinished, ran, __ATOMIC_SEQ_CST) == 0 && __atomic_load_n(&pool.caller_sleeps, __ATOMIC_SEQ_CST)) {
             (void)pthread_mutex_lock(&pool.mutex);
             (void)pthread_cond_signal(&pool.done);
             (void)pthread_mutex_unlock(&pool.mutex);
@@ -120,17 +145,21 @@ static int grow(int64_t wanted)
     return 1;
 }
 
-static void publish(int64_t parts, void (*body)(void *, int64_t), void *context)
+/* Returns the generation. */
+static uint64_t publish(int64_t parts, void (*body)(void *, int64_t), void *context)
 {
+    const uint64_t generation = __atomic_load_n(&pool.generation, __ATOMIC_RELAXED) + 1;
     pool.parts = parts;
     pool.body = body;
     pool.context = context;
-    __atomic_store_n(&pool.unfinished, pool.thread_count, __ATOMIC_RELAXED);
-    (void)__atomic_add_fetch(&pool.generation, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) == 0) return;
+    for (int64_t part = parts; part <= pool.thread_count; ++part) __atomic_store_n(&pool.slots[part].taken, generation, __ATOMIC_RELAXED);
+    __atomic_store_n(&pool.unfinished, parts - 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&pool.generation, generation, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) == 0) return generation;
     (void)pthread_mutex_lock(&pool.mutex);
     (void)pthread_cond_broadcast(&pool.work);
     (void)pthread_mutex_unlock(&pool.mutex);
+    return generation;
 }
 
 static void await_done(void)
@@ -151,8 +180,9 @@ void tilek_parallel(int64_t parts, void (*body)(void *context, int64_t part), vo
     if (parts > 1 && pthread_mutex_trylock(&pool.owner) == 0) {
         const int enough = grow(parts - 1);
         if (enough) {
-            publish(parts, body, context);
+            const uint64_t generation = publish(parts, body, context);
             body(context, 0);
+            (void)__atomic_sub_fetch(&pool.unfinished, run_left_over(generation), __ATOMIC_SEQ_CST);
             await_done();
         }
         (void)pthread_mutex_unlock(&pool.owner);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def shared_scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of this session, for what is costly to make twice."""
     return tmp_path_factory.mktemp("tilepragma")
+
+
+#: Variables of the developer's shell that would change what programs do.
+FOREIGN = ("TARGET", "DEVICE", "NUM_THREADS", "VERIFY", "TOLERANCE", "PROFILE", "STRICT", "SPECIALIZE")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def environment(shared_scratch: Path) -> Iterator[None]:
+    """No test reads the user's settings, nor reads or writes the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEK_CACHE_DIR", str(shared_scratch / "users-cache"))
+        for name in FOREIGN:
+            patch.delenv(f"TILEK_{name}", raising=False)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -50,13 +50,15 @@ class TranslateRequest:
 class TranslateResult:
     """What came of it. `output` is None where there are errors, or where the request stopped earlier.
 
-    `dependencies` are the files that the output depends on, the source first; `inlined` those of them whose text stands in
-    the output. `units` and `plans` are for explaining. `dumps` are (pass, text).
+    `dependencies` are the files that the output depends on, the source first; `system_dependencies` the headers of the
+    system, known where a region was parsed; `inlined` those whose text stands in the output.
+    `unit` and `plans` are for explaining. `dumps` are (pass, text).
     """
 
     diagnostics: tuple[Diagnostic, ...]
     output: bytes | None
     dependencies: tuple[str, ...]
+    system_dependencies: tuple[str, ...]
     inlined: tuple[str, ...]
     unit: TranslationUnit | None
     plans: tuple[KernelPlan, ...]
@@ -236,6 +238,7 @@ def translate(request: TranslateRequest) -> TranslateResult:
         diagnostics=tuple(state.diagnostics),
         output=None if failed else state.output,
         dependencies=_as_make_names(unit.dependencies if unit is not None else state.scanned),
+        system_dependencies=unit.system_dependencies if unit is not None else (),
         inlined=_as_make_names([file.path for file in unit.files[1:]] if unit is not None else []),
         unit=unit,
         plans=state.plans,
@@ -250,11 +253,12 @@ def _as_make_names(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def explain(result: TranslateResult) -> str:
-    """What became of each kernel, in words."""
+    """What became of each kernel, in words, and what the engine knows of its loops."""
     if not result.plans:
         return "No kernel regions: the program runs as it was written.\n"
+    from tilepragma.plan.dependence_text import dependence_text
     from tilepragma.plan.dump import plan_text
 
     starts = [one.kernel.range.start for one in result.plans]
     texts = zip(starts, result.plans, strict=True)
-    return "\n".join(f"{start.file}:{start.line}: {plan_text(one)}" for start, one in texts)
+    return "\n".join(f"{start.file}:{start.line}: {plan_text(one)}{dependence_text(one)}" for start, one in texts)

@@ -13,6 +13,11 @@
 extern "C" {
 #endif
 
+/* A program has one runtime, that of the program or of the first library with kernels: data regions of one are known to all others. */
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
 #define TILEK_ABI 1
 
 typedef enum tilek_status {
@@ -22,8 +27,7 @@ typedef enum tilek_status {
     TILEK_NO_DEVICE,   /* the target is not present on this machine */
     TILEK_COMPILE,     /* device code did not compile */
     TILEK_DEVICE_LOST, /* a device call failed */
-    TILEK_UNSUPPORTED, /* sizes or counts beyond what the target can do */
-    TILEK_IO           /* a file could not be read or written */
+    TILEK_UNSUPPORTED  /* sizes or counts beyond what the target can do */
 } tilek_status;
 
 typedef enum tilek_target { TILEK_SERIAL, TILEK_THREADS, TILEK_OPENCL, TILEK_CUDA, TILEK_TARGETS, TILEK_AUTO = TILEK_TARGETS } tilek_target;
@@ -73,7 +77,8 @@ typedef enum tilek_storage { TILEK_SCALAR, TILEK_CONTIGUOUS, TILEK_ROWS } tilek_
 enum { /* tilek_array_shape.flags */
     TILEK_READS = 1, TILEK_WRITES = 2,
     TILEK_COPY_IN = 4, TILEK_COPY_OUT = 8, /* what moves where the array is not present */
-    TILEK_MUST_BE_PRESENT = 16
+    TILEK_MUST_BE_PRESENT = 16,
+    TILEK_UNKNOWN_EXTENT = 32 /* there is no section; in kernels without launches only */
 };
 
 enum { TILEK_MAX_RANK = 8, TILEK_MAX_TILES = 16, TILEK_AXES = 7 };
@@ -122,7 +127,8 @@ typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_TILE_STRIDE, /* index = loop, dimension = tile */
     TILEK_PARAMETER_AXIS_COUNT,  /* index = axis */
     TILEK_PARAMETER_TILE_ARGUMENT,   /* index = entry of tile_arguments: for loops whose tiles are computed in the kernel */
-    TILEK_PARAMETER_PARTIALS     /* device buffer of one partial value a gang; index = reduction */
+    TILEK_PARAMETER_PARTIALS,    /* device buffer of one partial value a gang; index = reduction */
+    TILEK_PARAMETER_AXIS_ROUNDS  /* index = axis of threads or gangs: how many of its instances a group of the launch takes at most */
 } tilek_parameter_kind;
 
 typedef struct tilek_parameter { tilek_parameter_kind kind; int index; int dimension; const char *constant; } tilek_parameter;
@@ -147,7 +153,8 @@ enum { /* tilek_kernel.flags */
     TILEK_CONTRACT = 1,  /* the host may fuse multiply-adds, so devices may */
     TILEK_FAST_MATH = 2, /* -ffast-math */
     TILEK_USES_DOUBLE = 4,
-    TILEK_TARGET_EXPLICIT = 8 /* `preferred` is the user's own target clause: it goes before TILEK_TARGET */
+    TILEK_TARGET_EXPLICIT = 8, /* `preferred` is the user's own target clause: it goes before TILEK_TARGET */
+    TILEK_MUST_BE_APART = 16   /* the original loop runs where a written array shares memory with another */
 };
 
 typedef struct tilek_kernel {
@@ -197,6 +204,7 @@ typedef struct tilek_call {
     const int64_t *waits;     /* wait(e, …) */
     int wait_count;           /* -1 = wait for all queues */
     int enabled;              /* if(e) */
+    double operations;        /* floating-point operations of the region, for profiles; 0 where not known */
     void *state;              /* the runtime's; NULL at first */
 } tilek_call;
 
@@ -242,11 +250,17 @@ static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / 
     _Pragma("GCC diagnostic ignored \"-Wsign-conversion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-conversion\"")        \
     _Pragma("GCC diagnostic ignored \"-Wdouble-promotion\"") _Pragma("GCC diagnostic ignored \"-Wfloat-equal\"")            \
     _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                        \
+    _Pragma("GCC diagnostic ignored \"-Wc++-compat\"")                                                                       \
+    _Pragma("GCC diagnostic ignored \"-Wimplicit-fallthrough\"")                                                           \
     _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")
 #define TILEK_GENERATED_END _Pragma("GCC diagnostic pop")
 #else
 #define TILEK_GENERATED_BEGIN
 #define TILEK_GENERATED_END
+#endif
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
 #endif
 
 #ifdef __cplusplus

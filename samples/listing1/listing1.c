@@ -21,7 +21,7 @@ static void add(int n, int m, float A[n][m], float b)
 
 int main(int argc, char **argv)
 {
-    const int defaults[] = {128, 132000, 200};
+    const int defaults[] = {16, 1056000, 200};
     sample run = sample_start(argc, argv, "listing1", "N M REPEATS", 3, defaults);
     const int n = run.sizes[0], m = run.sizes[1], repeats = run.sizes[2];
     const size_t count = (size_t)n * (size_t)m;

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.accesses import Use
 from tilepragma.ir.expressions import (
     Access,
     Binary,
@@ -23,11 +24,10 @@ from tilepragma.ir.expressions import (
     integer,
 )
 from tilepragma.ir.looptree import Block, Loop
+from tilepragma.ir.polynomial import expression, polynomial
 from tilepragma.ir.types import INT
-from tilepragma.plan.accesses import Use
 from tilepragma.plan.extents import NotExactError, box_of, hull
 from tilepragma.plan.invariance import host_evaluable
-from tilepragma.plan.polynomial import expression, polynomial
 
 
 def name(text: str) -> DataObject:

@@ -13,7 +13,7 @@ from tests.support.paper_kernels import PAPER_KERNELS
 from tests.support.programs import BUILD_SECONDS, ROOT, TILEPRAGMA, Workshop, run_command, tool_environment
 from tests.support.tilings import all_tilings
 
-pytestmark = pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [dev]")
+pytestmark = pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
 
 FILES: tuple[CaseFile, ...] = (
     *(read_cases(path) for path in sorted((Path(__file__).parent / "cases").glob("*.c"))),

@@ -158,7 +158,7 @@ void make_call(scale_call *call, double *A, int64_t extent, int64_t lower, int64
     call->loops[0] = (tilek_bounds){lower, lower + length, 1, tilek_trip(lower, lower + length, 1, '<')};
     call->b = 3;
     call->scalars[0] = &call->b;
-    call->call = (tilek_call){.arrays = call->arrays, .scalars = call->scalars, .loops = call->loops, .tile_arguments = arguments, .device = -1, .queue = -1, .enabled = 1};
+    call->call = (tilek_call){.arrays = call->arrays, .scalars = call->scalars, .loops = call->loops, .tile_arguments = arguments, .device = -1, .queue = -1, .enabled = 1, .operations = 6000};
 }
 
 void make_rows_call(scale_call *call, double **R, int64_t rows, int64_t first_column, int64_t columns)

@@ -153,9 +153,9 @@ def test_place_that_is_no_folder(cache: Cache, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("variables", "place"),
     [
-        ({"XDG_CACHE_HOME": "{}/xdg", "HOME": "{}/home"}, "xdg/tilepragma"),
-        ({"XDG_CACHE_HOME": "relative", "HOME": "{}/home"}, "home/.cache/tilepragma"),
-        ({"HOME": "{}/home"}, "home/.cache/tilepragma"),
+        ({"XDG_CACHE_HOME": "{}/xdg", "HOME": "{}/home"}, "xdg/tilek"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "{}/home"}, "home/.cache/tilek"),
+        ({"HOME": "{}/home"}, "home/.cache/tilek"),
         ({}, None),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 HERE = Path(__file__).parent
 RUNTIME = HERE.parents[1] / "runtime"
 #: Sources that talk to real devices; the fake device stands in for them.
-DEVICE_SOURCES = ("cache", "cuda", "device_program", "dynamic_library", "launch_", "opencl", "sha256")
+DEVICE_SOURCES = ("cache", "cuda", "device_program", "launch_", "opencl", "sha256")
 
 VARIANTS = {
     "plain": ("-O2",),
@@ -30,6 +30,8 @@ ON_THE_DEVICE = [
     "lost_run",
     "lost_wait",
     "lost_read",
+    "lost_result_small",
+    "lost_result_large",
     "scarce_memory",
     "data_region",
     "coherence",
@@ -53,7 +55,10 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
     include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
     done = subprocess.run(
-        ["cc", *flags, *include, *core, *tests, "-lm", "-o", output], capture_output=True, text=True, check=False
+        ["cc", *flags, *include, *core, *tests, "-ldl", "-lm", "-o", output],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return output
@@ -98,6 +103,14 @@ def test_strict_makes_errors(program: Path, case: str, message: str) -> None:
     assert done.returncode == 71
     assert "error:" in done.stderr
     assert message in done.stderr
+
+
+def test_failure_in_a_queue(program: Path) -> None:
+    assert run(program, "lost_in_queue", TILEK_TARGET="opencl").returncode == 0
+    done = run(program, "lost_in_queue", TILEK_TARGET="opencl", TILEK_STRICT="1", TILEK_PROFILE="1")
+    assert done.returncode == 71
+    assert "the fake device fails to finish a kernel" in done.stderr
+    assert "launches" in done.stderr, "what was measured is said before the end"
 
 
 def test_values_that_only_a_failing_device_had(program: Path) -> None:
@@ -149,6 +162,8 @@ def test_profile_table(program: Path) -> None:
     header, row = done.stderr.splitlines()
     assert header.split()[:4] == ["tilek:", "kernel", "target", "launches"]
     assert row.split()[:4] == ["twice", "opencl", "1", "0.002"]
+    assert header.split()[-4:-2] == ["GB/s", "GFLOP/s"]
+    assert row.split()[9] == "3.0"  # 6000 operations in 2000 ns
 
 
 def test_profile_trace(program: Path, tmp_path: Path) -> None:

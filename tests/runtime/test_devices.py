@@ -123,7 +123,7 @@ def test_real_compiler(standin: Devices, plain_program: Path) -> None:
     standin.program = plain_program
     compiler = next((word.split('"')[1] for word in wheel_macros() if "TILEK_WHEEL_NVRTC" in word), None)
     if compiler is None:
-        pytest.skip("no wheel of NVRTC here: install the extra [dev]")
+        pytest.skip("no wheel of NVRTC here: install the extra [nvrtc]")
     done = standin.run("add", TILEK_NVRTC_LIBRARY=compiler)
     assert done.returncode == 1
     assert "the CUDA driver does not load kernel test: device kernel image is invalid" in done.stderr

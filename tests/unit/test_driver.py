@@ -119,6 +119,7 @@ def test_headers_are_dependencies() -> None:
     Path("a.c").write_text('#include <stddef.h>\n#include <k.h>\n#include "near.h"\n')
     result = translate(TranslateRequest("a.c", options=("-Iinclude",), folders=("include",)))
     assert result.dependencies == ("a.c", "include/k.h", "near.h")
+    assert [Path(path).name for path in result.system_dependencies if path.endswith("stddef.h")] == ["stddef.h"]
     assert result.inlined == ("include/k.h",)
     assert len(result.plans) == 1
 
@@ -137,9 +138,17 @@ def test_explain() -> None:
 
 
 def test_explain_says_why_a_region_runs_as_written() -> None:
-    Path("a.c").write_text(KERNEL.replace("#pragma tilek loop independent\n", ""))
+    Path("a.c").write_text(KERNEL.replace("#pragma tilek loop independent\n", "").replace("a[i] *=", "a[i] = a[0] *"))
     text = explain(translate(TranslateRequest("a.c", last="plan")))
-    assert "runs as written: " in text
+    assert "runs as written: the loop over 'i' carries a flow dependence of 'a'" in text
+    assert "    loop i, line 4: carries flow of a\n" in text
+    assert "    flow (+) of a at 5:" in text
+
+
+def test_explain_shows_what_each_loop_carries() -> None:
+    Path("a.c").write_text(KERNEL)
+    text = explain(translate(TranslateRequest("a.c", last="plan")))
+    assert "    loop i, line 5: DOALL\n" in text
 
 
 def test_a_pipe_is_read_once() -> None:

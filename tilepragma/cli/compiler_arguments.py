@@ -109,6 +109,11 @@ class Command(NamedTuple):
         return self.stage == LINK and bool(self.inputs) and not self.has(*_NO_RUNTIME)
 
     @property
+    def links_program(self) -> bool:
+        """Whether that link makes a program that can open libraries, not a library."""
+        return not self.has("-shared", "-static", "-static-pie")
+
+    @property
     def end_of_language(self) -> list[str]:
         """`-x none` where a `-x` is still in force: libraries that follow are no C."""
         return ["-x", "none"] if any(word == "--language" or word.startswith("-x") for word in self.arguments) else []

@@ -44,7 +44,7 @@ def mend_dependency_files(
 
 
 def _mend(text: str, temporary: str, source: str, inlined: Sequence[str], phony: bool) -> str:
-    if temporary not in text:
+    if escape(temporary) not in text:
         return text
     words = set(text.split())
     missing = [escape(one) for one in inlined if escape(one) not in words]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilepragma.base.resources import resource_folder
+from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
-from tilepragma.cli.compiler import compiler
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def line(device: Device) -> str:
     details = [
         device.driver,
         device.kind.upper(),
-        f"{device.compute_units} compute units" if device.compute_units else "",
+        f"{device.compute_units} compute unit{'s' * (device.compute_units != 1)}" if device.compute_units else "",
     ]
     details.append(f"{device.memory / 2**30:.1f} GiB" if device.memory else "")
     return f"{device.target:8} {device.number}  {device.name}  ({', '.join(detail for detail in details if detail)})"

@@ -12,11 +12,11 @@ from pathlib import Path
 from tilepragma import __version__
 from tilepragma.base.cache_folder import cache_folder
 from tilepragma.base.resources import resource_folder
-from tilepragma.cli.compiler import compiler
+from tilepragma.base.user_compiler import compiler, fingerprint
 
 #: What a program that uses the runtime is linked with, besides the library itself.
 LINK_OPTIONS = ("-ldl", "-lpthread", "-lm")
-COMPILE_OPTIONS = ("-O2", "-std=c99", "-fPIC", "-pthread")
+COMPILE_OPTIONS = ("-O2", "-std=c99", "-fPIC", "-pthread", "-fvisibility=hidden")
 #: Options of the user's command that change the ABI, and with it the library; values may be attached or follow.
 _ABI_PREFIXES = ("-m32", "-m64", "-mx32", "-mabi=", "-mfloat-abi=", "-mcpu=", "--target=", "--sysroot=")
 _ABI_SEPARATE = ("-target", "--target", "--sysroot", "-isysroot", "-arch")
@@ -37,13 +37,15 @@ def compile_flags() -> list[str]:
     return ["-isystem", str(include_folder())]
 
 
-def link_flags(options: Sequence[str] = ()) -> list[str]:
-    """What a program with translated sources is linked with; builds the library where the cache lacks it.
+def link_flags(options: Sequence[str] = (), *, is_program: bool = False) -> list[str]:
+    """What a program or library with translated sources is linked with; builds the library where the cache lacks it.
 
-    `options` are those of the user's command, of which only what changes the ABI is heeded.
+    `options` are those of the user's command, of which only what changes the ABI is heeded. A program (`is_program`) shares
+    its runtime with the plugins that it opens.
     Raises RuntimeLibraryError where the library does not build, OSError where the cache cannot be written.
     """
-    return [str(library(options)), *LINK_OPTIONS]
+    shared = [f"-Wl,--dynamic-list={resource_folder('runtime') / 'exports.list'}"] if is_program else []
+    return [str(library(options)), *shared, *LINK_OPTIONS]
 
 
 def library(options: Sequence[str] = ()) -> Path:
@@ -68,11 +70,17 @@ def library(options: Sequence[str] = ()) -> Path:
 def _abi_options(options: Sequence[str]) -> list[str]:
     found: list[str] = []
     for position, option in enumerate(options):
-        if option.startswith(_ABI_PREFIXES):
+        if option.startswith(_ABI_PREFIXES) or _is_seen_by_checker(option):
             found.append(option)
         elif option in _ABI_SEPARATE:
             found.extend(options[position : position + 2])
     return found
+
+
+def _is_seen_by_checker(option: str) -> bool:
+    """Whether the runtime must be compiled with `option` too: these checkers take what they have not seen for mistakes."""
+    name, _, checks = option.partition("=")
+    return name == "-fsanitize" and not {"thread", "memory"}.isdisjoint(checks.split(","))
 
 
 def _wheel_macros() -> list[str]:
@@ -83,18 +91,11 @@ def _wheel_macros() -> list[str]:
 
 
 def _key(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]) -> str:
-    """Changes with the compiler (path, size, time of change), the flags, every file of the runtime and the version."""
+    """Changes with the compiler, the flags, every file of the runtime and the version."""
     import hashlib
-    import shutil
 
     key = hashlib.blake2b(digest_size=16)
-    for word in command:
-        found = shutil.which(word)
-        if found:
-            status = os.stat(found)
-            key.update(f"{os.path.realpath(found)}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
-        key.update(f"{word}\0".encode())
-    key.update("\0".join([__version__, *flags]).encode())
+    key.update("\0".join([*fingerprint(command), __version__, *flags]).encode())
     headers = sorted({header for source in sources[:1] for header in source.parent.rglob("*.h")})
     for file in [*sources, *headers]:
         key.update(f"\0{file.name}\0".encode())
@@ -131,8 +132,12 @@ def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]
                 for source, made in zip(sources, objects, strict=True)
             ]
             list(pool.map(run_compiler, commands))
-        run_compiler([_archiver(command), "rcs", str(folder / _NAME), *map(str, objects)])
-        for made in objects:
+        # One object: a program takes all of the runtime or, where a library with kernels has it already, nothing.
+        whole = folder / "tilek.o"
+        abi = [word for word in flags if word not in COMPILE_OPTIONS and not word.startswith("-D")]
+        run_compiler([*command, *abi, "-r", "-nostdlib", *map(str, objects), "-o", str(whole)])
+        run_compiler([_archiver(command), "rcs", str(folder / _NAME), str(whole)])
+        for made in [*objects, whole]:
             made.unlink()
         shutil.rmtree(target.parent, ignore_errors=True)
         folder.rename(target.parent)

@@ -69,8 +69,10 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
 
 
 def _check_output(options: argparse.Namespace) -> None:
-    """The source must not be written over, nor an output go where there is no folder."""
+    """The source must not be written over, nor an output go where there is no folder; a depfile needs names."""
     if options.output == "-":
+        if options.depfile and not (options.depfile_name and options.depfile_target):
+            raise WrongUsageError("a depfile of a translation to standard output needs -MF FILE and -MT TARGET")
         return
     output = Path(options.output)
     if output.exists() and Path(options.input).exists() and output.samefile(options.input):
@@ -111,7 +113,8 @@ def _write(options: argparse.Namespace, result: TranslateResult) -> None:
     output = result.output or b""
     if options.depfile or options.depfile_name:
         name = options.depfile_name or str(Path(options.output).with_suffix(".d"))
-        rule = make_rule(options.depfile_target or options.output, result.dependencies, options.phony)
+        dependencies = result.dependencies + (result.system_dependencies if options.depfile == "all" else ())
+        rule = make_rule(options.depfile_target or options.output, dependencies, options.phony)
         write_atomically(Path(name), rule.encode("utf-8", "surrogateescape"))
     if options.output == "-":
         sys.stdout.buffer.write(output)

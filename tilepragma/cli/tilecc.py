@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from tilepragma.base.source_scan import scan_source
-from tilepragma.cli.compiler import compiler
+from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.compiler_arguments import DEPENDENCIES, USAGE_STATUS, Command, Input, UsageError, read_command
 
 
@@ -84,7 +84,10 @@ def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None
         from tilepragma.cli import runtime_library
 
         try:
-            words += [*command.end_of_language, *runtime_library.link_flags(command.options)]
+            words += [
+                *command.end_of_language,
+                *runtime_library.link_flags(command.options, is_program=command.links_program),
+            ]
         except (runtime_library.RuntimeLibraryError, OSError) as error:
             runtime_library.report(error)
             return 1

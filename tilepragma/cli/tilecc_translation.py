@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
-from tilepragma.cli.compiler import compiler
 from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
 from tilepragma.cli.dependency_files import mend_dependency_files
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
@@ -141,7 +141,10 @@ def _compile(command: Command, made: Sequence[Translated], folder: Path) -> int:
     words = [replaced.get(position, word) for position, word in enumerate(command.arguments)]
     words = [*_source_options(command, made), *words]
     if command.links_runtime:
-        words += [*command.end_of_language, *runtime_library.link_flags(command.options)]
+        words += [
+            *command.end_of_language,
+            *runtime_library.link_flags(command.options, is_program=command.links_program),
+        ]
     status = _run(words, folder)
     mend_dependency_files(
         command, [one.path for one in made], [one.input.path for one in made], [one.result.inlined for one in made]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tilepragma import __version__
+from tilepragma.base.user_compiler import SEPARATE_VALUE
 
 #: Exit statuses (INTERNAL_FAULT is in cli/report.py).
 DONE, SOURCE_ERRORS, WRONG_USAGE = 0, 1, 2
@@ -47,26 +48,24 @@ def run(arguments: Sequence[str]) -> int:
         return print_devices()
     refused = [word for word in others if not word.startswith(_COMPILER_PREFIXES)]
     if refused:
-        parser.error(f"unrecognized arguments: {' '.join(refused)}")
+        near = _suggestion(refused[0], options.parser.format_usage())
+        options.parser.error(f"unrecognized arguments: {' '.join(refused)}{near}")
     from tilepragma.cli.source_commands import run_source_command
 
     return run_source_command(options, _joined_back(others), arguments)
 
 
+def _suggestion(word: str, usage: str) -> str:
+    """`; did you mean …?` where the usage line has an option much like `word`."""
+    import difflib
+    import re
+
+    close = difflib.get_close_matches(word.partition("=")[0], re.findall(r"--?\w[\w-]*", usage), 1)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
 #: Compiler options whose value may be the next word; argparse must not take that for the input.
-_WITH_VALUE = (
-    "-I",
-    "-D",
-    "-U",
-    "-include",
-    "-imacros",
-    "-isystem",
-    "-iquote",
-    "-idirafter",
-    "-isysroot",
-    "--sysroot",
-    "-x",
-)
+_WITH_VALUE = (*SEPARATE_VALUE, "-x")
 #: What compiler options begin with; anything else that argparse does not know is a mistake.
 _COMPILER_PREFIXES = (*_WITH_VALUE, "-std", "-f", "-m", "-O", "-W", "-w", "-g", "-p", "-n", "-a", "-u", "-i")
 _JOINT = "\x1f"
@@ -121,7 +120,14 @@ def _add_translate(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         "--emit-kernels", metavar="DIR", type=Path, help="write the readable .cl and .cu files there"
     )
     translate.add_argument(
-        "-MMD", "-MD", dest="depfile", action="store_true", help="write a depfile, OUT.d unless -MF says else"
+        "-MMD",
+        dest="depfile",
+        action="store_const",
+        const="user",
+        help="write a depfile, OUT.d unless -MF says else",
+    )
+    translate.add_argument(
+        "-MD", dest="depfile", action="store_const", const="all", help="likewise, with the system's headers"
     )
     translate.add_argument("-MF", dest="depfile_name", metavar="FILE", help="the depfile's name; implies -MMD")
     translate.add_argument("-MT", dest="depfile_target", metavar="TARGET", help="the depfile's target (default: OUT.c)")
@@ -136,6 +142,7 @@ def _add_source_command(
     command = commands.add_parser(
         name, help=help_text, description=help_text, epilog=_COMPILER_OPTIONS, allow_abbrev=False
     )
+    command.set_defaults(parser=command)
     command.add_argument("input", metavar="IN.c")
     command.add_argument("--device", metavar="NAME", default="", help="the device to plan for")
     command.add_argument("--dump", metavar="PASS", action="append", default=[], help=argparse.SUPPRESS)

@@ -116,6 +116,7 @@ def _motions(argument: ArrayArgument) -> tuple[str, ...]:
         "COPY_IN": argument.copy_in,
         "COPY_OUT": argument.copy_out,
         "MUST_BE_PRESENT": argument.present,
+        "UNKNOWN_EXTENT": bool(argument.object.rank and not argument.section),
     }
     return tuple(name for name, holds in chosen.items() if holds)
 
@@ -126,6 +127,7 @@ def _flags(plan: KernelPlan) -> tuple[str, ...]:
         "FAST_MATH": plan.floating.fast,
         "USES_DOUBLE": uses_double(plan),
         "TARGET_EXPLICIT": plan.preferred in plan.kernel.directive.targets and plan.preferred is not Target.AUTO,
+        "MUST_BE_APART": plan.apart,
     }
     return tuple(name for name, holds in chosen.items() if holds)
 

@@ -14,6 +14,7 @@ from tilepragma.codegen.printer import Flat, ObjectMap
 from tilepragma.codegen.reductions import ReductionPrinter
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.templates import render
+from tilepragma.codegen.wrapping import WIDTH, item_lines, wrapped_list
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Storage
@@ -101,14 +102,27 @@ class _Entry:
             "device/entry.j2",
             guard=" && ".join(f"defined({name})" for name in constants) if guarded else "",
             macro=self.macro if constants else "",
-            constants=", ".join(f"const {wide} {name}" for name in constants),
-            leading=" , " if signature else " ",
-            kernel=self.dialect.kernel,
-            name=self.launch.name,
-            parameters=", ".join(signature),
-            reduction_slots=self._reductions().slots_definition(),
+            constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
+            slots=self._reductions().slots(),
+            head=wrapped_list(
+                f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
+            ),
             body=body,
         )
+
+    def _constants(self, declarations: list[str], follows: bool) -> str:
+        """The macro's parameters, with a comma before them where others come first; broken by backslashes where they are many."""
+        comma = ", " if follows else ""
+        line = comma + ", ".join(declarations)
+        if len(self.macro) + len(line) < WIDTH - len("#define  "):
+            return line
+        return " \\\n".join([comma.strip(), *item_lines(declarations)]).strip()
+
+    def _with_macro(self, signature: list[str], constants: list[str]) -> list[str]:
+        """The parameters, with the macro behind the last: a comma, where one is needed, is part of it."""
+        if not constants:
+            return signature
+        return [*signature[:-1], f"{signature[-1]} {self.macro}" if signature else self.macro]
 
     def parameters(self) -> tuple[Parameter, ...]:
         """In the order of the signature; the text must have been printed."""
@@ -186,12 +200,20 @@ class _Entry:
         for axis in used_dimensions(self.launch, AxisKind.WORKER):
             index = self.dialect.worker[axis.dimension]
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
+        instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
+        if instances:
+            kind = instances[0].kind.value
+            writer.line(
+                f"/* The {kind}s of this group: more than one where the grid has fewer groups than there are {kind}s. */"
+            )
         with ExitStack() as stack:
-            for axis in reversed(used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)):
+            for axis in reversed(instances):
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                stack.enter_context(writer.block(head))
+                # Compilers then see that there is no loop. Reductions end in barriers, which have to stand in plain loops.
+                once = "" if self.launch.reductions else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
+                stack.enter_context(writer.block(head, once))
             for object_ in self.objects.privates:
                 writer.line(f"{self.printer.declaration(replace(object_, const=False))};")
             for _, object_ in self.objects.first_privates:

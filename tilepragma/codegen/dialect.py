@@ -4,44 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilepragma.base.reserved_words import CUDA_WORDS, OPENCL_WORDS
 from tilepragma.ir.types import ScalarKind, ScalarType
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_CXX_WORDS = _words(
-    "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl concept "
-    "consteval constexpr constinit const_cast co_await co_return co_yield decltype delete dynamic_cast "
-    "explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq "
-    "private protected public reinterpret_cast requires static_assert static_cast template this "
-    "thread_local throw true try typeid typename using virtual wchar_t xor xor_eq threadIdx blockIdx "
-    "blockDim gridDim warpSize dim3 "
-)
-_VECTOR_WORDS = frozenset(
-    f"{base}{width}"
-    for base in (
-        "char",
-        "uchar",
-        "short",
-        "ushort",
-        "int",
-        "uint",
-        "long",
-        "ulong",
-        "float",
-        "double",
-        "half",
-        "longlong",
-    )
-    for width in (1, 2, 3, 4, 8, 16)
-)
-_OPENCL_WORDS = _words(
-    "kernel global local constant private generic read_only write_only read_write half quad complex "
-    "imaginary uchar ushort uint ulong bool true false image2d_t image3d_t sampler_t event_t queue_t "
-    "pipe vec_step as_type uniform M_PI M_E FLT_MAX DBL_MAX INFINITY NAN "
-)
 
 
 @dataclass(frozen=True)
@@ -132,7 +96,7 @@ OPENCL = Dialect(
     scalar_names=_names(("char", "uchar"), ("short", "ushort"), ("long", "ulong"), "uchar"),
     literal_suffixes=("l", "ul"),
     restrict="restrict",
-    reserved=_OPENCL_WORDS | _VECTOR_WORDS,
+    reserved=OPENCL_WORDS,
     narrowing=False,
 )
 
@@ -154,6 +118,6 @@ CUDA = Dialect(
     ),
     literal_suffixes=("ll", "ull"),
     restrict="__restrict__",
-    reserved=_CXX_WORDS | _VECTOR_WORDS,
+    reserved=CUDA_WORDS,
     narrowing=True,
 )

@@ -169,7 +169,8 @@ class _HostFunction:
         return f"{'const ' if const else ''}{declared} = *(const {type_} *){address}"
 
     def _numbers(self) -> list[str]:
-        return [f"const int64_t {name} = {self._number(parameter)};" for name, parameter in self.numbers.parameters()]
+        lines = [f"const int64_t {name} = {self._number(parameter)};" for name, parameter in self.numbers.parameters()]
+        return ["/* Tiles, by Algorithm 1. */", *lines] if lines else []
 
     def _number(self, parameter: NumberParameter) -> str:
         loop, dimension = f"{self.call}->loops[{parameter.index}]", parameter.dimension

@@ -29,6 +29,7 @@ class ParameterKind(str, Enum):
     AXIS_COUNT = "AXIS_COUNT"
     TILE_ARGUMENT = "TILE_ARGUMENT"
     PARTIALS = "PARTIALS"
+    AXIS_ROUNDS = "AXIS_ROUNDS"
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.tile_numbers import declare_tile_numbers
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.expressions import Access
-from tilepragma.ir.looptree import Block, Tile, TiledLoop, TileNest
+from tilepragma.ir.expressions import Access, Binary, integer
+from tilepragma.ir.looptree import Block, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 
@@ -58,6 +58,8 @@ class _Nest:
 
     def print(self) -> None:
         with self.stack:
+            if any(loop.launch_bounds and self._is_distributed(loop) for loop in self.nest.loops):
+                self.writer.line("/* Where the distributed tiles of this instance begin, in iterations. */")
             for loop in self.nest.loops:
                 if loop.launch_bounds:
                     self._bind(loop)
@@ -72,6 +74,9 @@ class _Nest:
                 if index not in entered:
                     self._enter(loop)
             self.context.print_block(self.nest.body)
+
+    def _is_distributed(self, loop: TiledLoop) -> bool:
+        return any(self.context.is_bound(tile) for tile in loop.tiles)
 
     def _order(self) -> list[Tile]:
         """The tiles that become loops. A distributed tile of a loop whose numbers are not known at the nest's head waits
@@ -95,6 +100,8 @@ class _Nest:
         if not _is_plain(loop):
             others = [tile for tile in self._order() if tile.loop == loop.loop.index]
             counted = any(tile.position == 0 for tile in others[:-1])
+            name = self.context.printer.name(loop.loop.iterator)
+            self.writer.line(f"/* Tiles of {name}, by Algorithm 1; its bounds depend on the loops around it. */")
             declare_tile_numbers(self.writer, self.context.printer, self.numbers, loop, counted)
         self._bind(loop)
 
@@ -148,7 +155,7 @@ class _Nest:
             self.writer.line(f"const {self.wide} {last} = {end};")
             self._unroll(loop)
             head = f"for ({self.wide} {point} = {start or '0'}; {point} < {last}; {_advance(point, stride)})"
-            self.stack.enter_context(self.writer.block(head))
+            self.stack.enter_context(self.writer.block(head, self._leave_at_once(loop, tile)))
             self._declare_iterator(loop, point)
             return
         last = self.numbers.name(loop, "end")
@@ -160,7 +167,20 @@ class _Nest:
         first = self._value(loop, start)
         advance = _advance(iterator, stride, self.numbers.step(loop))
         head = f"for ({self._declared(loop)} = {first}; {iterator} {comparison} {last}; {advance})"
-        self.stack.enter_context(self.writer.block(head))
+        self.stack.enter_context(self.writer.block(head, self._leave_at_once(loop, tile)))
+
+    def _leave_at_once(self, loop: TiledLoop, tile: Tile) -> str:
+        """On devices the last line of a loop that the distributed tiles may leave one iteration of: with the count as a constant the
+        compiler then sees no loop, and can vectorise over workers.
+        """
+        if (
+            not self.context.printer.dialect.device
+            or not loop.launch_bounds
+            or tile.position > 0
+            or len(loop.tiles) == 1
+        ):
+            return ""
+        return f"if ({self.numbers.count(loop, tile)} == 1) break;"
 
     def _as_written(self, loop: TiledLoop) -> None:
         """A loop with one dynamic tile whose bounds are known here only: the user's loop."""
@@ -171,6 +191,8 @@ class _Nest:
         step = literal_value(source.step)
         advance = _advance(iterator, "1", printer.expression(source.step, 12) if step is None else str(step))
         head = f"for ({self._declared(loop)} = {printer.expression(source.lower, 1)}; {iterator} {source.comparison} {upper}; {advance})"
+        if counts_down_to_zero(source):
+            head = countdown_head(printer, self._declared(loop), source)
         self.stack.enter_context(self.writer.block(head))
 
     def _declared(self, loop: TiledLoop) -> str:
@@ -206,6 +228,19 @@ def counts_in_iterations(loop: TiledLoop) -> bool:
     if not isinstance(type_, ScalarType) or type_.bits < 32:
         return True
     return loop.loop.decreasing and not type_.signed
+
+
+def counts_down_to_zero(loop: Loop) -> bool:
+    """Whether an unsigned iterator ends at 0 itself: `i >= 0` would hold for ever, so the loop is printed as `i-- > 0`."""
+    type_ = loop.iterator.element
+    unsigned = isinstance(type_, ScalarType) and not type_.signed
+    return unsigned and loop.comparison == ">=" and literal_value(loop.step) == -1 and literal_value(loop.upper) == 0
+
+
+def countdown_head(printer: Printer, declared: str, loop: Loop) -> str:
+    """The head of such a loop; `declared` is its iterator, with the type where the loop declares it."""
+    start = printer.expression(Binary("+", loop.lower, integer(1), loop.lower.type), 1)
+    return f"for ({declared} = {start}; {printer.name(loop.iterator)}-- > 0;)"
 
 
 def _product(left: str, right: str) -> str:

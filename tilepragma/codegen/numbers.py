@@ -58,6 +58,11 @@ class Numbers:
         name = self.fresh(f"{axis_name(axis)}_count")
         return self._keep(name, Parameter(ParameterKind.AXIS_COUNT, axis_index(axis), 0, name))
 
+    def axis_rounds(self, axis: Axis) -> str:
+        """The name of the number of an axis's instances that one group takes, one after the other: 1 save on capped grids."""
+        name = self.fresh(f"{axis_name(axis)}_rounds")
+        return self._keep(name, Parameter(ParameterKind.AXIS_ROUNDS, axis_index(axis), 0, name))
+
     def tile_argument(self, loop: TiledLoop, tile: Tile) -> str:
         """A tile's argument, for tiles whose numbers are computed in the kernel: at least 1, whatever the user's expression says."""
         literal = literal_value(tile.argument)

@@ -175,6 +175,8 @@ class Printer:
                 return self._assignment(node), ASSIGNMENT
             case Increment(operator, prefix, target):
                 text = self.expression(target, POSTFIX)
+                if self.dialect.device and _is_boolean(target.type):
+                    return _boolean_increment(operator, prefix, text), PRIMARY
                 return (f"{operator}{text}", UNARY) if prefix else (f"{text}{operator}", POSTFIX)
             case Conditional(condition, then, otherwise):
                 test = self.expression(condition, CONDITIONAL + 1)
@@ -268,8 +270,7 @@ class Printer:
         return self.expression(node, least)
 
     def _is_boolean_store(self, type_: Type) -> bool:
-        boolean = isinstance(type_, ScalarType) and type_.kind is ScalarKind.BOOLEAN
-        return boolean and self.dialect.name == "opencl"
+        return _is_boolean(type_) and self.dialect.name == "opencl"
 
     def _assignment(self, node: Assignment) -> str:
         target, operator, value = node.target, node.operator, node.value
@@ -305,6 +306,17 @@ class Printer:
             return self.expression(argument, ASSIGNMENT)
         integer = "int" if bits == -32 else self.dialect.wide
         return f"({integer if bits < 0 else 'float' if bits == 32 else 'double'}){self.expression(argument, UNARY)}"
+
+
+def _is_boolean(type_: Type) -> bool:
+    return isinstance(type_, ScalarType) and type_.kind is ScalarKind.BOOLEAN
+
+
+def _boolean_increment(operator: str, prefix: bool, text: str) -> str:
+    """C's `++` and `--` of a _Bool, which saturate and toggle; C++ has neither, OpenCL C counts on."""
+    if operator == "--":
+        return f"({text} = !{text})" if prefix else f"(!({text} = !{text}))"
+    return f"({text} = 1)" if prefix else f"({text} ? 1 : ({text} = 1, 0))"
 
 
 def _asks_for_parentheses(parent: str, child: str) -> bool:

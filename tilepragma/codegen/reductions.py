@@ -29,14 +29,14 @@ class ReductionPrinter:
     printer: Printer
     partials: tuple[str, ...]
 
-    def slots_definition(self) -> str:
-        """The macro that says how many slots the tree has; empty where none is needed."""
+    def slots(self) -> tuple[str, str, int] | None:
+        """The macro for how many slots the tree has, its value where the number of workers is a constant, and that
+        where it is not; None where there is no tree.
+        """
         workers = self._workers()
         if not self.partials or not workers:
-            return ""
-        product = " * ".join(self.numbers.axis_count(axis) for axis in workers)
-        lines = ["#ifdef TILEK_SPECIALIZED", f"#define {self._slots()} ({product})", "#else"]
-        return "\n".join([*lines, f"#define {self._slots()} {SLOTS}", "#endif", ""])
+            return None
+        return self._slots(), " * ".join(self.numbers.axis_count(axis) for axis in workers), SLOTS
 
     def declare(self, writer: Writer) -> None:
         """The local arrays, at the head of the entry point."""
@@ -61,6 +61,7 @@ class ReductionPrinter:
             for reduction, partials in zip(self.launch.reductions, self.partials, strict=True):
                 writer.line(f"{partials}[{gang}] = {self.printer.name(reduction.object)};")
             return
+        writer.line("/* The gang's value: a tree over its workers, in an order that never varies. */")
         with writer.block():
             self._tree_steps(writer, gang)
 

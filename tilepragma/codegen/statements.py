@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tilepragma.codegen.constants import literal_value
-from tilepragma.codegen.nests import NestPrinter
+from tilepragma.codegen.nests import NestPrinter, countdown_head, counts_down_to_zero
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
@@ -15,6 +15,7 @@ from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    CaseLabel,
     Continue,
     Declaration,
     Declarator,
@@ -24,6 +25,7 @@ from tilepragma.ir.looptree import (
     Loop,
     Return,
     Statement,
+    Switch,
     TileNest,
     While,
 )
@@ -72,6 +74,13 @@ class StatementPrinter:
                 self._for(node)
             case While():
                 self._while(node)
+            case Switch(condition, body):
+                self._head(f"switch ({printer.condition(condition)}) {{", node)
+                self._body(body)
+                writer.line("}")
+            case CaseLabel(value):
+                # A statement must follow, and C++ and C99 take no declaration for one.
+                writer.user("default:;" if value is None else f"case {printer.expression(value)}:;", node.range)
             case Return(value):
                 writer.user("return;" if value is None else f"return {printer.expression(value)};", node.range)
             case Break():
@@ -110,7 +119,10 @@ class StatementPrinter:
         else:
             advance = f"{iterator} += {printer.expression(node.step, 1)}"
         condition = f"{iterator} {node.comparison} {printer.expression(node.upper, 11)}"
-        self._head(f"for ({declared} = {printer.expression(node.lower, 1)}; {condition}; {advance}) {{", node)
+        head = f"for ({declared} = {printer.expression(node.lower, 1)}; {condition}; {advance})"
+        if counts_down_to_zero(node):
+            head = countdown_head(printer, declared, node)
+        self._head(head + " {", node)
         self._body(node.body)
         self.writer.line("}")
 
@@ -138,7 +150,7 @@ class StatementPrinter:
         self._body(node.body)
         self.writer.line(f"}} while ({condition});" if node.test_last else "}")
 
-    def _head(self, text: str, node: If | Loop | ForLoop | While) -> None:
+    def _head(self, text: str, node: If | Loop | ForLoop | While | Switch) -> None:
         self.writer.user(text, node.range)
 
     def _body(self, block: Block) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
+from tilepragma.codegen.wrapping import wrapped
 
 #: Stands for `#line N "OUT.c"`; the host rewriting knows N and puts it in.
 GENERATED_LINE = "#line GENERATED"
@@ -37,7 +38,7 @@ class Writer:
         if self._in_user_text and text != "}":
             self.lines.append(GENERATED_LINE)
             self._in_user_text = False
-        self.lines.append(text if not text or text.startswith("#") else "    " * self.depth + text)
+        self.lines += [text] if not text or text.startswith("#") else wrapped(text, "    " * self.depth)
 
     def user(self, text: str, range_: SourceRange) -> None:
         """One line that a debugger shows as the user's."""
@@ -49,11 +50,13 @@ class Writer:
             self.line(text)
 
     @contextmanager
-    def block(self, head: str = "") -> Iterator[None]:
-        """`head {` … `}`."""
+    def block(self, head: str = "", last: str = "") -> Iterator[None]:
+        """`head {` … `last }`."""
         self.line(f"{head} {{" if head else "{")
         self.depth += 1
         yield
+        if last:
+            self.line(last)
         self.depth -= 1
         self.line("}")
 

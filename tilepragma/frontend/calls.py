@@ -9,7 +9,6 @@ from tilepragma.base.diagnostics import source_error
 from tilepragma.frontend import places
 from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, strip
-from tilepragma.frontend.type_conversion import is_pointer
 from tilepragma.ir.expressions import Call, Callee, Cast, Expression, FloatingLiteral
 from tilepragma.ir.types import DOUBLE, FLOAT, RecordType
 
@@ -74,7 +73,7 @@ def lower_call(context: Context, node: Node, lower: Lower) -> Expression:
         arguments = tuple(_converted(context, argument, lower) for argument in node.children[1:])
         return Call(math_name, Callee.MATH, arguments, result, node.range)
     passed = tuple(
-        places.pointer_argument(context, argument, lower) if is_pointer(argument.type) else lower(argument)
+        places.pointer_argument(context, argument, lower) if places.is_address(argument.type) else lower(argument)
         for argument in node.children[1:]
     )
     function = context.functions.require(Node(definition, node.unit), node, context)

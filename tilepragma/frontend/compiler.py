@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -14,21 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilepragma.base.cache_folder import cache_folder
+from tilepragma.base.user_compiler import SEPARATE_VALUE, compiler, fingerprint
 from tilepragma.ir.looptree import FloatingRules
 
-#: Options whose argument is the next word when it is not joined to them.
-_WITH_ARGUMENT = (
-    "-I",
-    "-D",
-    "-U",
-    "-include",
-    "-imacros",
-    "-isystem",
-    "-iquote",
-    "-idirafter",
-    "--sysroot",
-    "-isysroot",
-)
 #: Options that decide about the compiler's own include folders and predefined macros.
 _FOR_COMPILER = (
     "--sysroot",
@@ -51,7 +38,7 @@ _FOR_COMPILER = (
     "-nostdinc",
 )
 #: Options that libclang understands as the compiler does.
-_FOR_LIBCLANG = (*_WITH_ARGUMENT, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
+_FOR_LIBCLANG = (*SEPARATE_VALUE, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
 
 
 @dataclass(frozen=True)
@@ -67,7 +54,7 @@ class CompilerFlags:
     @property
     def command(self) -> tuple[str, ...]:
         """The words that start the compiler: `compiler`, else TILEK_CC, else cc."""
-        return tuple(shlex.split(self.compiler or os.environ.get("TILEK_CC", "") or "cc"))
+        return tuple(compiler(self.compiler))
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -146,7 +133,7 @@ def _select(arguments: tuple[str, ...], prefixes: tuple[str, ...]) -> tuple[str,
     chosen: list[str] = []
     words = iter(arguments)
     for word in words:
-        if word in _WITH_ARGUMENT:
+        if word in SEPARATE_VALUE:
             argument = next(words, None)
             if argument is not None and word.startswith(prefixes):
                 chosen += [word, argument]
@@ -192,15 +179,9 @@ def _interesting_macros(text: str) -> tuple[tuple[str, str], ...]:
 
 def _cache_entry(flags: CompilerFlags) -> Path | None:
     """The file of the answer; None where there is no cache, or no such compiler (running it will say so)."""
-    facts: list[str] = ["1", *flags.for_compiler]
-    for word in flags.command:
-        path = shutil.which(word)
-        if path is not None:
-            status = os.stat(os.path.realpath(path))
-            facts += [os.path.realpath(path), str(status.st_size), str(status.st_mtime_ns)]
-        facts.append(word)
     if shutil.which(flags.command[0]) is None:
         return None
+    facts = ["1", *flags.for_compiler, *fingerprint(flags.command)]
     facts += [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")]
     key = hashlib.sha256("\0".join(facts).encode()).hexdigest()
     try:

@@ -11,6 +11,7 @@ from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.type_conversion import TypeConverter, is_pointer
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import Declarator
 
 Key = tuple[str, int]
 _WRITING_UNARY = ("x++", "x--", "++", "--")
@@ -114,6 +115,7 @@ class Context:
     `declared` holds the variables declared inside, `known` the outside objects by their host expression, `used` those
     of them that the body uses, in order; `roots` has their declarations. `refused` holds declarations that were
     reported already, `aliases` the places.Pointer of each local pointer that never changes;
+    `constants` are declarations of constants from outside that a called function keeps as its own.
     `block_end` is where the block that is being lowered ends. `is_region` is false in called functions, which see nothing outside.
     """
 
@@ -134,6 +136,7 @@ class Context:
     aliases: dict[Key, Any] = field(default_factory=dict)
     refused: dict[Key, SourceError] = field(default_factory=dict)
     callees: list[str] = field(default_factory=list)
+    constants: list[Declarator] = field(default_factory=list)
     loop_count: int = 0
     block_end: int = 0
 

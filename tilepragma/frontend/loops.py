@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tilepragma.base.ranges import SourceRange
+from tilepragma.frontend.loop_headers import Header, countdown_of, is_iterator, shifted_bound
 from tilepragma.frontend.written import has_effects, written_in
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import (
@@ -33,16 +32,6 @@ from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
-
-
-@dataclass(frozen=True)
-class Header:
-    """The lowered header of a `for`; absent parts are None."""
-
-    initialization: Declaration | Expression | None
-    condition: Expression | None
-    advance: Expression | None
-    range: SourceRange
 
 
 class _NotCanonicalError(Exception):
@@ -104,8 +93,9 @@ def _canonical(
     name = iterator.host
     if addressed:
         raise _NotCanonicalError(f"the address of its iterator '{name}' is taken", header.range)
-    comparison, upper = _bound(header, iterator)
-    step, sign = _step(header, iterator)
+    countdown = countdown_of(header, iterator, lower)
+    lower, comparison, upper = countdown if countdown is not None else (lower, *_bound(header, iterator))
+    step, sign = (integer(-1), -1) if countdown is not None else _step(header, iterator)
     decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
     _check_direction(comparison, step, sign, decreasing, header)
     _check_body(iterator, {"lower bound": lower, "upper bound": upper, "step": step}, body, header)
@@ -147,10 +137,14 @@ def _bound(header: Header, iterator: DataObject) -> tuple[str, Expression]:
     if condition is None:
         raise _NotCanonicalError("it has no condition", header.range)
     if isinstance(condition, Binary) and condition.operator in _TURNED:
-        if _is_iterator(condition.left, iterator):
+        if is_iterator(condition.left, iterator):
             return condition.operator, condition.right
-        if _is_iterator(condition.right, iterator):
+        if is_iterator(condition.right, iterator):
             return _TURNED[condition.operator], condition.left
+        shifted = shifted_bound(condition.operator, condition.left, condition.right, iterator)
+        shifted = shifted or shifted_bound(_TURNED[condition.operator], condition.right, condition.left, iterator)
+        if shifted is not None:
+            return shifted
     raise _NotCanonicalError(
         f"its condition does not compare the iterator '{iterator.host}' with a bound by <, <=, >, >= or !=",
         condition.range,
@@ -160,10 +154,10 @@ def _bound(header: Header, iterator: DataObject) -> tuple[str, Expression]:
 def _step(header: Header, iterator: DataObject) -> tuple[Expression, int]:
     """The signed step, and its sign: 0 where it is known at run time only."""
     advance = header.advance
-    if isinstance(advance, Increment) and _is_iterator(advance.target, iterator):
+    if isinstance(advance, Increment) and is_iterator(advance.target, iterator):
         value = 1 if advance.operator == "++" else -1
         return integer(value), value
-    if isinstance(advance, Assignment) and _is_iterator(advance.target, iterator):
+    if isinstance(advance, Assignment) and is_iterator(advance.target, iterator):
         step, minus = _added(advance, iterator)
         if step is not None:
             return _signed(step, minus)
@@ -176,10 +170,12 @@ def _added(advance: Assignment, iterator: DataObject) -> tuple[Expression | None
     if advance.operator in ("+=", "-="):
         return advance.value, advance.operator == "-="
     value = advance.value
+    if isinstance(value, Cast) and value.type == iterator.element:
+        value = value.operand
     if advance.operator == "=" and isinstance(value, Binary) and value.operator in ("+", "-"):
-        if _is_iterator(value.left, iterator):
+        if is_iterator(value.left, iterator):
             return value.right, value.operator == "-"
-        if value.operator == "+" and _is_iterator(value.right, iterator):
+        if value.operator == "+" and is_iterator(value.right, iterator):
             return value.left, False
     return None, False
 
@@ -208,15 +204,6 @@ def _literal_value(step: Expression) -> int | None:
     if isinstance(step, Unary) and step.operator == "-" and isinstance(step.operand, IntegerLiteral):
         return -step.operand.value
     return None
-
-
-def _is_iterator(expression: Expression, iterator: DataObject) -> bool:
-    return (
-        isinstance(expression, Access)
-        and expression.object == iterator
-        and not expression.subscripts
-        and not expression.path
-    )
 
 
 def _check_direction(comparison: str, step: Expression, sign: int, decreasing: bool, header: Header) -> None:

@@ -23,6 +23,7 @@ from tilepragma.ir.expressions import (
     Scope,
     Storage,
 )
+from tilepragma.ir.looptree import Declarator, Initializer
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import PointerType, RecordType, VoidType
 
@@ -60,6 +61,39 @@ def declare(context: Context, declaration: Node, scope: Scope, lower: Lower) -> 
     made = _make(context, declaration, declaration.spelling, declaration.type, declaration.range, scope, lower)
     context.declared[declaration.key] = made
     return made
+
+
+def is_constant(declaration: Node) -> bool:
+    """Whether a variable has its value from the translation on: const, and initialised where it is defined."""
+    shape = _shape(declaration.type, declaration.spelling, declaration.range)
+    if shape.storage is Storage.ROWS or is_pointer(declaration.type) or _is_volatile(declaration.type):
+        return False
+    const = any(level.is_const_qualified() for level in (shape.element, *shape.arrays))
+    return const and declaration.unit.initializer(declaration) is not None
+
+
+def own_constant(context: Context, declaration: Node, lower: Lower) -> DataObject | None:
+    """The called function's own copy of a constant of the file; None where `declaration` is no constant."""
+    definition = declaration.cursor.get_definition()
+    node = declaration if definition is None else Node(definition, declaration.unit)
+    initializer = node.unit.initializer(node)
+    if initializer is None or not is_constant(node):
+        return None
+    value = lower_initializer(initializer, lower)
+    object_ = declare(context, node, Scope.LOCAL, lower)
+    context.declared[declaration.key] = object_
+    context.constants.append(Declarator(object_, value))
+    return object_
+
+
+def lower_initializer(node: Node, lower: Lower) -> Initializer:
+    """What stands behind the `=` of a declaration. Raises SourceError for designators."""
+    if node.kind == CursorKind.INIT_LIST_EXPR:
+        for item in node.children:
+            if item.kind == CursorKind.UNEXPOSED_EXPR and len(item.children) > 1:
+                raise source_error(item.range, "a designator cannot be used in a kernel", "give all values in order")
+        return tuple(lower_initializer(item, lower) for item in node.children)
+    return lower(node)
 
 
 def _make(
@@ -101,7 +135,8 @@ def _make(
         storage=shape.storage,
         scope=scope,
         lengths=lengths,
-        const=bool(shape.element.is_const_qualified()),
+        # clang's canonical arrays carry the qualifiers of their elements.
+        const=any(level.is_const_qualified() for level in (shape.element, *shape.arrays)),
         restrict=restrict,
         range=declaration.range,
     )

@@ -11,7 +11,7 @@ from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.context import Context, member_key, strip
-from tilepragma.frontend.objects import external_object
+from tilepragma.frontend.objects import external_object, own_constant
 from tilepragma.frontend.type_conversion import is_array, is_pointer, is_record
 from tilepragma.ir.expressions import (
     Access,
@@ -30,7 +30,7 @@ from tilepragma.ir.expressions import (
     integer,
 )
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, LONG, RecordType, ScalarType, Type
+from tilepragma.ir.types import INT, LONG, ArrayType, PointerType, RecordType, ScalarType, Type
 
 Lower = Callable[[Node], Expression]
 
@@ -78,7 +78,7 @@ def access(context: Context, node: Node, lower: Lower) -> Access:
 def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
     """The address that a call passes on: an array, a row, or `&x[i]`."""
     inner = strip(node)
-    if not _is_address(inner.type) or not _same_pointee(node.type, inner.type):
+    if not is_address(inner.type) or not _same_pointee(node.type, inner.type):
         raise source_error(
             node.range,
             f"an address of type '{inner.type.spelling}' is passed as '{node.type.spelling}'",
@@ -86,6 +86,8 @@ def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
         )
     pointer = _pointer(context, node, lower)
     type_ = context.types.convert(node.type, node.range)
+    if isinstance(type_, ArrayType):
+        type_ = PointerType(type_.element, node.type.get_canonical().element_type.is_const_qualified())
     if pointer.address:
         return AddressOf(_resolve(context, pointer.place, node.range, lower), type_, node.range)
     if pointer.offset is None:
@@ -143,7 +145,7 @@ def declare_alias(context: Context, declaration: Node, initializer: Node, block_
     key = declaration.key
     if key in context.facts.writes or key in context.facts.address_taken:
         return "it is changed after its declaration"
-    if not (_is_address(strip(initializer).type) and _same_pointee(declaration.type, strip(initializer).type)):
+    if not (is_address(strip(initializer).type) and _same_pointee(declaration.type, strip(initializer).type)):
         return "it is not set to the address of an element"
     pointer = _pointer(context, initializer, lower)
     indices = [step.index for step in pointer.place.steps if isinstance(step, IndexStep)]
@@ -195,7 +197,8 @@ def _pointer(context: Context, node: Node, lower: Lower) -> Pointer:
     return Pointer(_place(context, node, lower), None)
 
 
-def _is_address(clang_type: Any) -> bool:
+def is_address(clang_type: Any) -> bool:
+    """Whether values of the type are addresses; parameters `T a[]` count, whose type libclang leaves an array."""
     return is_pointer(clang_type) or is_array(clang_type)
 
 
@@ -299,10 +302,13 @@ def _object(
     if place.root.key in context.refused:
         raise context.refused[place.root.key]
     if not context.is_region:
+        constant = own_constant(context, place.root, lower)
+        if constant is not None:
+            return constant, place.steps
         raise source_error(
             range_,
             f"a function called from a kernel uses '{place.root.spelling}', which is not its own",
-            "pass it as an argument",
+            "pass it as an argument, or make it a constant: 'static const' with its values",
         )
     host, clang_type, steps = place.root.spelling, place.root.type, place.steps
     if place.root.key not in context.whole:

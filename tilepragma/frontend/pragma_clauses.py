@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
+from tilepragma.base.reserved_words import RESERVED
 from tilepragma.frontend.pragma_rules import listed, nearest
 from tilepragma.frontend.pragma_sections import parse_data
 from tilepragma.frontend.pragma_source import Token, range_of, text_of
@@ -35,16 +36,6 @@ _KEYWORDS = frozenset(
         *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
         *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
         *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
-    )
-)
-
-# A kernel's name is an identifier in OpenCL C and CUDA C++ too, and stands beside the program's main.
-_DEVICE_WORDS = frozenset(
-    (
-        *("kernel", "global", "local", "constant", "generic", "half", "pipe", "uniform", "main", "alignas", "alignof"),
-        *("asm", "bool", "catch", "class", "concept", "constexpr", "decltype", "delete", "explicit", "export", "false"),
-        *("friend", "mutable", "namespace", "new", "noexcept", "nullptr", "operator", "private", "protected", "public"),
-        *("requires", "template", "this", "throw", "true", "try", "typeid", "typename", "using", "virtual"),
     )
 )
 
@@ -218,11 +209,11 @@ def _name(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     if len(names) > 1:
         diagnostics.error(range_of(raw.arguments or ()), "a kernel has one name", "write name(identifier)")
         return ()
-    if names[0] in _DEVICE_WORDS:
+    if names[0] in RESERVED or names[0] == "main":
         diagnostics.error(
             range_of(raw.arguments or ()),
-            f"'{names[0]}' cannot name a kernel: the word is reserved in OpenCL C, CUDA C++ or C",
-            "choose another name",
+            f"'{names[0]}' cannot name a kernel: OpenCL C, CUDA C++ or C has taken the word",
+            f"choose another name, {names[0]}_kernel for example",
         )
         return ()
     return (KernelName("name", names[0], raw.range),)

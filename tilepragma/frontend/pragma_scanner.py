@@ -89,17 +89,6 @@ def find_directives(
     return tuple(found)
 
 
-def mentions_tilek(text: bytes) -> bool:
-    """Whether a C file with the bytes `text` has a tilek directive, or may have one for all that is seen without a
-    preprocessor: in a branch of `#if`, or by a macro. False is certain as far as the file itself goes.
-    """
-    if b"tilek" not in text and b"\\" not in text:
-        return False
-    source = SplicedSource("", text)
-    macros = MacroTable()
-    return b"tilek" in source.text and (next(_sites(source, (), macros), None) is not None or bool(macros.names))
-
-
 def _refuse(site: _Site, place: SourceRange, diagnostics: Diagnostics) -> None:
     macro = site.macro
     if macro is None or macro.fault is None:

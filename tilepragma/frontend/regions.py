@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.ranges import SourceRange
+from tilepragma.base.reserved_words import RESERVED
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.context import Context, FunctionFacts, Key, function_facts, whole_uses
 from tilepragma.frontend.functions import FunctionCollector
 from tilepragma.frontend.liveness import Liveness
-from tilepragma.frontend.names import RESERVED, NameTable
+from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.pragma_scanner import LocatedDirective
 from tilepragma.frontend.sections import resolve_clauses
 from tilepragma.frontend.statements import StatementLowering
-from tilepragma.frontend.text_scan import declaration_start, next_statement, statement_end
+from tilepragma.frontend.text_scan import declaration_start, macro_use_end, next_statement, statement_end
 from tilepragma.frontend.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.written import Written, written_in
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
@@ -100,8 +101,18 @@ class RegionBuilder:
     def locate(self, file: SourceFile, directives: Iterable[LocatedDirective]) -> tuple[Found, ...]:
         """Find the statement after each directive of a file."""
         ends = {d.range.start.offset: d.end_offset for d in directives}
+        return tuple(Found(d, file.path, self._statement_after(file, d, ends)) for d in directives)
+
+    def _statement_after(self, file: SourceFile, directive: LocatedDirective, ends: Mapping[int, int]) -> int | None:
+        """Where the statement after a directive begins; macros that stand for nothing or for a pragma are passed over."""
         skipped = self.skipped.get(file.path, ())
-        return tuple(Found(d, file.path, next_statement(file.text, d.end_offset, ends, skipped)) for d in directives)
+        first = offset = next_statement(file.text, directive.end_offset, ends, skipped)
+        function = None if first is None else self._function_at(file.path, directive.range.start.offset)
+        body = None if function is None else next(c for c in function.children if c.kind == CursorKind.COMPOUND_STMT)
+        while body is not None and offset is not None and find_statement(body, offset) is None:
+            behind = macro_use_end(file.text, offset)
+            offset = None if behind is None else next_statement(file.text, behind, ends, skipped)
+        return first if offset is None else offset
 
     def bind(self, found: Found, offset: int, what: str) -> BoundStatement:
         """The statement at `offset` in the function around the directive. Raises SourceError where there is none."""

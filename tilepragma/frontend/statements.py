@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilepragma.base.diagnostics import SourceError, source_error
@@ -9,8 +10,10 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.context import Context
 from tilepragma.frontend.expressions import ExpressionLowering
-from tilepragma.frontend.loops import Header, iterator_of, make_loop
-from tilepragma.frontend.objects import declare
+from tilepragma.frontend.literals import constant
+from tilepragma.frontend.loop_headers import Header
+from tilepragma.frontend.loops import iterator_of, make_loop
+from tilepragma.frontend.objects import declare, is_constant, lower_initializer
 from tilepragma.frontend.places import declare_alias
 from tilepragma.frontend.text_scan import header_semicolons
 from tilepragma.frontend.type_conversion import is_pointer
@@ -18,29 +21,47 @@ from tilepragma.ir.expressions import Expression, Scope
 from tilepragma.ir.looptree import (
     Block,
     Break,
+    CaseLabel,
     Continue,
     Declaration,
     Declarator,
     ExpressionStatement,
     ForLoop,
     If,
-    Initializer,
     Loop,
     Return,
     Statement,
+    Switch,
     While,
 )
+from tilepragma.ir.traversal import children
 
 _REFUSED = {
     CursorKind.GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
     CursorKind.INDIRECT_GOTO_STMT: ("'goto' cannot be used in a kernel", "write it with 'if', 'break' or 'continue'"),
     CursorKind.LABEL_STMT: ("a label cannot stand in a kernel", "write it with 'if', 'break' or 'continue'"),
-    CursorKind.SWITCH_STMT: ("'switch' cannot be used in a kernel", "write it as 'if … else if … else'"),
+    CursorKind.CASE_STMT: (
+        "a 'case' stands inside another statement of its 'switch'",
+        "put it among the statements of the 'switch' itself",
+    ),
+    CursorKind.DEFAULT_STMT: (
+        "a 'default' stands inside another statement of its 'switch'",
+        "put it among the statements of the 'switch' itself",
+    ),
     CursorKind.ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
     CursorKind.MS_ASM_STMT: ("assembly cannot be used in a kernel", "write the operation in C"),
 }
 #: Declarations that mean nothing at run time.
 _PASSED_OVER = {CursorKind.TYPEDEF_DECL, CursorKind.ENUM_DECL, CursorKind.FUNCTION_DECL, CursorKind.STATIC_ASSERT}
+
+
+def _continues(node: Block) -> Iterator[Continue]:
+    """Every `continue` under `node` that belongs to a loop around it."""
+    for child in children(node):
+        if isinstance(child, Continue):
+            yield child
+        elif not isinstance(child, (Loop, ForLoop, While)):
+            yield from _continues(child)
 
 
 @dataclass(frozen=True)
@@ -60,8 +81,10 @@ class StatementLowering:
         return Block(self._statements(nodes, Scope.REGION, in_loop=False), range_)
 
     def function_body(self, node: Node) -> Block:
-        """The body of a called function."""
-        return self._block(node, in_loop=False)
+        """The body of a called function, behind the outside constants that it reads."""
+        body = self._block(node, in_loop=False)
+        constants = tuple(Declaration((one,), one.object.range) for one in self.context.constants)
+        return Block((*constants, *body.statements), body.range)
 
     def _block(self, node: Node, in_loop: bool) -> Block:
         """The body of a loop or condition, in braces or not."""
@@ -95,6 +118,8 @@ class StatementLowering:
             return self._if(node, in_loop)
         if kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
             return self._while(node)
+        if kind == CursorKind.SWITCH_STMT:
+            return self._switch(node, in_loop)
         if kind == CursorKind.NULL_STMT:
             return None
         if kind in (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT):
@@ -135,6 +160,44 @@ class StatementLowering:
         condition, body = reversed(node.children) if test_last else node.children
         lowered = self._block(body, in_loop=True)
         return While(self.expressions.lower(condition), lowered, test_last, node.range)
+
+    def _switch(self, node: Node, in_loop: bool) -> Switch:
+        condition, body = node.children
+        statements: list[Statement] = []
+        for part in body.children if body.kind == CursorKind.COMPOUND_STMT else (body,):
+            if part.kind == CursorKind.DECL_STMT:
+                raise source_error(
+                    part.range,
+                    "a variable is declared between the cases of a 'switch'",
+                    "declare it before the 'switch'",
+                )
+            while part.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
+                statements.append(self._label(part))
+                part = part.children[-1]
+            statements += self._statements((part,), Scope.LOCAL, in_loop=True)
+        block = Block(tuple(statements), body.range)
+        outside = next((child for child in _continues(block)), None)
+        if outside is not None and not in_loop:
+            raise source_error(
+                outside.range,
+                "'continue' would leave the kernel",
+                "put the kernel around the whole loop, or use 'break'",
+            )
+        return Switch(self.expressions.lower(condition), block, node.range)
+
+    def _label(self, node: Node) -> CaseLabel:
+        if node.kind == CursorKind.DEFAULT_STMT:
+            return CaseLabel(None, node.range)
+        value = node.children[0]
+        if len(node.children) > 2:
+            raise source_error(
+                node.range, "a range of cases cannot be used in a kernel", "write one 'case' for each value"
+            )
+        number = value.evaluate()
+        if number is None:
+            raise source_error(value.range, "the value of this 'case' is not known", "write an integer constant")
+        type_ = self.expressions.type_of(value)
+        return CaseLabel(constant(int(number), type_, value.range), node.range)
 
     def _for(self, node: Node) -> Loop | ForLoop:
         context = self.context
@@ -230,13 +293,15 @@ class StatementLowering:
             raise refusal
         initializer_node = node.unit.initializer(node)
         object_ = declare(self.context, node, scope, self.expressions.lower)
-        initializer = None if initializer_node is None else self._initializer(initializer_node)
+        initializer = None if initializer_node is None else lower_initializer(initializer_node, self.expressions.lower)
         return Declarator(object_, initializer)
 
     def _declarator_refusal(self, node: Node, scope: Scope, in_loop: bool) -> SourceError | None:
         """Why a variable cannot be declared here; None where it can."""
         storage = node.cursor.storage_class.name
         name = node.spelling
+        if storage == "STATIC" and is_constant(node):
+            return None
         if storage == "STATIC" and not self.context.is_region:
             return source_error(
                 node.range,
@@ -256,13 +321,3 @@ class StatementLowering:
                 "give it a constant length",
             )
         return None
-
-    def _initializer(self, node: Node) -> Initializer:
-        if node.kind == CursorKind.INIT_LIST_EXPR:
-            for item in node.children:
-                if item.kind == CursorKind.UNEXPOSED_EXPR and len(item.children) > 1:
-                    raise source_error(
-                        item.range, "a designator cannot be used in a kernel", "give all values in order"
-                    )
-            return tuple(self._initializer(item) for item in node.children)
-        return self.expressions.lower(node)

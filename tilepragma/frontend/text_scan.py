@@ -21,6 +21,8 @@ _PREFIX = re.compile(
     rb"(?:(?:__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]|\b(?:static|inline|extern|_Noreturn|__inline__|__inline|__extension__)\b)\s*)+\Z",
     re.DOTALL,
 )
+_CALL = re.compile(rb"[ \t]*\(")
+_KEYWORDS = frozenset(b"break case continue default do else for goto if return switch while".split())
 _OPENERS, _CLOSERS = b"([{", b")]}"
 
 
@@ -66,6 +68,19 @@ def next_statement(
         if following == offset:
             return offset if offset < len(text) else None
         offset = following
+
+
+def macro_use_end(text: bytes, offset: int) -> int | None:
+    """The offset behind the macro used at `offset`, its arguments included; None where no word that can be a macro stands there."""
+    word = _TOKEN.match(text, offset)
+    if word is None or word["word"] is None or word.group() in _KEYWORDS:
+        return None
+    opening = _CALL.match(text, word.end())
+    if opening is None:
+        return word.end()
+    stream = _Stream(text, opening.end() - 1)
+    _pass_group(stream)
+    return stream.end
 
 
 def statement_end(text: bytes, offset: int) -> int:

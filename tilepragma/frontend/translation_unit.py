@@ -19,6 +19,7 @@ from tilepragma.frontend.compiler import (
 from tilepragma.frontend.data_regions import data_regions
 from tilepragma.frontend.files import Included, find_inclusions, source_files
 from tilepragma.frontend.foreign import note_foreign_pragmas
+from tilepragma.frontend.pragma_macros import MacroTable
 from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives
 from tilepragma.frontend.regions import RegionBuilder
 from tilepragma.ir.looptree import DataRegion, Kernel, TranslationUnit
@@ -53,12 +54,13 @@ def parse_translation_unit(
     broken = _report_clang(unit, included, diagnostics)
     skipped: dict[str, tuple[tuple[int, int], ...]] = {}
     located = {}
-    for candidate in (path, *_user_headers(path, included)):
+    macros = MacroTable()
+    for candidate in (*_user_headers(path, included), path):
         text = unit.text(candidate)
-        if b"tilek" not in text:
+        if not (b"tilek" in text or b"_Pragma" in text or macros.names):
             continue
         skipped[candidate] = unit.skipped(candidate)
-        directives = find_directives(candidate, text, diagnostics, skipped[candidate])
+        directives = find_directives(candidate, text, diagnostics, skipped[candidate], macros)
         if directives:
             located[candidate] = directives
     _refuse_forced(included, located, diagnostics)

@@ -65,8 +65,11 @@ class TypeConverter:
     records: dict[str, RecordType] = field(default_factory=dict)
     scalars: dict[str, ScalarType] = field(default_factory=dict)
 
-    def convert(self, clang_type: Any, range_: SourceRange) -> Type:
-        """The IR's type. Raises SourceError for types that kernels cannot hold."""
+    def convert(self, clang_type: Any, range_: SourceRange, member: str | None = None) -> Type:
+        """The IR's type. Raises SourceError for types that kernels cannot hold.
+
+        `member` is the tag that a struct without a name gets, where it is the type of a member.
+        """
         canonical = clang_type.get_canonical()
         kind = canonical.kind
         if kind in _SIGNED | _UNSIGNED | _FLOATING or kind == TypeKind.BOOL:
@@ -74,7 +77,7 @@ class TypeConverter:
         if kind == TypeKind.ENUM:
             return self.scalar(canonical.get_declaration().enum_type.get_canonical(), range_)
         if kind == TypeKind.RECORD:
-            return self._record(canonical, range_)
+            return self._record(canonical, range_, member)
         if kind == TypeKind.POINTER:
             pointee = canonical.get_pointee()
             return PointerType(
@@ -83,7 +86,7 @@ class TypeConverter:
         if kind in _ARRAYS:
             count = canonical.element_count if kind == TypeKind.CONSTANTARRAY else None
             length = None if count is None else IntegerLiteral(count, str(count))
-            return ArrayType(self.convert(canonical.element_type, range_), length)
+            return ArrayType(self.convert(canonical.element_type, range_, member), length)
         if kind == TypeKind.VOID:
             return VOID
         what, remedy = _REFUSED.get(
@@ -111,9 +114,10 @@ class TypeConverter:
             self.scalars[spelling] = known
         return known
 
-    def _record(self, canonical: Any, range_: SourceRange) -> RecordType:
+    def _record(self, canonical: Any, range_: SourceRange, member_tag: str | None) -> RecordType:
         spelling = _QUALIFIERS.sub("", canonical.spelling).strip()
-        if "(unnamed" in spelling or "(anonymous" in spelling:
+        unnamed = "(unnamed" in spelling or "(anonymous" in spelling
+        if unnamed and member_tag is None:
             raise source_error(
                 range_,
                 "a struct without a name cannot be used in a kernel",
@@ -127,6 +131,13 @@ class TypeConverter:
             raise source_error(
                 range_, f"'{spelling}' is declared but not defined here", "include the header that defines it"
             )
+        if declaration.semantic_parent is not None and declaration.semantic_parent.kind == CursorKind.FUNCTION_DECL:
+            raise source_error(
+                range_,
+                f"'{spelling}' is declared inside a function, where kernels, which become functions of their own, do not see it",
+                "declare it before the function, at file scope",
+            )
+        tag = member_tag if unnamed and member_tag is not None else spelling.split()[-1]
         refuse_part = _part_refusal(spelling, range_)
         fields: list[Field] = []
         for member in canonical.get_fields():
@@ -135,10 +146,11 @@ class TypeConverter:
             if not member.spelling:
                 raise refuse_part("member without a name", "give the inner struct or union a name")
             # A kernel never follows a pointer inside a struct, and what it points to may be the struct itself.
-            type_ = PointerType(VOID) if is_pointer(member.type) else self.convert(member.type, range_)
+            type_: Type = PointerType(VOID)
+            if not is_pointer(member.type):
+                type_ = self.convert(member.type, range_, f"{tag}_{member.spelling}_")
             fields.append(Field(member.spelling, type_, canonical.get_offset(member.spelling) // 8))
         is_union = declaration.kind == CursorKind.UNION_DECL
-        tag = spelling.split()[-1]
         size, alignment = canonical.get_size(), canonical.get_align()
         record = RecordType(spelling, tag, is_union, tuple(fields), size, alignment)
         self.records[spelling] = record

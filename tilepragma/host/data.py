@@ -9,7 +9,7 @@ from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import quote
 from tilepragma.host.expressions import array_initializer, host_text
 from tilepragma.ir.directives import Construct, DataDirective, Section, WaitDirective
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.looptree import DataRegion
 
 _ENTER = {"copy": "COPY", "copyin": "COPYIN", "copyout": "COPYOUT", "create": "CREATE", "present": "PRESENT"}
@@ -36,10 +36,12 @@ def data_text(region: DataRegion, number: int) -> DataText:
         (objects[section.path], section, _MOTIONS[clause.name])
         for clause in directive.clauses
         for section in clause.sections
+        # Scalars travel with every launch, by value or there and back, so their host values are always the newest.
+        if objects[section.path].storage is not Storage.SCALAR
     ]
     shapes = [array_shape(object_, ()) for object_, _, _ in items]
     arrays = [array_initializer(object_, _section(object_, section)) for object_, section, _ in items]
-    constants = render("c/data.c.j2", number=number, shapes=shapes, quote=quote)
+    constants = render("c/data.c.j2", number=number, shapes=shapes, quote=quote) if shapes else ""
     context = {
         "number": number,
         "items": [(array, motion) for array, (_, _, motion) in zip(arrays, items, strict=True)],

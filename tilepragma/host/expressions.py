@@ -44,6 +44,8 @@ def array_initializer(object_: DataObject, section: list[tuple[str, str]]) -> st
     if object_.storage is Storage.SCALAR:
         return f"{{.base = (void *)&{object_.host}}}"
     parts = [f".base = (void *){object_.host}"]
+    if not section:
+        return "{" + parts[0] + "}"
     parts.append(".lower = {" + ", ".join(lower for lower, _ in section) + "}")
     parts.append(".length = {" + ", ".join(length for _, length in section) + "}")
     lengths = extents(object_)

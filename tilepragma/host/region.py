@@ -11,7 +11,7 @@ from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
-from tilepragma.ir.looptree import Axis, TiledLoop
+from tilepragma.ir.looptree import Axis, Loop, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan
 
 _COMPARISONS = {"<": "<", "<=": "l", ">": ">", ">=": "g", "!=": "!"}
@@ -46,6 +46,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         axes=_axes(plan),
         device="-1" if directive.device is None else host_text(directive.device),
         queue=_queue(plan),
+        operations=_operations(plan),
         enabled="1" if directive.condition is None else f"{host_text(directive.condition, 9)} != 0",
     )
     after = render(
@@ -72,8 +73,17 @@ def _prologue(plan: KernelPlan) -> list[str]:
 
 def _bounds(numbering: Numbering, index: int) -> str:
     loop = numbering.loops[index]
+    return f"{{{host_text(loop.lower)}, {host_text(loop.upper)}, {host_text(loop.step)}, {_trip(loop)}}}"
+
+
+def _trip(loop: Loop) -> str:
     lower, upper, step = host_text(loop.lower), host_text(loop.upper), host_text(loop.step)
-    return f"{{{lower}, {upper}, {step}, tilek_trip({lower}, {upper}, {step}, '{_COMPARISONS[loop.comparison]}')}}"
+    return f"tilek_trip({lower}, {upper}, {step}, '{_COMPARISONS[loop.comparison]}')"
+
+
+def _operations(plan: KernelPlan) -> list[str]:
+    """The summands of the number of floating-point operations."""
+    return [" * ".join([f"{one.count}.0", *map(_trip, one.loops)]) for one in plan.operations]
 
 
 def _tile_arguments(numbering: Numbering) -> list[str]:

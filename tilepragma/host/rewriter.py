@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from tilepragma.base.ranges import SourceRange
 from tilepragma.codegen.describe import describe
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants
@@ -19,6 +20,7 @@ from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUn
 from tilepragma.plan.kernel_plan import KernelPlan
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
+_NO_CODE = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 
@@ -88,12 +90,13 @@ class _Rewriting:
             kernel = plan.kernel
             if kernel.range.file != file.path:
                 continue
-            if plan.as_written is not None and not plan.arrays:
+            if plan.as_written is not None and not plan.arrays and not _waits(kernel):
                 continue
             constants = kernel_constants(describe(plan, self.targets))
             functions = "" if plan.as_written is not None else host_functions(plan, number(plan)) + "\n"
             text = region_text(plan)
-            start, end = region_start(file.text, kernel), statement_end(file.text, kernel.range.end.offset)
+            start = region_start(file.text, kernel.range, kernel.directive.range)
+            end = statement_end(file.text, kernel.range.end.offset)
             insertion = kernel.enclosing.insertion
             edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(functions + constants)))
             edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before))
@@ -106,6 +109,12 @@ class _Rewriting:
             if region.range.file == file.path:
                 edits += _data_edits(file, region, index)
         return edits
+
+
+def _waits(kernel: Kernel) -> bool:
+    directive = kernel.directive
+    asynchronous = directive.asynchronous is not None or directive.asynchronous_default
+    return bool(directive.waits) or directive.wait_all or asynchronous
 
 
 def _quiet(text: str) -> str:
@@ -128,6 +137,7 @@ def _data_edits(file: SourceFile, region: DataRegion, index: int) -> list[Edit]:
     directive = region.directive
     start = region.range.start.offset
     if isinstance(directive, DataDirective) and directive.construct is Construct.DATA:
+        start = region_start(file.text, region.range, directive.range)
         end = statement_end(file.text, region.range.end.offset)
         edits.append(Edit(start, start, Rank.BEGIN_OUTER, text.before))
         edits.append(Edit(end, end, Rank.END_OUTER, text.after))
@@ -136,14 +146,17 @@ def _data_edits(file: SourceFile, region: DataRegion, index: int) -> list[Edit]:
     return edits
 
 
-def region_start(text: bytes, kernel: Kernel) -> int:
-    """Where a region's text begins: at its statement, or at the first foreign pragma between the directive and it.
+def region_start(text: bytes, statement: SourceRange, directive: SourceRange) -> int:
+    """Where a region's text begins: at its statement, or behind its directive where pragmas of others or macros stand between.
 
-    Such a pragma (`omp simd`, `GCC ivdep`) belongs to the loop, so it must stay right before it in the host's fallback.
+    Such a pragma (`omp simd`, `GCC ivdep`; a macro may hold one) belongs to the loop, so it must stay right before it in the host's
+    fallback, together with the `#if` that it may stand in.
     """
-    start, directive = kernel.range.start.offset, kernel.directive.range
-    foreign = _FOREIGN_PRAGMA.search(text, directive.end.offset, start) if directive.file == kernel.range.file else None
-    return start if foreign is None else foreign.start()
+    start, end = statement.start.offset, directive.end.offset
+    if directive.file != statement.file or end > start:
+        return start
+    between = text[end:start]
+    return end if _FOREIGN_PRAGMA.search(between) or _NO_CODE.sub(b"", between).strip() else start
 
 
 def statement_end(text: bytes, end: int) -> int:

@@ -25,6 +25,7 @@ from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    CaseLabel,
     Continue,
     Declaration,
     Declarator,
@@ -33,6 +34,7 @@ from tilepragma.ir.looptree import (
     If,
     Loop,
     Return,
+    Switch,
     Tile,
     TileNest,
     While,
@@ -137,6 +139,9 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
         word = "do … while" if node.test_last else "while"
         yield f"{pad}{word} ({expression_text(node.condition)})"
         yield from _lines(node.body, depth + 1)
+    elif isinstance(node, Switch):
+        yield f"{pad}switch ({expression_text(node.condition)})"
+        yield from _lines(node.body, depth + 1)
     else:
         yield f"{pad}{_simple(node)}"
 
@@ -148,6 +153,8 @@ def _simple(node: Any) -> str:
         return " ".join(f"{_declarator(declarator)};" for declarator in node.declarators)
     if isinstance(node, Return):
         return "return;" if node.value is None else f"return {expression_text(node.value)};"
+    if isinstance(node, CaseLabel):
+        return "default:" if node.value is None else f"case {expression_text(node.value)}:"
     words = {Break: "break;", Continue: "continue;", Barrier: "barrier"}
     return words[type(node)]
 

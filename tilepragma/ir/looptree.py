@@ -1,6 +1,6 @@
 """The LoopTree: loops, conditions and statements of one kernel region, with the user's directives attached.
 
-    Statement := Loop | If | While | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
+    Statement := Loop | If | While | Switch | CaseLabel | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
                | TileNest | Barrier          (made by the planner, never by the front end)
 
 It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new tree.
@@ -98,7 +98,7 @@ class Loop:
 class ForLoop:
     """A `for` that is not canonical (or whose iterator is changed in its body): executed as written, never tiled.
 
-    `reason` says why it is not canonical, for the error where a directive asks to tile it.
+    `reason` says why it is not canonical and `reason_range` where, for the error where a directive asks to tile it.
     """
 
     initialization: Declaration | Expression | None
@@ -122,8 +122,25 @@ class While:
 
 
 @dataclass(frozen=True)
+class Switch:
+    """`switch (condition) body`; its CaseLabels stand among the statements of `body` itself, which declares nothing."""
+
+    condition: Expression
+    body: Block
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
+class CaseLabel:
+    """`case value:`, or `default:` where `value` is None."""
+
+    value: Expression | None
+    range: SourceRange = field(default=NOWHERE, compare=False)
+
+
+@dataclass(frozen=True)
 class Break:
-    """`break;` of an untiled loop."""
+    """`break;` of an untiled loop or of a switch."""
 
     range: SourceRange = field(default=NOWHERE, compare=False)
 
@@ -208,6 +225,8 @@ Statement = (
     | Loop
     | ForLoop
     | While
+    | Switch
+    | CaseLabel
     | If
     | Block
     | ExpressionStatement

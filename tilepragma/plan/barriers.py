@@ -10,11 +10,11 @@ import dataclasses
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.ir.looptree import Barrier, Block, ForLoop, Function, If, Loop, Statement, TileNest, While
+from tilepragma.ir.looptree import Barrier, Block, ForLoop, Function, If, Loop, Statement, Switch, TileNest, While
 from tilepragma.ir.traversal import children, with_blocks
-from tilepragma.plan.accesses import leaves_early, uses
 from tilepragma.plan.coverage import nest_axes
 
 
@@ -136,7 +136,7 @@ def _is_sequential(statement: Statement) -> bool:
 
 
 def _decisions(node: Any) -> tuple[Any, ...]:
-    if isinstance(node, (If, While)):
+    if isinstance(node, (If, While, Switch)):
         return (node.condition,)
     if isinstance(node, ForLoop):
         return (node.condition,) if node.condition is not None else ()

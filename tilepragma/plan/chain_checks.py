@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import AxisKind, TileClause, TileKind
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.looptree import Axis, ForLoop, Loop, Tile
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import leaves_early
-from tilepragma.plan.polynomial import polynomial
 from tilepragma.plan.tiling import TilingError, tile_numbers, trip_count
 
 #: tilek.h, TILEK_MAX_TILES: one more may be appended.
@@ -64,9 +65,10 @@ def check_for_loop(loop: ForLoop, diagnostics: Diagnostics) -> None:
     asks = directive.tiles or directive.unroll is not None or directive.collapse > 1 or directive.independent
     if asks or directive.reductions or directive.privates:
         diagnostics.error(
-            directive.range,
-            f"this loop cannot be tiled: {loop.reason.rstrip('.')}",
-            "write it as for (i = lower; i < upper; i += step) with bounds that the kernel does not change",
+            directive.range if loop.reason_range == NOWHERE else loop.reason_range,
+            f"the loop of the directive on line {directive.range.start.line} cannot be tiled: {loop.reason.rstrip('.')}",
+            "write it as for (i = lower; i < upper; i += step), left by no 'break', with an iterator and bounds that its body "
+            "leaves alone; or remove the directive's clauses",
         )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import (
@@ -19,11 +20,11 @@ from tilepragma.ir.looptree import (
     Function,
     If,
     Loop,
+    Switch,
     TileNest,
     While,
 )
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import uses
 from tilepragma.plan.chains import axis_text, nest_range
 
 _KINDS = (AxisKind.THREAD, AxisKind.GANG, AxisKind.WORKER)
@@ -93,7 +94,7 @@ def _effects(node: Any, path: tuple[Axis, ...]) -> Iterator[tuple[Any, tuple[Axi
     """Everything that is evaluated (statements, conditions, headers) with the axes around it."""
     if isinstance(node, TileNest):
         path = (*path, *nest_axes(node))
-    elif isinstance(node, (If, While)):
+    elif isinstance(node, (If, While, Switch)):
         yield node.condition, path
     elif isinstance(node, Loop):
         yield from ((bound, path) for bound in (node.lower, node.upper, node.step))
@@ -113,5 +114,5 @@ def _parts(node: Any) -> Iterator[Any]:
         yield node.then
         if node.otherwise is not None:
             yield node.otherwise
-    elif isinstance(node, (Loop, ForLoop, While, TileNest)):
+    elif isinstance(node, (Loop, ForLoop, While, Switch, TileNest)):
         yield node.body

@@ -6,14 +6,14 @@ LANGUAGE.md, "Data": what the user says is kept or refused; what is missing come
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import DataClause, Live, Mode, Section
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Declaration, Kernel
-from tilepragma.plan.accesses import Use
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
 from tilepragma.plan.sections import inferred_section, said_section, whole_section
 
@@ -46,6 +46,23 @@ def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple
         uses = [use for use in context.uses if use.object == object_]
         if uses:
             arguments.append(_argument(object_, uses, said.get(object_, _Said()), context))
+    return tuple(arguments)
+
+
+def arrays_in_step(context: DataContext) -> tuple[ArrayArgument, ...]:
+    """The outside arrays of a region that runs as written, so that the runtime keeps device copies in step.
+
+    An array whose extent can't be found has an empty section: nothing here is a reason to refuse such a region.
+    """
+    said = _said(replace(context, diagnostics=Diagnostics()))
+    arguments = []
+    for object_ in context.kernel.objects:
+        uses = [use for use in context.uses if use.object == object_]
+        if object_.storage is Storage.SCALAR or object_.scope is not Scope.EXTERNAL or not uses:
+            continue
+        trial = replace(context, diagnostics=Diagnostics())
+        argument = _argument(object_, uses, said.get(object_, _Said()), trial)
+        arguments.append(replace(argument, section=()) if trial.diagnostics.has_errors else argument)
     return tuple(arguments)
 
 
@@ -92,7 +109,7 @@ def _said(context: DataContext) -> dict[DataObject, _Said]:
 
 def _argument(object_: DataObject, uses: list[Use], said: _Said, context: DataContext) -> ArrayArgument:
     reads, writes = _modes(object_, uses, said, context.diagnostics)
-    present = said.clause is not None and said.clause.present
+    present = said.clause is not None and said.clause.present and object_.storage is not Storage.SCALAR
     copy_in, copy_out = _motion(object_, writes, said, context)
     return ArrayArgument(
         object_,

@@ -40,6 +40,8 @@ def _argument(argument: ArrayArgument) -> str:
     section = "".join(
         f"[{expression_text(bound.lower)} : {expression_text(bound.length)}]" for bound in argument.section
     )
+    if argument.object.rank and not argument.section:
+        section = "[?]"
     mode = "".join(letter for letter, holds in (("r", argument.reads), ("w", argument.writes)) if holds)
     moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
     moves += ["present"] if argument.present else []

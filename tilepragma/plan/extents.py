@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from tilepragma.ir.accesses import Use
 from tilepragma.ir.expressions import Access, Binary, Expression
 from tilepragma.ir.looptree import Loop
-from tilepragma.ir.types import INT
-from tilepragma.plan.accesses import Use
-from tilepragma.plan.polynomial import (
+from tilepragma.ir.polynomial import (
     Polynomial,
     expression,
     maximum,
@@ -25,6 +24,7 @@ from tilepragma.plan.polynomial import (
     polynomial,
     select,
 )
+from tilepragma.ir.types import INT
 
 #: Stands for "no element" in minima: larger than any index, and far enough from overflow.
 _BEYOND = number(2**62)

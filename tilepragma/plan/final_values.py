@@ -9,14 +9,14 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.looptree import Block, Kernel, Loop, Tile, TiledLoop
+from tilepragma.ir.polynomial import expression, polynomial
 from tilepragma.ir.traversal import children
-from tilepragma.plan.accesses import leaves_early, uses
 from tilepragma.plan.extents import NotExactError, last_value
 from tilepragma.plan.kernel_plan import FinalValue
-from tilepragma.plan.polynomial import expression, polynomial
 from tilepragma.plan.symbols import loop_symbols
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import (
     Block,
     Break,
+    CaseLabel,
     Continue,
     Declaration,
     ForLoop,
@@ -20,10 +22,10 @@ from tilepragma.ir.looptree import (
     If,
     Loop,
     Return,
+    Switch,
     TileNest,
     While,
 )
-from tilepragma.plan.accesses import leaves_early, uses
 
 
 def exposed_read(body: Any, object_: DataObject, functions: tuple[Function, ...] = ()) -> SourceRange | None:
@@ -65,6 +67,8 @@ class _Flow:
             return self._while(node, assigned)
         if isinstance(node, TileNest):
             return self._nest(node, assigned)
+        if isinstance(node, Switch):
+            return self._switch(node, assigned)
         return self._evaluate(node, assigned)
 
     def _evaluate(self, node: Any, assigned: bool) -> bool:
@@ -112,6 +116,13 @@ class _Flow:
                 after = after and assigned
             return self._evaluate(node.condition, after)
         return self._repeat(node.body, self._evaluate(node.condition, assigned))
+
+    def _switch(self, node: Switch, assigned: bool) -> bool:
+        """Every label may be jumped to right behind the condition, and none has to be."""
+        entry = state = self._evaluate(node.condition, assigned)
+        for statement in node.body.statements:
+            state = state and entry if isinstance(statement, CaseLabel) else self.run(statement, state)
+        return entry
 
     def _nest(self, node: TileNest, assigned: bool) -> bool:
         for tiled in node.loops:

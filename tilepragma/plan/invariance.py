@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -19,7 +20,6 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.looptree import Declaration, Kernel
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import uses
 
 #: Functions of tilek.h that host expressions may call.
 _HOST_FUNCTIONS = ("tilek_minimum", "tilek_maximum")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, TiledLoop
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop
 
 #: Evaluated in the user's function right before the launch: text of a clause, or an expression over host objects.
 #: Expressions may call `tilek_minimum` and `tilek_maximum` (64-bit, from tilek.h) as USER functions.
@@ -28,7 +28,8 @@ class SectionBound:
 class ArrayArgument:
     """An object that the kernel reaches by address: an array, or a scalar it writes (storage SCALAR, no section).
 
-    `section` has one bound a dimension: what a device must hold. `reads`/`writes` are from the accesses, narrowed by the user's mode.
+    `section` has one bound a dimension: what a device must hold (empty where a
+    region that runs as written leaves it unknown). `reads`/`writes` are from the accesses, narrowed by the user's mode.
     `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence.
     """
 
@@ -81,13 +82,23 @@ class FinalValue:
 
 
 @dataclass(frozen=True)
+class OperationCount:
+    """`count` floating-point operations in each iteration of `loops` (outermost first); their bounds are host expressions."""
+
+    count: int
+    loops: tuple[Loop, ...]
+
+
+@dataclass(frozen=True)
 class KernelPlan:
     """What becomes of one region.
 
     `prologue` holds the region's own declarations, executed on the host before the launches. `host` serves the serial and
     threads targets, `device` OpenCL and CUDA; both have one Launch a nest, equal where the user said the tiles. `as_written`
-    is a sentence where the region simply runs as the user wrote it (no launches then). `targets` is what the user allows at
+    is a sentence where the region simply runs as the user wrote it (no launches then). `apart`: the plan is right only where no written
+    array shares memory with another, which the launch checks. `targets` is what the user allows at
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
+    `operations` is for profiles, empty where the work is not known at launch.
     """
 
     kernel: Kernel
@@ -102,3 +113,5 @@ class KernelPlan:
     preferred: Target
     floating: FloatingRules
     as_written: str | None = None
+    apart: bool = False
+    operations: tuple[OperationCount, ...] = ()

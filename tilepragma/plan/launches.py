@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tilepragma.ir.directives import TileClause
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import KernelDirective, LoopDirective, TileClause
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Block, ExpressionStatement, Kernel, Statement, TiledLoop, TileNest
+from tilepragma.ir.looptree import Block, ExpressionStatement, Kernel, Loop, Statement, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import uses
 from tilepragma.plan.barriers import insert_barriers
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import axes_of, check_coverage, check_repeated
 from tilepragma.plan.flow import exposed_read
+from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import Launch
+from tilepragma.plan.legality import LegalityContext, check_legality
 from tilepragma.plan.scalars import LaunchScalars, ScalarContext, classify
 
 
@@ -88,6 +90,12 @@ def _read_first(bodies: tuple[Block, ...], kernel: Kernel) -> frozenset[str]:
 def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> tuple[Launch, list[DataObject]]:
     check_repeated(body, context.diagnostics)
     found: LaunchScalars = classify(body, context)
+    named = _named_in_clauses(kernel.directive, body)
+    owned = frozenset((*found.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
+    vouched = kernel.directive.independent or any(directive.independent for directive in _loop_directives(body))
+    check_legality(
+        body, LegalityContext(kernel.functions, written_objects(kernel), owned, vouched, context.diagnostics)
+    )
     check_coverage(body, kernel.functions, lambda object_: object_ in found.privates, context.diagnostics)
     body = insert_barriers(body, kernel.functions, frozenset(found.privates), context.diagnostics)
     launch = Launch(
@@ -100,3 +108,23 @@ def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> t
         tuple(found.first_privates),
     )
     return launch, found.shared
+
+
+def _named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
+    """What `private`, `firstprivate` and `reduction` clauses name."""
+    directives: list[KernelDirective | LoopDirective] = [kernel, *_loop_directives(body)]
+    privates = [name for directive in directives for clause in directive.privates for name in clause.names]
+    reductions = [name for directive in directives for clause in directive.reductions for name in clause.names]
+    return frozenset((*privates, *reductions))
+
+
+def _loop_directives(body: Block) -> list[LoopDirective]:
+    return [loop.directive for loop in _loops(body) if loop.directive is not None]
+
+
+def _loops(body: Block) -> Iterator[Loop]:
+    for node in walk(body):
+        if isinstance(node, TileNest):
+            yield from (tiled.loop for tiled in node.loops)
+        elif isinstance(node, Loop):
+            yield node

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import KernelDirective, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import leaves_early
 from tilepragma.plan.chains import chain_from
 
 Clauses = Mapping[int, tuple[TileClause, ...]]
@@ -43,16 +43,19 @@ def independent_loops(nest: Loop, directive: KernelDirective) -> tuple[Loop, ...
     result: list[Loop] = []
     collapsed = 0
     for loop in chain_from(nest):
-        said = loop.directive is not None and loop.directive.independent
-        sequential = loop.directive is not None and loop.directive.sequential
-        if said and loop.directive is not None:
+        if loop.directive is not None and loop.directive.independent:
             collapsed = max(collapsed, loop.directive.collapse)
-        vouched = directive.independent or said or collapsed > 0
-        if sequential or not vouched or leaves_early(loop.body):
+        sequential = loop.directive is not None and loop.directive.sequential
+        if sequential or not (is_vouched(loop, directive) or collapsed > 0) or leaves_early(loop.body):
             break
         collapsed -= 1
         result.append(loop)
     return tuple(result)
+
+
+def is_vouched(loop: Loop, directive: KernelDirective) -> bool:
+    """Whether the user says that the loop carries no dependence, by its own clause or the kernel's."""
+    return directive.independent or (loop.directive is not None and loop.directive.independent)
 
 
 def default_clauses(

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.diagnostics import Diagnostics, Severity
+from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.accesses import function_uses, uses
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
-from tilepragma.plan.data import DataContext, array_arguments, check_clauses, said_live_out
+from tilepragma.plan.continues import close_iterations
+from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, Launch
 from tilepragma.plan.launches import Launches, make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
+from tilepragma.plan.operations import operation_counts
+from tilepragma.plan.proof import prove_independent
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
@@ -42,7 +45,15 @@ def make_plan(
     Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
     """
     own = Diagnostics()
-    plan = _plan(kernel, floating, own, defaults)
+    kernel = close_iterations(kernel)
+    written = written_objects(kernel)
+    region = _take_apart(kernel, written, own)
+    plan = _plan(kernel, region, floating, own, defaults)
+    if region.automatic and own.has_errors:  # nobody asked for the launches that these errors are about
+        why = next(item.message for item in own if item.severity is Severity.ERROR)
+        own = Diagnostics()
+        region = _as_written(_take_apart(kernel, written, own), why)
+        plan = _plan(kernel, region, floating, own, defaults)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
@@ -60,11 +71,20 @@ class _Region:
     user: Clauses
     host: Clauses
     device: Clauses
+    automatic: bool = False
+    """the engine, not the user, vouches for the loops that have tiles"""
+    reason: str | None = None
+    """why nothing could be distributed where the user left it to us"""
 
 
-def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults) -> KernelPlan:
+def _as_written(region: _Region, why: str) -> _Region:
+    return replace(region, host={}, device={}, automatic=False, reason=why)
+
+
+def _plan(
+    kernel: Kernel, region: _Region, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults
+) -> KernelPlan:
     on_host = host_evaluable(written_objects(kernel))
-    region = _take_apart(kernel, diagnostics)
     check_names(kernel, diagnostics)
     for node in walk(kernel.body):
         if isinstance(node, ForLoop):
@@ -80,7 +100,8 @@ def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, def
             _warn_as_written(kernel, reason, diagnostics)
         check_clauses(data)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
-        return KernelPlan(kernel, (), (), (), (), (), (), (), targets, preferred, floating, reason)
+        arrays = arrays_in_step(data)
+        return KernelPlan(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason)
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, on_host)
     host, device = _launches(kernel, region, live_out, final, diagnostics)
@@ -99,11 +120,13 @@ def _plan(kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, def
         targets,
         preferred,
         floating,
+        apart=region.automatic,
+        operations=operation_counts(kernel, on_host),
     )
 
 
-def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
-    on_host = host_evaluable(written_objects(kernel))
+def _take_apart(kernel: Kernel, written: frozenset[DataObject], diagnostics: Diagnostics) -> _Region:
+    on_host = host_evaluable(written)
     prologue: list[Declaration] = []
     statements: list[Statement] = []
     user: dict[int, tuple[TileClause, ...]] = {}
@@ -122,7 +145,22 @@ def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
             independent = independent_loops(loop, kernel.directive)
             host |= default_clauses(independent, on_host, device=False)
             device |= default_clauses(independent, on_host, device=True)
-    return _Region(tuple(prologue), tuple(statements), user, host, device)
+    region = _Region(tuple(prologue), tuple(statements), user, host, device)
+    return region if host or device else _prove(region, kernel, written)
+
+
+def _prove(region: _Region, kernel: Kernel, written: frozenset[DataObject]) -> _Region:
+    """The default mapping of a region in which nobody said anything, if every nest of it has independent outermost loops."""
+    on_host = host_evaluable(written)
+    host: dict[int, tuple[TileClause, ...]] = {}
+    device = dict(host)
+    for nest in (loop for statement in region.statements for loop in top_loops(statement)):
+        proof = prove_independent(nest, kernel, written)
+        if not proof.loops:
+            return replace(region, reason=proof.reason)
+        host |= default_clauses(proof.loops, on_host, device=False)
+        device |= default_clauses(proof.loops, on_host, device=True)
+    return replace(region, host=host, device=device, automatic=bool(host))
 
 
 def _flat(body: Block) -> Iterator[Statement]:
@@ -153,6 +191,8 @@ def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]
         return f"kernel '{kernel.name}' is built for no target"
     if region.host or region.device:
         return None
+    if region.reason is not None:
+        return region.reason
     if any(isinstance(node, Loop) for node in walk(kernel.body)):
         return f"no loop of kernel '{kernel.name}' has tiles, and its outermost loop is not declared independent"
     return f"kernel '{kernel.name}' has no loop that could be distributed"

@@ -23,7 +23,6 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.looptree import Block, ExpressionStatement, If
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import ScalarType
-from tilepragma.plan.accesses import uses
 
 _COMPOUND = {"+": ("+=", "-="), "*": ("*=",), "&": ("&=",), "|": ("|=",), "^": ("^=",)}
 _CALLS = {"min": ("fmin", "fminf", "fminl"), "max": ("fmax", "fmaxf", "fmaxl")}
@@ -179,8 +178,3 @@ def _is(value: Any, object_: DataObject) -> bool:
 
 def _mentions(value: Expression, object_: DataObject) -> bool:
     return any(isinstance(node, Access) and node.object == object_ for node in walk(value))
-
-
-def is_used(body: Any, object_: DataObject) -> bool:
-    """Whether `object_` occurs at all under `body`."""
-    return any(use.object == object_ for use in uses(body))

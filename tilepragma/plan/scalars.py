@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective, LoopDirective, PrivateClause, ReductionClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Block, Declaration, Function, Loop, Statement, TileNest
 from tilepragma.ir.traversal import children, walk
-from tilepragma.plan.accesses import uses
 from tilepragma.plan.coverage import axes_of
 from tilepragma.plan.flow import exposed_read, is_distributed
 from tilepragma.plan.kernel_plan import Reduction

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import ClauseExpression, Section, SectionDimension
 from tilepragma.ir.expressions import DataObject, Expression, IntegerLiteral, integer
+from tilepragma.ir.polynomial import expression, polynomial
 from tilepragma.ir.types import LONG
-from tilepragma.plan.accesses import Use
 from tilepragma.plan.extents import Box, NotExactError, box_of, covered, hull
 from tilepragma.plan.kernel_plan import HostExpression, SectionBound
-from tilepragma.plan.polynomial import expression, polynomial
 
 Inferred = Callable[[SourceRange], tuple[SectionBound, ...]]
 
@@ -87,7 +87,7 @@ def _check_literals(
     if end > known:
         diagnostics.error(
             section.range,
-            f"the section of '{section.path}' reaches element {end - 1}, but the dimension has {known} elements",
+            f"the section of '{section.path}' reaches index {end - 1}, but the last index of this dimension is {known - 1}",
             "sections are [lower:length]: the second number is a length, not an upper bound",
         )
 

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Target, TileKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Barrier, ExpressionStatement, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
-from tilepragma.plan.accesses import Use, uses
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
@@ -177,7 +177,7 @@ def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
         yield "an object is passed twice"
     for argument in plan.arrays:
         name = argument.object.name
-        if len(argument.section) != argument.object.rank:
+        if len(argument.section) != argument.object.rank and (argument.section or plan.as_written is None):
             yield f"the section of '{name}' has {len(argument.section)} dimensions"
         if argument.object in written and argument.object.storage is not Storage.SCALAR and not argument.writes:
             yield f"'{name}' is written but not marked so"

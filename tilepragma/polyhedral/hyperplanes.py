@@ -30,7 +30,7 @@ from tilepragma.polyhedral.schedule import (
     original_schedule,
     padded,
 )
-from tilepragma.polyhedral.schedule_proof import ordering
+from tilepragma.polyhedral.schedule_legality import ordering
 
 Rows = Mapping[str, tuple[Row, ...]]
 

@@ -19,7 +19,7 @@ import islpy as isl
 from tilepragma.polyhedral.components import strongly_connected
 from tilepragma.polyhedral.model import Dependence
 from tilepragma.polyhedral.schedule import Matrix, Row, Schedule, StatementSchedule, affine_map, unit
-from tilepragma.polyhedral.schedule_proof import ordering
+from tilepragma.polyhedral.schedule_legality import ordering
 
 
 @dataclass(frozen=True)

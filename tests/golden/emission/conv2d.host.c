@@ -3,6 +3,7 @@ static void tilek_conv_host(const tilek_host_call *call, int64_t first, int64_t 
 {
     float **const A = call->arrays[0].base;
     float **const B = call->arrays[1].base;
+    /* Tiles, by Algorithm 1. */
     const int64_t i_trip = call->loops[0]->trip;
     const int64_t j_trip = call->loops[1]->trip;
     const int64_t i_count1 = call->tiles[0][1].count;
@@ -17,6 +18,7 @@ static void tilek_conv_host(const tilek_host_call *call, int64_t first, int64_t 
     for (int64_t gang = first; gang < last; ++gang) {
         const int64_t gang0 = gang % gang0_count;
         const int64_t gang1 = gang / gang0_count;
+        /* Where the distributed tiles of this instance begin, in iterations. */
         const int64_t i_gang = gang0 * i_stride0;
         const int64_t j_gang = gang1 * j_stride0;
         for (int64_t i_worker = 0; i_worker < i_count1 * i_stride1; i_worker += i_stride1) {

@@ -5,7 +5,9 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
-#define SCALE_TILES , const long i_trip, const long j_trip, const long i_count0, const long i_count1, const long j_count0, const long j_count1, const long i_stride0, const long j_stride0
+#define SCALE_TILES , \
+    const long i_trip, const long j_trip, const long i_count0, const long i_count1, const long j_count0, \
+    const long j_count1, const long i_stride0, const long j_stride0
 #endif
 
 __kernel void scale(__global float *A, const long A_length1, const float b SCALE_TILES)

@@ -4,7 +4,9 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
-#define SCALE_TILES , const long long i_trip, const long long j_trip, const long long i_count0, const long long i_count1, const long long j_count0, const long long j_count1, const long long i_stride0, const long long j_stride0
+#define SCALE_TILES , \
+    const long long i_trip, const long long j_trip, const long long i_count0, const long long i_count1, \
+    const long long j_count0, const long long j_count1, const long long i_stride0, const long long j_stride0
 #endif
 
 extern "C" __global__ void scale(float *A, const long long A_length1, const float b SCALE_TILES)

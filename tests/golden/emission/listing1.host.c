@@ -4,6 +4,7 @@ static void tilek_scale_host(const tilek_host_call *call, int64_t first, int64_t
     const int64_t A_length1 = call->arrays[0].extent[1];
     float (*const A)[A_length1] = call->arrays[0].base;
     const float b = *(const float *)call->scalars[0];
+    /* Tiles, by Algorithm 1. */
     const int64_t i_trip = call->loops[0]->trip;
     const int64_t j_trip = call->loops[1]->trip;
     const int64_t i_count0 = call->tiles[0][0].count;

@@ -5,12 +5,16 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
-#define SCALE_TILES , const long i_trip, const long j_trip, const long i_count1, const long i_stride0, const long thread_count
+#define SCALE_TILES , \
+    const long i_trip, const long j_trip, const long i_count1, const long i_stride0, const long thread_count, \
+    const long thread_rounds
 #endif
 
 __kernel void scale(__global float *A, const long A_length1, const float b SCALE_TILES)
 {
+    /* The threads of this group: more than one where the grid has fewer groups than there are threads. */
     for (long thread = (long)get_group_id(0); thread < thread_count; thread += (long)get_num_groups(0)) {
+        /* Where the distributed tiles of this instance begin, in iterations. */
         const long i_thread = thread * i_stride0;
         const int i_end = tilek_minimum(i_thread + i_count1, i_trip);
         for (int i = i_thread; i < i_end; ++i) {
@@ -19,5 +23,6 @@ __kernel void scale(__global float *A, const long A_length1, const float b SCALE
                 A[(long)i * A_length1 + j] += b;
             }
         }
+        if (thread_rounds == 1) break;
     }
 }

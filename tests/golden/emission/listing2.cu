@@ -4,12 +4,16 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
-#define SCALE_TILES , const long long i_trip, const long long j_trip, const long long i_count1, const long long i_stride0, const long long thread_count
+#define SCALE_TILES , \
+    const long long i_trip, const long long j_trip, const long long i_count1, const long long i_stride0, \
+    const long long thread_count, const long long thread_rounds
 #endif
 
 extern "C" __global__ void scale(float *A, const long long A_length1, const float b SCALE_TILES)
 {
+    /* The threads of this group: more than one where the grid has fewer groups than there are threads. */
     for (long long thread = (long long)blockIdx.x; thread < thread_count; thread += (long long)gridDim.x) {
+        /* Where the distributed tiles of this instance begin, in iterations. */
         const long long i_thread = thread * i_stride0;
         const int i_end = tilek_minimum(i_thread + i_count1, i_trip);
         for (int i = i_thread; i < i_end; ++i) {
@@ -18,5 +22,6 @@ extern "C" __global__ void scale(float *A, const long long A_length1, const floa
                 A[(long long)i * A_length1 + j] += b;
             }
         }
+        if (thread_rounds == 1) break;
     }
 }

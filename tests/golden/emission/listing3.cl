@@ -5,15 +5,20 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
-#define SCALE_TILES , const long i_trip, const long j_trip, const long i_count2, const long j_count2, const long i_stride0, const long i_stride1, const long j_stride0, const long j_stride1, const long gang0_count, const long gang1_count
+#define SCALE_TILES , \
+    const long i_trip, const long j_trip, const long i_count2, const long j_count2, const long i_stride0, \
+    const long i_stride1, const long j_stride0, const long j_stride1, const long gang0_count, \
+    const long gang1_count, const long gang0_rounds, const long gang1_rounds
 #endif
 
 __kernel void scale(__global float *A, const long A_length1, const float b SCALE_TILES)
 {
     const long worker0 = (long)get_local_id(0);
     const long worker1 = (long)get_local_id(1);
+    /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
     for (long gang1 = (long)get_group_id(1); gang1 < gang1_count; gang1 += (long)get_num_groups(1)) {
         for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
+            /* Where the distributed tiles of this instance begin, in iterations. */
             const long i_gang = gang0 * i_stride0;
             const long i_worker = worker0 * i_stride1;
             const long j_gang = gang1 * j_stride0;
@@ -25,6 +30,8 @@ __kernel void scale(__global float *A, const long A_length1, const float b SCALE
                     A[(long)i * A_length1 + j] += b;
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

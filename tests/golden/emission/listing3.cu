@@ -4,15 +4,21 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
-#define SCALE_TILES , const long long i_trip, const long long j_trip, const long long i_count2, const long long j_count2, const long long i_stride0, const long long i_stride1, const long long j_stride0, const long long j_stride1, const long long gang0_count, const long long gang1_count
+#define SCALE_TILES , \
+    const long long i_trip, const long long j_trip, const long long i_count2, const long long j_count2, \
+    const long long i_stride0, const long long i_stride1, const long long j_stride0, \
+    const long long j_stride1, const long long gang0_count, const long long gang1_count, \
+    const long long gang0_rounds, const long long gang1_rounds
 #endif
 
 extern "C" __global__ void scale(float *A, const long long A_length1, const float b SCALE_TILES)
 {
     const long long worker0 = (long long)threadIdx.x;
     const long long worker1 = (long long)threadIdx.y;
+    /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
     for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count; gang1 += (long long)gridDim.y) {
         for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count; gang0 += (long long)gridDim.x) {
+            /* Where the distributed tiles of this instance begin, in iterations. */
             const long long i_gang = gang0 * i_stride0;
             const long long i_worker = worker0 * i_stride1;
             const long long j_gang = gang1 * j_stride0;
@@ -24,6 +30,8 @@ extern "C" __global__ void scale(float *A, const long long A_length1, const floa
                     A[(long long)i * A_length1 + j] += b;
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

@@ -7,18 +7,23 @@ static inline long tilek_ceiling_quotient(long a, long b) { return a / b + (a % 
 #ifdef TILEK_SPECIALIZED
 #define TRIANGLE_TILES
 #else
-#define TRIANGLE_TILES , const long i_trip, const long i_count2, const long i_stride0, const long i_stride1, const long gang0_count, const long gang1_count
+#define TRIANGLE_TILES , \
+    const long i_trip, const long i_count2, const long i_stride0, const long i_stride1, \
+    const long gang0_count, const long gang1_count, const long gang0_rounds, const long gang1_rounds
 #endif
 
 __kernel void triangle(__global float *A, const int n TRIANGLE_TILES)
 {
     const long worker0 = (long)get_local_id(0);
+    /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
     for (long gang1 = (long)get_group_id(1); gang1 < gang1_count; gang1 += (long)get_num_groups(1)) {
         for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
+            /* Where the distributed tiles of this instance begin, in iterations. */
             const long i_gang = gang0 * i_stride0;
             const long i_worker = worker0 * i_stride1;
             const int i_end = tilek_minimum(i_gang + i_worker + i_count2, i_trip);
             for (int i = i_gang + i_worker; i < i_end; ++i) {
+                /* Tiles of j, by Algorithm 1; its bounds depend on the loops around it. */
                 const long j_lower = i;
                 const long j_trip = tilek_maximum(0, tilek_ceiling_quotient((long)n - j_lower + 1, 2));
                 const long j_count2 = tilek_ceiling_quotient(j_trip, gang1_count * 3);
@@ -33,6 +38,8 @@ __kernel void triangle(__global float *A, const int n TRIANGLE_TILES)
                     }
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

@@ -6,20 +6,27 @@ static inline __device__ long long tilek_ceiling_quotient(long long a, long long
 #ifdef TILEK_SPECIALIZED
 #define TRIANGLE_TILES
 #else
-#define TRIANGLE_TILES , const long long i_trip, const long long i_count2, const long long i_stride0, const long long i_stride1, const long long gang0_count, const long long gang1_count
+#define TRIANGLE_TILES , \
+    const long long i_trip, const long long i_count2, const long long i_stride0, const long long i_stride1, \
+    const long long gang0_count, const long long gang1_count, const long long gang0_rounds, \
+    const long long gang1_rounds
 #endif
 
 extern "C" __global__ void triangle(float *A, const int n TRIANGLE_TILES)
 {
     const long long worker0 = (long long)threadIdx.x;
+    /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
     for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count; gang1 += (long long)gridDim.y) {
         for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count; gang0 += (long long)gridDim.x) {
+            /* Where the distributed tiles of this instance begin, in iterations. */
             const long long i_gang = gang0 * i_stride0;
             const long long i_worker = worker0 * i_stride1;
             const int i_end = tilek_minimum(i_gang + i_worker + i_count2, i_trip);
             for (int i = i_gang + i_worker; i < i_end; ++i) {
+                /* Tiles of j, by Algorithm 1; its bounds depend on the loops around it. */
                 const long long j_lower = i;
-                const long long j_trip = tilek_maximum(0, tilek_ceiling_quotient((long long)n - j_lower + 1, 2));
+                const long long j_trip = tilek_maximum(0,
+                    tilek_ceiling_quotient((long long)n - j_lower + 1, 2));
                 const long long j_count2 = tilek_ceiling_quotient(j_trip, gang1_count * 3);
                 const long long j_stride1 = j_count2;
                 const long long j_count1 = 3;
@@ -32,6 +39,8 @@ extern "C" __global__ void triangle(float *A, const int n TRIANGLE_TILES)
                     }
                 }
             }
+            if (gang0_rounds == 1) break;
         }
+        if (gang1_rounds == 1) break;
     }
 }

@@ -5,7 +5,10 @@ void f(int n, double *a, int m)
     for (int i = 0; i < n; i++) {
         switch (m) {
         case 1:
-            a[i] = 1;
+            if (n > 3) {
+            case 2:
+                a[i] = 1;
+            }
         }
         __asm__("nop");
         a[i] = ({ int z = 3; z; });

@@ -7,7 +7,8 @@ struct holder { double *data; };
 void f(int n, double *a, double complex *z, vec *v, struct bits *b, void *p, struct opaque *o, struct list *l, struct holder *h,
        double *rows[4][4], __int128 *wide)
 {
-    struct { int x; } unnamed = {1};
+    struct { int x; } unnamed[2] = {{1}, {2}};
+    struct local { double x; } near[2] = {{1}, {2}};
 #pragma tilek kernel
     for (int i = 0; i < n; i++) {
         z[i] = 1;
@@ -18,6 +19,7 @@ void f(int n, double *a, double complex *z, vec *v, struct bits *b, void *p, str
         a[i] = h[i].data[i];
         a[i] = rows[0][1][i];
         a[i] = wide[i];
-        a[i] = unnamed.x;
+        a[i] = unnamed[1].x;
+        a[i] = near[1].x;
     }
 }

@@ -8,3 +8,4 @@
 #pragma tilek update device
 #pragma tilek kernel name(kernel)
 #pragma tilek kernel name(template)
+#pragma tilek kernel name(dot)

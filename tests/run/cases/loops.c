@@ -195,7 +195,7 @@ static void zero_trips(int n, unsigned u, int *v)
 {
     int i, j;
     unsigned k;
-#pragma tilek kernel data(v[0:96]) num_gangs(2) num_workers(3)
+#pragma tilek kernel data(v[0:96]) num_gangs(2) num_workers(3) independent
     {
 #pragma tilek loop tile(gang) tile(worker) tile(dynamic)
         for (i = 0; i < n; ++i)
@@ -286,7 +286,7 @@ static void final_values(int n, int m, int *v, int *last)
 {
     int i, j = -1, k;
     long step;
-#pragma tilek kernel data(v[0:96]) num_gangs(2) num_workers(2)
+#pragma tilek kernel data(v[0:96]) num_gangs(2) num_workers(2) independent
     {
 #pragma tilek loop tile(gang) tile(dynamic)
         for (i = 2; i < n; i += 3)

@@ -39,6 +39,7 @@ def word_translator(request: TranslateRequest) -> TranslateResult:
         diagnostics=tuple(diagnostics),
         output=None if failed else output,
         dependencies=(request.source,),
+        system_dependencies=("/usr/include/stddef.h",),
         inlined=inlined,
         unit=None,
         plans=(),
@@ -53,6 +54,7 @@ def tiny_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "runtime-sources"
     (folder / "include").mkdir(parents=True)
     (folder / "include" / "tilek.h").write_text("int tilek_one(void);\n")
+    (folder / "exports.list").write_text("{ tilek_one; };\n")
     (folder / "one.c").write_text('#include "tilek.h"\nint tilek_one(void) { return 1; }\n')
     monkeypatch.setattr(runtime_library, "resource_folder", lambda name: folder)
     monkeypatch.setenv("TILEK_CACHE_DIR", str(tmp_path / "cache"))

@@ -43,6 +43,7 @@ def test_translate_from_standard_input_to_output(
     ("options", "depfile", "rule"),
     [
         (["-MMD"], "out.d", "out.c: \\\n in.c\n"),
+        (["-MD"], "out.d", "out.c: \\\n in.c \\\n /usr/include/stddef.h\n"),
         (["-MF", "x.dep", "-MT", "a target"], "x.dep", "a\\ target: \\\n in.c\n"),
     ],
 )
@@ -85,11 +86,16 @@ def test_explain_without_kernels(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], "usage:"),
         (["translate", "in.c"], "-o"),
-        (["translate", "in.c", "-o", "out.c", "--targets", "cuda"], "unrecognized arguments: --targets"),
+        (
+            ["translate", "in.c", "-o", "out.c", "--targets", "cuda"],
+            "unrecognized arguments: --targets cuda; did you mean --target?",
+        ),
+        (["check", "in.c", "--formt=json"], "unrecognized arguments: --formt=json; did you mean --format?"),
         (["translate", "in.c", "-o", "out.c", "--target", "gpu"], "targets are serial, threads, opencl, cuda"),
         (["translate", "missing.c", "-o", "out.c"], "missing.c: No such file or directory"),
         (["translate", "in.c", "-o", "in.c"], "-o in.c: that is the source itself"),
         (["translate", "in.c", "-o", "no/out.c"], "there is no such folder"),
+        (["translate", "in.c", "-o", "-", "-MMD"], "needs -MF FILE and -MT TARGET"),
         (["check", "in.c", "--device", "h200"], "without device models"),
         (["check", "in.c", "--dump", "tokens"], "passes are scan, parse"),
         (["devices", "-v"], "unrecognized arguments: -v"),

@@ -43,6 +43,10 @@ def test_a_region_is_the_whole_statement(statement: str) -> None:
         "\n#ifdef MISSING\nwhile (1)\n#else\n",
         "\n#pragma tilek loop seq\n",
         '\n_Pragma("omp simd") ',
+        "\n#define NOTHING\nNOTHING ",
+        '\n#define SIMD _Pragma("omp simd")\n#pragma tilek loop seq\nSIMD\n',
+        "\n#define PRAGMA(x) _Pragma(#x)\nPRAGMA(omp parallel for schedule(static)) /* ours */\n",
+        "\n#ifdef MISSING\n#pragma omp parallel for\n#endif\n",
     ],
 )
 def test_a_directive_binds_to_the_next_token(between: str) -> None:
@@ -197,3 +201,29 @@ def test_dependencies_are_apart_from_those_of_the_system(headers: TranslationUni
     assert [Path(p).name for p in headers.dependencies] == ["main.c", "outer.h", "plain.h", "inner.h"]
     assert "stdio.h" in [Path(p).name for p in headers.system_dependencies]
     assert not set(headers.dependencies) & set(headers.system_dependencies)
+
+
+def test_macros_of_headers_stand_for_directives(tmp_path: Path) -> None:
+    (tmp_path / "tiles.h").write_text("""#define PRAGMA(text) _Pragma(#text)
+#define KERNEL _Pragma("tilek kernel")
+#define PARALLEL PRAGMA(tilek loop independent)
+""")
+    (tmp_path / "main.c").write_text("""#include "tiles.h"
+void f(int n, double *a)
+{
+    KERNEL
+    PARALLEL
+    for (int i = 0; i < n; i++)
+        a[i] = 0;
+    PRAGMA(tilek kernel name(second))
+    for (int i = 0; i < n; i++)
+        a[i] += 1;
+}
+""")
+    unit = read_file(tmp_path / "main.c")
+    assert [(k.name, k.range.start.line) for k in unit.kernels] == [("f", 6), ("second", 9)]
+    (loop,) = unit.kernels[0].body.statements
+    assert isinstance(loop, Loop)
+    assert loop.directive is not None
+    assert loop.directive.independent
+    assert [len(file.pragmas) for file in unit.files] == [3]

@@ -39,6 +39,16 @@ def loop_of(
         ("u = 0; u < n; u++", "0 < n 1 up"),
         ("q = 0; q < n; q += 2L", "0 < n 2L up"),
         ("short k = 0; k < n; k++", "0 < n 1 up"),
+        ("short k = 0; k < n; k = (short)(k + 2)", "0 < n 2 up"),
+        ("j = n; j-- > 0;", "(n - 1) >= 0 -1 down"),
+        ("j = n; j --> m;", "(n - 1) >= m -1 down"),
+        ("j = n; 0 != j--;", "(n - 1) >= 0 -1 down"),
+        ("j = n; --j >= 0;", "(n - 1) >= 0 -1 down"),
+        ("u = n; u--;", "(n - 1) >= 0 -1 down"),
+        ("u = u; u-- > 0;", "((long)u - 1) >= 0 -1 down"),
+        ("j = 10; j--;", "9 >= 0 -1 down"),
+        ("j = 0; j + 1 < n; j++", "0 < (n - 1) 1 up"),
+        ("j = 0; n >= s + j; j++", "0 <= (n - s) 1 up"),
         ("unsigned char k = 0; k < 10; k++", "0 < 10 1 up"),
         ("j = p[0]; j < p[1]; j++", "p[0] < p[1] 1 up"),
     ],
@@ -48,6 +58,17 @@ def test_canonical_spellings(header: str, expected: str) -> None:
     assert isinstance(loop, Loop), loop
     direction = "down" if loop.decreasing else "up"
     assert f"{text(loop.lower)} {loop.comparison} {text(loop.upper)} {text(loop.step)} {direction}" == expected
+
+
+def test_a_shifted_iterator_that_would_wrap_gets_a_bound_that_does_not() -> None:
+    loop = loop_of("u = 0; u + 1 < m; u++", "a[0] = 0;")
+    assert isinstance(loop, Loop)
+    assert f"{loop.comparison} {text(loop.upper)}" == "< ((m > 1) ? (m - 1) : 0)"
+
+
+@pytest.mark.parametrize("header", ["u = n; u-- > 3;", "u = n; --u > 0;", "j = n; j-- < m;", "j = n; j-- > 0; s++"])
+def test_other_countdowns_run_as_written(header: str) -> None:
+    assert isinstance(loop_of(header, "a[0] = 0;"), ForLoop)
 
 
 def test_a_subtracted_unsigned_step_is_negated_in_64_bits() -> None:

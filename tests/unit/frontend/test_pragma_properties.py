@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.directive_text import format_directive
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.frontend.pragma_scanner import find_directives
-from tilepragma.ir.directive_text import format_directive
 from tilepragma.ir.directives import (
     AxisKind,
     ClauseExpression,

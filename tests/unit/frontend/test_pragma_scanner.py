@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import Position, SourceRange
 from tilepragma.frontend.pragma_macros import MacroTable
-from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives, mentions_tilek
+from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives
 from tilepragma.ir.directives import KernelDirective, LoopDirective, RoutineDirective
 
 
@@ -18,7 +16,6 @@ def scan(text: str | bytes) -> tuple[LocatedDirective, ...]:
     diagnostics = Diagnostics()
     found = find_directives("a.c", data, diagnostics)
     assert not diagnostics.items
-    assert mentions_tilek(data) or not found
     return found
 
 
@@ -83,7 +80,6 @@ def test_a_comment_that_began_on_an_earlier_line_may_stand_before_a_pragma() -> 
 )
 def test_what_only_looks_like_a_directive_is_none(text: str) -> None:
     assert scan(text) == ()
-    assert not mentions_tilek(text.encode())
 
 
 def test_quotes_in_comments_and_lone_quotes_hide_nothing() -> None:
@@ -226,7 +222,6 @@ def test_a_macro_defined_away_in_a_skipped_branch_holds() -> None:
     skipped = [(text.index("#else"), text.index("#endif"))]
     (found,) = find_directives("a.c", text.encode(), Diagnostics(), skipped)
     assert found.range.start.line == 6
-    assert mentions_tilek(text.encode())
 
 
 def test_macros_of_headers_hold_in_the_files_that_follow() -> None:
@@ -281,13 +276,8 @@ def test_a_directive_with_errors_is_returned_with_what_is_in_order() -> None:
     assert diagnostics.has_errors
 
 
-def test_a_long_file_is_scanned_in_a_moment() -> None:
+def test_directives_in_a_long_file() -> None:
     body = b"   A[i][0] += B[i] * 2.0 + sin(1) / 3 - A[i-1][0]; /* it's \"some\" comment */ // and 'more'\n" * 95
     kernel = b"#pragma tilek kernel loop data(A[0:n][0:m], B[0:n]) tile(gang, 0) tile(worker, 0) tile(dynamic)\n"
     text = (kernel + b"for (int i = 0; i < n; i++) {\n" + body + b"}\n") * 20
-    best = 1.0
-    for _ in range(5):
-        started = time.perf_counter()
-        assert len(find_directives("a.c", text, Diagnostics())) == 20
-        best = min(best, time.perf_counter() - started)
-    assert best < 0.05
+    assert len(find_directives("a.c", text, Diagnostics())) == 20

@@ -5,6 +5,7 @@ import pytest
 from tilepragma.frontend.text_scan import (
     declaration_start,
     header_semicolons,
+    macro_use_end,
     next_statement,
     skip_blank,
     statement_end,
@@ -46,6 +47,13 @@ def test_next_statement_jumps_over_directives_and_skipped_text() -> None:
     start = text.index(b"xx")
     assert next_statement(text, 0, {0: 4, 13: 17}, [(start, start + 3)]) == text.index(b"y;")
     assert next_statement(b"  // end", 0, {}, []) is None
+
+
+def test_macro_use_end() -> None:
+    assert macro_use_end(b"SIMD for (;;) ;", 0) == 4
+    assert macro_use_end(b"OMP (for (a)) for (;;) ;", 0) == 13
+    assert macro_use_end(b"else for (;;) ;", 0) is None
+    assert macro_use_end(b"{ }", 0) is None
 
 
 def test_header_semicolons() -> None:

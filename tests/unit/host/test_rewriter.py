@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import hand_built as build
 import marked_source as source
 
-from tilepragma.host.rewriter import rewrite, statement_end
+from tilepragma.host.rewriter import region_start, rewrite, statement_end
 from tilepragma.ir.directives import (
     ClauseExpression,
     Construct,
@@ -172,7 +172,9 @@ def test_data_directives(tmp_path: Path) -> None:
     enclosing = plan.kernel.enclosing
     standalone = [match for match in range(len(main.text)) if main.text.startswith(b"/*<*/", match)]
     points = [source.span("example.c", main.text, start + 5, start + 5) for start in standalone]
-    directive = DataDirective(Construct.DATA, (clause("copy", "A", "n", "m"),), build.place(7))
+    at = main.text.index(b"#pragma tilek data")
+    pragma = source.span("example.c", main.text, at, main.text.index(b"\n", at))
+    directive = DataDirective(Construct.DATA, (clause("copy", "A", "n", "m"),), pragma)
     update = DataDirective(Construct.UPDATE, (clause("self", "A", "n", "m"),), points[0])
     regions = (
         DataRegion(directive, (("A", array),), enclosing, source.enclosed(main, "/*{*/", "/*}*/")),
@@ -189,6 +191,25 @@ def test_data_directives(tmp_path: Path) -> None:
         out.index(b"tilek_data_exit("),
     ]
     assert order == sorted(order)
+
+
+@pytest.mark.parametrize(
+    ("between", "with_foreign"),
+    [
+        ("\n/* c */ ", False),
+        ("\n#pragma tilek loop tile(gang)\n// c\n", False),
+        ("\n#ifdef OPENMP\n#pragma omp parallel for\n#endif\n", True),
+        ("\n#pragma GCC ivdep\n", True),
+        ("\nPARALLEL_FOR\n", True),
+        ('\n_Pragma("omp simd") ', True),
+    ],
+)
+def test_pragmas_of_others_stay_with_their_loop(between: str, with_foreign: bool) -> None:
+    directive = "#pragma tilek kernel"
+    text = f"{directive}{between}for (;;) ;".encode()
+    end, start = len(directive), text.index(b"for (;;)")
+    begins = region_start(text, source.span("a.c", text, start, len(text)), source.span("a.c", text, 0, end))
+    assert begins == (end if with_foreign else start)
 
 
 def test_the_semicolon_belongs_to_the_statement() -> None:

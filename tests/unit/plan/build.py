@@ -167,10 +167,6 @@ def loop(
     )
 
 
-def when(condition: Expression, *then: Statement) -> If:
-    return If(condition, Block(then, place()), None, place())
-
-
 def counts(kind: str, *values: Any) -> tuple[CountClause, ...]:
     return tuple(CountClause(AxisKind(kind), k, clause(value), place()) for k, value in enumerate(values))
 

@@ -6,7 +6,6 @@ import textwrap
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostics, render
-from tilepragma.base.ranges import Position, SourceRange
 from tilepragma.frontend.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.plan.dump import plan_text
@@ -49,8 +48,3 @@ def messages(path: Path) -> str:
     plans(content, diagnostics, path.name)
     lines = content.splitlines()
     return "".join(render(item, lambda _, line: lines[line - 1]) for item in diagnostics)
-
-
-def somewhere(line: int = 1) -> SourceRange:
-    """A range of one character."""
-    return SourceRange(Position("t.c", line, 1, 0), Position("t.c", line, 2, 1))

@@ -110,11 +110,58 @@ def test_the_default_mapping_serves_neighbours_with_neighbouring_workers() -> No
     assert device_order(plan(matrix("", "seq", "independent"))) == ["i.0 dynamic", "i.1 gang 0", "i.2 worker 0"]
 
 
-def test_without_tiles_and_independence_a_region_runs_as_written() -> None:
+RECURRENCE = """
+    void f(int n, int m, double a[n][m]) {{
+    #pragma tilek kernel
+      for (int i = 1; i < n; i++)
+    {}
+        for (int j = 0; j < m; j++) a[i][j] = a[i - 1][j];
+    }}"""
+
+
+def test_without_tiles_a_region_that_carries_a_dependence_runs_as_written() -> None:
+    found = plan(RECURRENCE.format(""))
+    assert found.as_written == (
+        "the loop over 'i' carries a flow dependence of 'a' (line 6, column 33 to line 6, column 43, distance (1, 0))"
+    )
+    assert (found.host, found.device) == ((), ())
+    assert [argument.object.host for argument in found.arrays] == ["a"]  # the runtime keeps device copies in step
+    assert plan(RECURRENCE.format("#pragma tilek loop independent")).as_written is not None
+
+
+def test_without_tiles_a_region_proven_independent_gets_the_default_mapping() -> None:
     found = plan(matrix("", ""))
-    assert found.as_written is not None
-    assert (found.host, found.device, found.arrays) == ((), (), ())
-    assert plan(matrix("", "independent")).as_written is not None
+    assert found.apart
+    assert device_order(found) == device_order(plan(matrix("", "", "independent")))
+    assert not plan(matrix("", "", "independent")).apart
+    assert device_order(plan(matrix("", "seq"))) == ["i.0 dynamic", "i.1 gang 0", "i.2 worker 0"]
+    assert plan(matrix("seq", "")).as_written is not None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body", "distributed"),
+    [
+        ("int n, double *a, double *b", "for (int i = 0; i < n; i++) a[i] = b[i + 1];", True),
+        ("int n, double *a", "for (int i = 0; i < n; i++) a[i] = a[i + 1];", False),
+        ("int n, double *a, int *k", "for (int i = 0; i < n; i++) a[k[i]] = 1;", False),
+        ("int n, double *a, int k[9]", "for (int i = 0; i < n; i++) a[i] = k[k[i]];", True),
+        ("int n, double **a, double **b", "for (int i = 0; i < n; i++) a[i][0] = b[i][0];", False),
+        ("int n, double **a, float **b", "for (int i = 0; i < n; i++) a[i][0] = b[i][0];", True),
+        ("int n, double **restrict a, double **b", "for (int i = 0; i < n; i++) a[i][0] = b[i][0];", True),
+        ("int n, double *a", "double s = 0; for (int i = 0; i < n; i++) s += a[i]; a[0] = s;", False),
+        ("int n, double *a", "for (int i = 0; i < n; i++) { double t = a[i]; a[i] = t * t; }", True),
+        ("int n, double *a, double t", "for (int i = 0; i < n; i++) { t = a[i]; a[i] = t * t; }", True),
+        ("int n, double *a", "for (int i = 0; i < n; i++) { if (a[i] > 0) break; a[i] = 1; }", False),
+        ("int n, double *a", "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) a[i * n + j] = 1;", True),
+        ("int n, double *a", "for (int i = 0; i < n; i++) for (int j = 0; j <= n; j++) a[i * n + j] = 1;", False),
+    ],
+)
+def test_what_is_distributed_without_a_word_from_the_user(parameters: str, body: str, distributed: bool | None) -> None:
+    region = body if body.startswith("for") else "{" + body + "}"
+    found = Diagnostics()
+    made = plans(f"void f({parameters}) {{\n#pragma tilek kernel\n{region}\n}}", found)
+    assert not list(found)
+    assert (made[0].as_written is None) == distributed, made[0].as_written
 
 
 @pytest.mark.parametrize(
@@ -175,7 +222,7 @@ def test_a_declaration_must_not_need_what_a_nest_writes() -> None:
 
 def test_workers_wait_between_nests_that_share_data() -> None:
     source = """
-    void f(int n, int m, double a[n][m], double b[n][m]) {{
+    void f(int n, int m, double a[n][m], double b[n][m], double c[n][m]) {{
     #pragma tilek kernel
     #pragma tilek loop tile(gang)
       for (int i = 0; i < n; i++) {{
@@ -186,7 +233,7 @@ def test_workers_wait_between_nests_that_share_data() -> None:
       }}
     }}"""
     assert "barrier" in text(source.format("a"))
-    assert "barrier" not in text(source.format("b"))
+    assert "barrier" not in text(source.format("c"))
 
 
 def test_workers_wait_before_the_next_round_of_a_sequential_loop() -> None:

@@ -18,7 +18,7 @@ from tilepragma.polyhedral.false_dependences import (
     hindering_together,
 )
 from tilepragma.polyhedral.model import DependenceKind
-from tilepragma.polyhedral.schedule_proof import balanced, untilable, violations
+from tilepragma.polyhedral.schedule_legality import balanced, untilable, violations
 
 ELIMINATED = ("1-D Jacobi-3", "2-D Jacobi-5", "3-D Jacobi-7", "3-D Jacobi-27", "2-D Heat-7")
 SOR = ("1-D SOR-3", "2-D SOR-5")

@@ -23,7 +23,7 @@ from tilepragma.polyhedral.access_flow import value_based_dependences
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.polyhedral.model import Dependence, DependenceKind, Statement
 from tilepragma.polyhedral.schedule import Row, Schedule, StatementSchedule
-from tilepragma.polyhedral.schedule_proof import balanced, parallelism, untilable, violations
+from tilepragma.polyhedral.schedule_legality import balanced, parallelism, untilable, violations
 
 FLOW, ANTI, OUTPUT = DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT
 

@@ -11,7 +11,7 @@ from tilepragma.polyhedral.access_flow import value_based_dependences
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.polyhedral.model import Statement
 from tilepragma.polyhedral.schedule import Row, Schedule, StatementSchedule
-from tilepragma.polyhedral.schedule_proof import violated_orders
+from tilepragma.polyhedral.schedule_legality import violated_orders
 from tilepragma.polyhedral.wavefronts import (
     BandWavefronts,
     band_wavefronts,

@@ -19,6 +19,7 @@ from tilepragma.ir.expressions import (
     Expression,
     Increment,
     Index,
+    Member,
     Storage,
 )
 from tilepragma.ir.looptree import (
@@ -29,6 +30,7 @@ from tilepragma.ir.looptree import (
     Function,
     If,
     Loop,
+    Switch,
     TileNest,
     While,
 )
@@ -40,7 +42,7 @@ class Use:
     """One use of an object. `loops` are the canonical loops around it, outermost first.
 
     `conditional`: it may be left out although all `loops` run (if, ?:, &&, ||, while, break, a function's body).
-    `partial`: of one element only a member is meant.
+    `path`: the way to a member, where of one element only that is meant.
     """
 
     object: DataObject
@@ -50,7 +52,12 @@ class Use:
     conditional: bool
     loops: tuple[Loop, ...]
     range: SourceRange
-    partial: bool = False
+    path: tuple[Member | Index, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        """Whether of one element only a member is meant."""
+        return bool(self.path)
 
 
 @dataclass(frozen=True)
@@ -79,13 +86,17 @@ def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
 
 
 def leaves_early(body: Any) -> bool:
-    """Whether a `break` or `continue` of the loop with this body stands in it."""
+    """Whether a `break` or `continue` of the loop with this body stands in it; a `break` in a switch is the switch's."""
+    return _leaves_early(body, (Break, Continue))
+
+
+def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
     for child in children(body):
-        if isinstance(child, (Break, Continue)):
+        if isinstance(child, kinds):
             return True
         if isinstance(child, (Loop, ForLoop, While, TileNest)):
             continue
-        if leaves_early(child):
+        if _leaves_early(child, (Continue,) if isinstance(child, Switch) else kinds):
             return True
     return False
 
@@ -100,7 +111,7 @@ def _uses(node: Any, at: _Context) -> Iterator[Use]:
         yield from _access(node.target, at, reads=True, writes=True)
     elif isinstance(node, Call):
         yield from _call(node, at)
-    elif isinstance(node, (Conditional, If, While, ForLoop)) or _is_lazy(node):
+    elif isinstance(node, (Conditional, If, While, ForLoop, Switch)) or _is_lazy(node):
         yield from _conditional(node, at)
     elif isinstance(node, Loop):
         yield from _loop(node, at)
@@ -123,7 +134,7 @@ def _access(node: Access, at: _Context, *, reads: bool, writes: bool) -> Iterato
     for step in node.path:
         if isinstance(step, Index):
             yield from _uses(step.index, at)
-    yield Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, bool(node.path))
+    yield Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, node.path)
 
 
 def _call(node: Call, at: _Context) -> Iterator[Use]:

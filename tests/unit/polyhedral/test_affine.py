@@ -1,0 +1,112 @@
+"""Which subscripts and bounds are affine, and how the others are named and over-approximated."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pytest
+from scops import references, scop
+
+from tilepragma.polyhedral.scop import AccessKind
+
+ARRAYS = "int n, int m, unsigned u, float x, int *index, double *a, double b[n][m]"
+
+
+@pytest.mark.parametrize(
+    ("subscript", "wanted"),
+    [
+        ("i", "{ S0[i] -> a[i] : 0 <= i < n }"),
+        ("2*i + 3*n - 1", "{ S0[i] -> a[2i + 3n - 1] : 0 <= i < n }"),
+        ("-(i - n)", "{ S0[i] -> a[n - i] : 0 <= i < n }"),
+        ("(long)i + (size_t)n", "{ S0[i] -> a[i + n] : 0 <= i < n }"),
+        ("i / 2", "{ S0[i] -> a[floor(i/2)] : 0 <= i < n }"),
+        ("i % 4", "{ S0[i] -> a[i mod 4] : 0 <= i < n }"),
+        ("(i - 5) % 4", "{ S0[i] -> a[(i-5) mod 4] : 5 <= i < n; S0[i] -> a[-((5-i) mod 4)] : 0 <= i < 5 and i < n }"),
+        ("(i - 5) / 4", "{ S0[i] -> a[floor((i-5)/4)] : 5 <= i < n; S0[i] -> a[-floor((5-i)/4)] : 0 <= i < 5 and i < n }"),
+        ("(i < m ? i : m)", "{ S0[i] -> a[min(i, m)] : 0 <= i < n }"),
+        ("(i > 2 && i != m ? 1 : 0)", "{ S0[i] -> a[1] : 2 < i < n and i != m; S0[i] -> a[0] : 0 <= i < n and (i <= 2 or i = m) }"),
+    ],
+)  # fmt: skip
+def test_affine_subscripts_are_exact(subscript: str, wanted: str) -> None:
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) a[{subscript}] = x;", "#include <stddef.h>")
+    (reference,) = references(made, "a")
+    assert reference.exact and reference.kind is AccessKind.MUST_WRITE
+    assert reference.relation.is_equal(isl.Map("[n, m] -> " + wanted, context=made.context))
+
+
+@pytest.mark.parametrize(
+    ("subscript", "reason"),
+    [
+        ("index[i]", "'index[i]' is read from memory"),
+        ("i * i", "'i * i' multiplies 'i' by a value that is no constant"),
+        ("(unsigned char)i", "'(unsigned char)i' is not a sum of iterators and invariant values"),
+        ("i / n", "'i / n' divides by a value that is no positive constant"),
+        ("(i - u) % 3u", "'(i - u) % 3u' divides an unsigned value that may have wrapped"),
+        ("(x > 1 ? i : 0)", "'x > 1' does not compare integers"),
+        ("k", "'k' changes inside the kernel"),
+    ],
+)
+def test_what_is_not_affine_is_named_and_may_be_any_element(subscript: str, reason: str) -> None:
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = index[0]; a[{subscript}] = k; }}")
+    reference = references(made, "a")[-1]
+    assert not reference.exact and reference.kind is AccessKind.MAY_WRITE
+    assert reference.relation.range().is_equal(isl.Set("[n] -> { a[x] : n > 0 }", context=made.context))
+    assert reason in [one.reason for one in made.reasons]
+    assert all(one.range.start.line > 1 for one in made.reasons)
+
+
+def test_invariant_products_are_parameters_of_their_own() -> None:
+    made = scop(ARRAYS, "for (int i = 0; i < n * m; i++) a[i + n / m] = x;")
+    (reference,) = references(made, "a")
+    assert reference.exact
+    names = {reference.relation.get_dim_name(isl.dim_type.param, place) for place in range(2)}
+    assert names == {"n*m", "n / m"} or len(names) == 2
+
+
+@pytest.mark.parametrize(
+    ("subscript", "wanted"),
+    [
+        ("i*m + j", "a[i, j]"),
+        ("(size_t)i * m + j", "a[i, j]"),
+        ("(i + 1)*m + j", "a[i + 1, j]"),
+        ("m*i + j", "a[i, j]"),
+        ("2*i*m + j", "a[2i, j]"),
+        ("j + i*m + 3*m", "a[i + 3, j]"),
+    ],
+)
+def test_subscripts_are_delinearised_where_the_bounds_prove_it(subscript: str, wanted: str) -> None:
+    made = scop(
+        ARRAYS,
+        f"for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[{subscript}] = x;",
+        "#include <stddef.h>",
+    )
+    (reference,) = references(made, "a")
+    expected = isl.Map(f"[n, m] -> {{ S0[i, j] -> {wanted} : 0 <= i < n and 0 <= j < m }}", context=made.context)
+    assert reference.exact and reference.relation.is_equal(expected)
+
+
+def test_three_dimensions_and_padded_rows_are_delinearised() -> None:
+    made = scop(
+        "int n, int m, int p, double *a, double *c",
+        """
+        for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int k = 0; k < p; k++) a[(i*m + j)*p + k] = 0;
+        for (int i = 1; i < n; i++) for (int j = 1; j < m + 1; j++) c[i*(m + 2) + j] = c[(i - 1)*(m + 2) + j + 1];
+        """,
+    )
+    bounds = "0 <= i < n and 0 <= j < m and 0 <= k < p"
+    expected = isl.Map(f"[n, m, p] -> {{ S0[i, j, k] -> a[i, j, k] : {bounds} }}", context=made.context)
+    assert references(made, "a")[0].relation.is_equal(expected)
+    read = isl.Map("[n, m] -> { S1[i, j] -> c[i-1, j+1] : 1 <= i < n and 1 <= j <= m }", context=made.context)
+    assert references(made, "c")[0].relation.is_equal(read)
+
+
+@pytest.mark.parametrize("bound", ["j <= m", "j < 2*m", "j < n"])
+def test_rows_that_may_overlap_are_not_delinearised(bound: str) -> None:
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) for (int j = 0; {bound}; j++) a[i*m + j] = x;")
+    (reference,) = references(made, "a")
+    assert not reference.exact
+    assert reference.relation.dim(isl.dim_type.out) == 1
+
+
+def test_one_reference_out_of_range_keeps_its_array_linear() -> None:
+    made = scop(ARRAYS, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i*m + j] = a[i*m + j + 1];")
+    assert [one.exact for one in references(made, "a")] == [False, False]

@@ -1,0 +1,76 @@
+"""Long lines of C, broken where a reader would break them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+#: Columns that a line of generated code takes where it can be broken.
+WIDTH = 110
+#: What a line may be broken at, the best places first: after a semicolon or a comma, else before an operator; last of all
+#: after an assignment's.
+_PLACES = (("; ",), (", ",), (" ? ", " : "), (" || ",), (" && ",), (" + ", " - "), (" * ", " / "))
+_RANKS = {text: rank for rank, texts in enumerate(_PLACES) for text in texts}
+_TOKEN = re.compile(
+    r"(?P<literal>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<bracket>[()\[\]{}])|"
+    r"(?P<assignment> (?:[-+*/%&|^]|<<|>>)?= )|(?P<place>[;,] | (?:[?:+*/-]|\|\||&&) )"
+)
+
+
+def wrapped(text: str, indentation: str) -> list[str]:
+    """`text`, a line of C that is no preprocessor directive, as lines of `WIDTH` columns where that can be.
+
+    The first begins with `indentation`, the others with four columns more.
+    """
+    lines = []
+    line, continuation = indentation + text, indentation + "    "
+    while len(line) > WIDTH:
+        place = _best_place(line, len(indentation) + WIDTH // 4)
+        if place is None:
+            break
+        lines.append(line[:place].rstrip())
+        line = continuation + line[place:].lstrip()
+    return [*lines, line]
+
+
+def wrapped_list(head: str, items: Sequence[str], tail: str) -> str:
+    """`head`, the items with commas between them, `tail`: on one line where it fits, else the items on lines of their own."""
+    line = head + ", ".join(items) + tail
+    if len(line) <= WIDTH or not items:
+        return line
+    return "\n".join([head.rstrip(), *item_lines(items, tail)])
+
+
+def item_lines(items: Sequence[str], tail: str = "") -> list[str]:
+    """The items with commas between them, on lines of at most `WIDTH` columns with four of indentation."""
+    lines: list[str] = []
+    line = "   "
+    for number, item in enumerate(items):
+        piece = f" {item}" + (tail if number == len(items) - 1 else ",")
+        if len(line) + len(piece) > WIDTH and line.strip():
+            lines.append(line)
+            line = "   "
+        line += piece
+    return [*lines, line]
+
+
+def _best_place(line: str, least: int) -> int | None:
+    """Where the next line starts: at the outermost place that binds least, the last such one that fits."""
+    best: tuple[int, int, int] | None = None
+    for depth, rank, start in _places(line):
+        if least <= start <= WIDTH and (best is None or (depth, rank) <= best[:2]):
+            best = (depth, rank, start)
+    return None if best is None else best[2]
+
+
+def _places(line: str) -> Iterator[tuple[int, int, int]]:
+    """(nesting, rank, start of the next line) of every place."""
+    depth = 0
+    for match in _TOKEN.finditer(line):
+        if match.lastgroup == "bracket":
+            depth += 1 if match.group() in "([{" else -1
+        elif match.lastgroup == "assignment":
+            yield depth, len(_PLACES), match.end()
+        elif match.lastgroup == "place":
+            text = match.group()
+            yield depth, _RANKS[text], match.end() if text in ("; ", ", ") else match.start() + 1

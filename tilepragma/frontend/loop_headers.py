@@ -1,0 +1,101 @@
+"""The header of a `for`, and two idioms of it that stand for a plain bound: `i-- > 0` and `i + 1 < n`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.expressions import (
+    Access,
+    Binary,
+    Cast,
+    Conditional,
+    DataObject,
+    Expression,
+    Increment,
+    IntegerLiteral,
+    integer,
+)
+from tilepragma.ir.looptree import Declaration
+from tilepragma.ir.types import LONG, ScalarType
+
+
+@dataclass(frozen=True)
+class Header:
+    """The lowered header of a `for`; absent parts are None."""
+
+    initialization: Declaration | Expression | None
+    condition: Expression | None
+    advance: Expression | None
+    range: SourceRange
+
+
+def is_iterator(expression: Expression, iterator: DataObject) -> bool:
+    """Whether the expression is the iterator alone."""
+    return (
+        isinstance(expression, Access)
+        and expression.object == iterator
+        and not expression.subscripts
+        and not expression.path
+    )
+
+
+def countdown_of(header: Header, iterator: DataObject, lower: Expression) -> tuple[Expression, str, Expression] | None:
+    """(first value in the body, comparison, bound) of `for (i = n; i-- > b;)` and `for (i = n; --i >= b;)`; None for others.
+
+    The step is -1 and the value left behind that of the plain loop: the last decrement is the one that ends it.
+    """
+    condition = header.condition
+    if header.advance is not None or condition is None:
+        return None
+    counted: Expression = condition
+    comparison = "!="
+    bound: Expression = integer(0)
+    if isinstance(condition, Binary):
+        counted, comparison, bound = condition.left, condition.operator, condition.right
+        if isinstance(bound, Increment):
+            counted, bound = bound, counted
+            comparison = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(comparison, comparison)
+    if not (isinstance(counted, Increment) and counted.operator == "--" and is_iterator(counted.target, iterator)):
+        return None
+    zero = isinstance(bound, IntegerLiteral) and bound.value == 0
+    if not zero and _is_unsigned(iterator.element):
+        return None
+    if not counted.prefix and (comparison == ">" or (comparison == "!=" and zero)):
+        return _less(lower, integer(1)), ">=", bound
+    if counted.prefix and comparison in (">", ">=") and not _is_unsigned(iterator.element):
+        return _less(lower, integer(1)), comparison, bound
+    return None
+
+
+def shifted_bound(
+    comparison: str, left: Expression, right: Expression, iterator: DataObject
+) -> tuple[str, Expression] | None:
+    """(comparison, bound) of `i + c < n` and `i + c <= n` as the iterator's own; None for others."""
+    if comparison not in ("<", "<=") or not (isinstance(left, Binary) and left.operator == "+"):
+        return None
+    shift = left.right if is_iterator(left.left, iterator) else left.left
+    if not is_iterator(left.left, iterator) and not is_iterator(left.right, iterator):
+        return None
+    if not (_is_unsigned(iterator.element) and iterator.element == left.type):
+        return comparison, _less(right, shift)
+    # In unsigned arithmetic n - c wraps where the loop does not run at all.
+    if not (isinstance(shift, IntegerLiteral) or _is_unsigned(shift.type)):
+        return None
+    above, rest = (">", right) if comparison == "<" else (">=", Binary("+", right, integer(1), right.type, right.range))
+    difference = Binary("-", rest, shift, left.type, right.range)
+    test = Binary(above, right, shift, integer(0).type, right.range)
+    return "<", Conditional(test, difference, integer(0), left.type, right.range)
+
+
+def _less(value: Expression, by: Expression) -> Expression:
+    """`value - by`, in 64 bits where it could wrap."""
+    if isinstance(value, IntegerLiteral) and isinstance(by, IntegerLiteral):
+        return integer(value.value - by.value)
+    wide = value if not (_is_unsigned(value.type) or _is_unsigned(by.type)) else Cast(LONG, value, value.range)
+    type_ = LONG if LONG in (wide.type, by.type) else wide.type
+    return Binary("-", wide, by, type_, value.range)
+
+
+def _is_unsigned(type_: object) -> bool:
+    return isinstance(type_, ScalarType) and not type_.signed

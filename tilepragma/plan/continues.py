@@ -1,0 +1,46 @@
+"""`continue` in loops that are dealt out: each iteration's body becomes `do { … } while (0)`, in which it ends the iteration.
+
+What an iteration's end leads to is then the tiles' matter: another tile's loop, a guard, or no loop at all.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from tilepragma.ir.accesses import leaves_early
+from tilepragma.ir.expressions import integer
+from tilepragma.ir.looptree import Block, Kernel, Loop, Statement, While
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.plan.chains import chain_from
+from tilepragma.plan.mapping import is_vouched, top_loops, user_clauses
+
+
+def close_iterations(kernel: Kernel) -> Kernel:
+    """The kernel, its tiled and independent loops without a `continue` of their own, unless tiled loops stand beside it."""
+    marked = frozenset((*user_clauses(kernel.body), *_vouched(kernel)))
+    if not any(
+        isinstance(node, Loop) and node.index in marked and leaves_early(node.body) for node in walk(kernel.body)
+    ):
+        return kernel
+    return dataclasses.replace(kernel, body=_block(kernel.body, marked))
+
+
+def _vouched(kernel: Kernel) -> Iterator[int]:
+    for statement in kernel.body.statements:
+        for nest in top_loops(statement):
+            yield from (loop.index for loop in chain_from(nest) if is_vouched(loop, kernel.directive))
+
+
+def _block(block: Block, marked: frozenset[int]) -> Block:
+    return dataclasses.replace(block, statements=tuple(_statement(s, marked) for s in block.statements))
+
+
+def _statement(statement: Statement, marked: frozenset[int]) -> Statement:
+    changed = with_blocks(statement, lambda block: _block(block, marked))
+    if not isinstance(changed, Loop) or changed.index not in marked:
+        return changed
+    if not leaves_early(changed.body) or user_clauses(changed.body):
+        return changed
+    once = While(integer(0), changed.body, True, changed.body.range)
+    return dataclasses.replace(changed, body=Block((once,), changed.body.range))

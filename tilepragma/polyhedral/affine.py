@@ -1,0 +1,254 @@
+"""C expressions as quasi-affine functions of iterators and parameters: { [i] -> [e(i)] }, or the reason why not.
+
+Parameters are scalars that the region does not write, and whole invariant sub-expressions that are not affine in
+them (`n * m`, `(int)x`), which become parameters of their own, named by their text. Integers are mathematical: signed
+overflow is undefined in C, and what unsigned operations would wrap is refused where the wrapped value could matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.base.ranges import NOWHERE, SourceRange
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Assignment,
+    Binary,
+    Call,
+    Cast,
+    Comma,
+    Conditional,
+    DataObject,
+    Expression,
+    FloatingLiteral,
+    Increment,
+    IntegerLiteral,
+    Storage,
+    Unary,
+)
+from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INT, ScalarKind, ScalarType
+
+_IMPURE = (Assignment, Increment, AddressOf, Comma, Call, FloatingLiteral)
+
+
+@dataclass(frozen=True)
+class NotAffine:
+    """Why an expression is no affine function; a sentence, and where the expression stands."""
+
+    range: SourceRange
+    reason: str
+
+
+class NotAffineError(Exception):
+    """Raised where an expression is not affine."""
+
+    def __init__(self, expression: Expression, why: str) -> None:
+        self.why = NotAffine(getattr(expression, "range", NOWHERE), f"'{expression_text(expression)}' {why}")
+        super().__init__(self.why.reason)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """{ [i_1, …, i_n] } over parameters: the space in which expressions under the loops of `iterators` are functions.
+
+    `written` are the objects that the region changes; a scalar among neither is a parameter.
+    """
+
+    context: isl.Context
+    iterators: tuple[DataObject, ...]
+    written: frozenset[DataObject]
+
+    @property
+    def space(self) -> isl.Space:
+        """{ [i_1, …, i_n] }"""
+        return isl.Space.set_alloc(self.context, 0, len(self.iterators))
+
+    def inside(self, iterator: DataObject) -> Frame:
+        """The frame of a loop's body."""
+        return Frame(self.context, (*self.iterators, iterator), self.written)
+
+    def number(self, value: int) -> isl.PwAff:
+        """{ [i] -> [value] }"""
+        zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.space))
+        return isl.PwAff.from_aff(zero.set_constant_val(isl.Val.int_from_si(self.context, value)))
+
+    def iterator(self, place: int) -> isl.PwAff:
+        """{ [i] -> [i_place] }"""
+        return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(self.space), isl.dim_type.set, place))
+
+    def parameter(self, name: str) -> isl.PwAff:
+        """[p] -> { [i] -> [p] }"""
+        # By name: an isl.Id made in Python carries an object of its own, and would differ from the same name parsed.
+        space = self.space.add_dims(isl.dim_type.param, 1).set_dim_name(isl.dim_type.param, 0, name)
+        return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.param, 0))
+
+    def invariant(self, expression: Expression) -> bool:
+        """Whether the expression has one integer value throughout the region, from unwritten scalars alone."""
+        return _is_integer(expression) and all(self._steady(node) for node in walk(expression))
+
+    def _steady(self, node: object) -> bool:
+        if isinstance(node, _IMPURE):
+            return False
+        if isinstance(node, Access):
+            object_ = node.object
+            fixed = object_ not in self.written and object_ not in self.iterators and not object_.volatile
+            return fixed and object_.storage is Storage.SCALAR
+        return True
+
+
+def affine(expression: Expression, frame: Frame) -> isl.PwAff:
+    """{ [i] -> [expression(i)] }. Raises NotAffineError."""
+    if not _is_integer(expression):
+        raise NotAffineError(expression, "is not an integer")
+    return affine_polynomial(as_polynomial(expression), expression, frame)
+
+
+def as_polynomial(expression: Expression) -> Polynomial:
+    """The expression collected over its atoms, casts that keep the value looked through."""
+    return polynomial(_without_casts(expression))
+
+
+def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
+    """{ [i] -> [value(i)] }, for a polynomial that stands in the expression `whole`. Raises NotAffineError."""
+    result = frame.number(0)
+    for monomial, coefficient in value.terms:
+        term = _monomial(monomial, whole, frame)
+        result = result.add(term.mul(frame.number(coefficient)))
+    return result
+
+
+def condition(expression: Expression, frame: Frame) -> isl.Set:
+    """{ [i] : expression(i) != 0 }. Raises NotAffineError."""
+    if isinstance(expression, Binary):
+        if expression.operator in ("&&", "||"):
+            left, right = condition(expression.left, frame), condition(expression.right, frame)
+            return left.intersect(right) if expression.operator == "&&" else left.union(right)
+        if expression.operator in _COMPARISONS:
+            for side in (expression.left, expression.right):
+                _check_compared(expression, side)
+            return compare(affine(expression.left, frame), expression.operator, affine(expression.right, frame))
+    if isinstance(expression, Unary) and expression.operator == "!":
+        return condition(expression.operand, frame).complement()
+    return affine(expression, frame).ne_set(frame.number(0))
+
+
+def compare(left: isl.PwAff, operator: str, right: isl.PwAff) -> isl.Set:
+    """{ [i] : left(i) operator right(i) }"""
+    return _COMPARISONS[operator](left, right)
+
+
+_COMPARISONS: dict[str, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {
+    "<": lambda left, right: left.lt_set(right),
+    "<=": lambda left, right: left.le_set(right),
+    ">": lambda left, right: left.gt_set(right),
+    ">=": lambda left, right: left.ge_set(right),
+    "==": lambda left, right: left.eq_set(right),
+    "!=": lambda left, right: left.ne_set(right),
+}
+
+
+def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
+    if not monomial:
+        return frame.number(1)
+    if len(monomial) == 1:
+        return _atom(monomial[0], frame)
+    if all(frame.invariant(atom) for atom in monomial):
+        return frame.parameter("*".join(expression_text(atom) for atom in monomial))
+    varying = next(atom for atom in monomial if not frame.invariant(atom))
+    raise NotAffineError(whole, f"multiplies '{expression_text(varying)}' by a value that is no constant")
+
+
+def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
+    if isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in frame.iterators:
+        # An inner loop may reuse an outer one's iterator: the innermost is meant.
+        return frame.iterator(len(frame.iterators) - 1 - frame.iterators[::-1].index(atom.object))
+    try:
+        if isinstance(atom, Binary) and atom.operator in ("/", "%"):
+            return _division(atom, frame)
+        if isinstance(atom, Conditional):
+            return _choice(atom, frame)
+    except NotAffineError:
+        if not frame.invariant(atom):
+            raise
+    if frame.invariant(atom):
+        return frame.parameter(expression_text(atom))
+    raise NotAffineError(atom, _why(atom))
+
+
+def _why(atom: Expression) -> str:
+    if isinstance(atom, Access):
+        return "is read from memory" if atom.subscripts or atom.path else "changes inside the kernel"
+    return "is not a sum of iterators and invariant values"
+
+
+def _division(atom: Binary, frame: Frame) -> isl.PwAff:
+    """C's division truncates; the remainder has the dividend's sign."""
+    divisor = as_polynomial(atom.right).constant
+    if divisor is None or divisor <= 0:
+        raise NotAffineError(atom, "divides by a value that is no positive constant")
+    if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
+        raise NotAffineError(atom, "is not an integer")
+    if not atom.type.signed and not _never_wraps(atom.left):
+        raise NotAffineError(atom, "divides an unsigned value that may have wrapped")
+    dividend, by = affine(atom.left, frame), frame.number(divisor)
+    return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
+
+
+def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:
+    holds = condition(atom.condition, frame)
+    then = affine(atom.then, frame).intersect_domain(holds)
+    return then.union_add(affine(atom.otherwise, frame).intersect_domain(holds.complement()))
+
+
+def _check_compared(whole: Expression, side: Expression) -> None:
+    """In a comparison of unsigned type, neither side may be a value that the conversion would change."""
+    assert isinstance(whole, Binary)
+    types = [one.type for one in (whole.left, whole.right) if isinstance(one.type, ScalarType)]
+    if len(types) != 2 or not all(type_.is_integer for type_ in types):
+        raise NotAffineError(whole, "does not compare integers")
+    widest = max(max(type_.bits for type_ in types), INT.bits)
+    unsigned = any(not type_.signed and type_.bits == widest and type_.bits >= INT.bits for type_ in types)
+    if unsigned and not _never_wraps(side):
+        raise NotAffineError(whole, "compares as unsigned a value that may be negative")
+
+
+def _never_wraps(expression: Expression) -> bool:
+    """Whether it is a sum of unsigned variables and constants, which wraps only beyond any array's size."""
+    value = as_polynomial(expression)
+    return all(
+        coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms
+    ) and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
+
+
+def _without_casts(expression: Expression) -> Expression:
+    """Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), keep the value."""
+    if isinstance(expression, Cast) and _keeps(expression):
+        return _without_casts(expression.operand)
+    if isinstance(expression, Binary) and expression.operator in ("+", "-", "*") and _is_integer(expression):
+        left, right = _without_casts(expression.left), _without_casts(expression.right)
+        return Binary(expression.operator, left, right, expression.type, expression.range)
+    if isinstance(expression, Unary) and expression.operator in ("+", "-") and _is_integer(expression):
+        return Unary(expression.operator, _without_casts(expression.operand), expression.type, expression.range)
+    return expression
+
+
+def _keeps(cast: Cast) -> bool:
+    to, source = cast.type, cast.operand.type
+    if not isinstance(to, ScalarType) or not isinstance(source, ScalarType):
+        return False
+    if to.kind is not ScalarKind.INTEGER or not source.is_integer:
+        return False
+    return to.bits == 64 or to.bits > source.bits or (to.bits == source.bits and to.signed == source.signed)
+
+
+def _is_integer(expression: Expression) -> bool:
+    return isinstance(expression, IntegerLiteral) or (
+        isinstance(expression.type, ScalarType) and expression.type.is_integer
+    )

@@ -1,0 +1,226 @@
+"""Dependences between accesses (thesis 3.2.4): who must wait for whom, at which distance, and which loops carry it.
+
+Memory-based dependences relate every two conflicting instances; value-based ones leave out those with a write that
+surely happens strictly between them, which are implied by the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import islpy as isl
+
+from tilepragma.ir.looptree import Loop
+from tilepragma.polyhedral.extraction import step_of
+from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
+
+
+class DependenceKind(Enum):
+    """By what source and sink do: write-read, read-write, write-write, read-read."""
+
+    FLOW = "flow"
+    ANTI = "anti"
+    OUTPUT = "output"
+    INPUT = "input"
+
+
+FALSE_AND_TRUE = (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """{ S[i] -> T[j] : the sink T[j] touches what the source S[i] touched before it }, the dependence polyhedron.
+
+    `loops` are those around both statements; `distances` is { [d] : d = j - i on them }, counted in iterations and in the
+    order of execution. `exact` where both accesses are: then the dependence exists, for the parameters that `relation` admits.
+    """
+
+    kind: DependenceKind
+    source_statement: ScopStatement
+    sink_statement: ScopStatement
+    source: Reference
+    sink: Reference
+    relation: isl.Map
+    loops: tuple[Loop, ...]
+    distances: isl.Set
+    exact: bool
+
+
+def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
+    """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element, and they are of one of `kinds` }"""
+    wanted = frozenset(kinds)
+    found = []
+    for source_statement, source, sink_statement, sink in _pairs(scop):
+        kind = _kind(source, sink)
+        if kind not in wanted or not _may_meet(source, sink):
+            continue
+        relation = _conflicts(source_statement, source, sink_statement, sink)
+        if relation is not None:
+            found.append(_dependence(kind, source_statement, source, sink_statement, sink, relation))
+    return tuple(found)
+
+
+def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
+    """The memory-based dependences without those that a must-write strictly between source and sink implies.
+
+    { S[i] -> T[j] } minus { S[i] -> K[k] } . { K[k] -> T[j] } for every must-write of K to the element.
+    """
+    memory = memory_dependences(scop, frozenset(kinds) | set(FALSE_AND_TRUE))
+    wanted = frozenset(kinds)
+    found = []
+    for one in memory:
+        if one.kind not in wanted:
+            continue
+        relation = one.relation
+        for first in memory:
+            if first.source is not one.source or first.sink.kind is not AccessKind.MUST_WRITE:
+                continue
+            for second in memory:
+                if second.source is first.sink and second.sink is one.sink:
+                    relation = relation.subtract(first.relation.apply_range(second.relation))
+        if not relation.is_empty():
+            found.append(
+                _dependence(one.kind, one.source_statement, one.source, one.sink_statement, one.sink, relation)
+            )
+    return tuple(found)
+
+
+def carried_at(dependence: Dependence) -> tuple[Loop, ...]:
+    """The loops that carry a part of the dependence: { d : d_1 = … = d_(k-1) = 0, d_k > 0 } is not empty."""
+    carrying = []
+    rest = dependence.distances
+    for place, loop in enumerate(dependence.loops):
+        if has_sign(rest, place, 1):
+            carrying.append(loop)
+        rest = with_zero(rest, place)
+    return tuple(carrying)
+
+
+def may_differ(dependence: Dependence, place: int) -> bool:
+    """Whether { d : d_place != 0 } is not empty: source and sink may lie in different iterations of that loop."""
+    return has_sign(dependence.distances, place, 1) or has_sign(dependence.distances, place, -1)
+
+
+def has_sign(distances: isl.Set, place: int, sign: int) -> bool:
+    """Whether { d in distances : sign * d_place > 0 } is not empty."""
+    bound = isl.Val.int_from_si(distances.get_ctx(), sign)
+    restrict = distances.lower_bound_val if sign > 0 else distances.upper_bound_val
+    return not restrict(isl.dim_type.set, place, bound).is_empty()
+
+
+def with_zero(distances: isl.Set, place: int) -> isl.Set:
+    """{ d in distances : d_place = 0 }"""
+    return distances.fix_val(isl.dim_type.set, place, isl.Val.zero(distances.get_ctx()))
+
+
+def distance_text(distances: isl.Set) -> str:
+    """`(1, -1)`: a number where a distance is constant, else `+` `-` `0+` `0-` `*` for its possible signs."""
+    return f"({', '.join(_distance(distances, place) for place in range(distances.dim(isl.dim_type.set)))})"
+
+
+def distance_vector(distances: isl.Set) -> tuple[int, ...] | None:
+    """The one distance of a uniform dependence, else None."""
+    fixed = [_constant(distances, place) for place in range(distances.dim(isl.dim_type.set))]
+    return None if None in fixed else tuple(value for value in fixed if value is not None)
+
+
+def _constant(distances: isl.Set, place: int) -> int | None:
+    value = distances.plain_get_val_if_fixed(isl.dim_type.set, place)
+    if value.is_int():
+        return int(value.to_python())
+    plain = distances.params().is_empty()
+    if plain:
+        return None
+    least, greatest = distances.dim_min_val(place), distances.dim_max_val(place)
+    return int(least.to_python()) if least.is_int() and least.eq(greatest) else None
+
+
+def _distance(distances: isl.Set, place: int) -> str:
+    constant = _constant(distances, place)
+    if constant is not None:
+        return str(constant)
+    negative, positive = has_sign(distances, place, -1), has_sign(distances, place, 1)
+    zero = not with_zero(distances, place).is_empty()
+    if negative and positive:
+        return "*"
+    return ("0" if zero else "") + ("+" if positive else "-")
+
+
+def _pairs(scop: Scop) -> Iterator[tuple[ScopStatement, Reference, ScopStatement, Reference]]:
+    by_object: dict[str, list[tuple[ScopStatement, Reference]]] = {}
+    for statement in scop.statements:
+        for reference in statement.references:
+            by_object.setdefault(reference.object.name, []).append((statement, reference))
+    for references in by_object.values():
+        for source_statement, source in references:
+            for sink_statement, sink in references:
+                yield source_statement, source, sink_statement, sink
+
+
+def _kind(source: Reference, sink: Reference) -> DependenceKind:
+    if source.writes:
+        return DependenceKind.OUTPUT if sink.writes else DependenceKind.FLOW
+    return DependenceKind.ANTI if sink.writes else DependenceKind.INPUT
+
+
+def _may_meet(source: Reference, sink: Reference) -> bool:
+    return source.member is None or sink.member is None or source.member == sink.member
+
+
+def _conflicts(
+    source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
+) -> isl.Map | None:
+    same = source.relation.apply_range(sink.relation.reverse())
+    if same.is_empty():
+        return None
+    before = source_statement.schedule.lex_lt_map(sink_statement.schedule)
+    relation = same.intersect(before).coalesce()
+    return None if relation.is_empty() else relation
+
+
+def _dependence(
+    kind: DependenceKind,
+    source_statement: ScopStatement,
+    source: Reference,
+    sink_statement: ScopStatement,
+    sink: Reference,
+    relation: isl.Map,
+) -> Dependence:
+    loops = _common(source_statement.loops, sink_statement.loops)
+    return Dependence(
+        kind,
+        source_statement,
+        sink_statement,
+        source,
+        sink,
+        relation,
+        loops,
+        _distances(relation, loops),
+        source.exact and sink.exact,
+    )
+
+
+def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ...]:
+    common = []
+    for one, other in zip(first, second, strict=False):
+        if one.index != other.index:
+            break
+        common.append(one)
+    return tuple(common)
+
+
+def _distances(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
+    """{ [d] : exists S[i] -> T[j] in relation: j - i = step * d on the common loops }"""
+    depth = len(loops)
+    for side in (isl.dim_type.in_, isl.dim_type.out):
+        relation = relation.project_out(side, depth, relation.dim(side) - depth).reset_tuple_id(side)
+    deltas = relation.deltas()
+    steps = [step_of(loop) or (-1 if loop.decreasing else 1) for loop in loops]
+    if all(step == 1 for step in steps):
+        return deltas
+    names = [f"d{place}" for place in range(depth)]
+    scaled = ", ".join(f"{step}*{name}" for step, name in zip(steps, names, strict=True))
+    scale = isl.MultiAff(f"{{ [{', '.join(names)}] -> [{scaled}] }}", context=relation.get_ctx())
+    return deltas.preimage_multi_aff(scale)

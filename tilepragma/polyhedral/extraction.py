@@ -1,0 +1,283 @@
+"""From LoopTree to Scop: domains, schedules and accesses of every statement of a region."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import islpy as isl
+
+from tilepragma.base.ranges import NOWHERE, SourceRange
+from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
+from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
+from tilepragma.ir.looptree import Barrier, Block, Declaration, Function, If, Loop, Statement, TileNest
+from tilepragma.ir.polynomial import Polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import RecordType
+from tilepragma.polyhedral.affine import (
+    Frame,
+    NotAffine,
+    NotAffineError,
+    affine,
+    as_polynomial,
+    compare,
+    condition,
+)
+from tilepragma.polyhedral.delinearise import split_subscript, strides
+from tilepragma.polyhedral.engine import operation_limit
+from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
+
+
+def extract_scop(body: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject]) -> Scop:
+    """The Scop of statements that run one after another; `written` are the objects that the region changes.
+
+    Raises EngineGaveUpError.
+    """
+    context = isl.Context()
+    with operation_limit(context):
+        return _Extraction(context, functions, written).scop(tuple(body))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a walk stands: under which loops, in { [i] : domain(i) }, at which textual positions."""
+
+    frame: Frame
+    domain: isl.Set
+    loops: tuple[Loop, ...] = ()
+    position: tuple[int, ...] = ()
+    exact: bool = True
+    """the domain is no over-approximation"""
+    conditional: bool = False
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A statement before its accesses are made relations."""
+
+    place: _Place
+    uses: tuple[Use, ...]
+    range: SourceRange
+
+
+@dataclass
+class _Extraction:
+    context: isl.Context
+    functions: tuple[Function, ...]
+    written: frozenset[DataObject]
+    found: list[_Found] = field(default_factory=list)
+    depths: dict[DataObject, int] = field(default_factory=dict)
+    reasons: dict[NotAffine, None] = field(default_factory=dict)
+
+    def scop(self, body: tuple[Statement, ...]) -> Scop:
+        frame = Frame(self.context, (), self.written)
+        self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
+        layouts = self._layouts()
+        depth = max((len(found.place.loops) for found in self.found), default=0)
+        statements = tuple(self._statement(place, found, layouts, depth) for place, found in enumerate(self.found))
+        return Scop(self.context, statements, tuple(self.reasons))
+
+    # -- the walk ---------------------------------------------------------------------------------------------------
+
+    def _statements(self, statements: Iterable[Statement], at: _Place, count: list[int]) -> None:
+        """`count` numbers the statements of the innermost loop around, braces and conditions looked through."""
+        for statement in statements:
+            if isinstance(statement, Block):
+                self._statements(statement.statements, at, count)
+            elif isinstance(statement, Loop):
+                self._loop(statement, at, count)
+            elif isinstance(statement, TileNest):
+                self._loop(statement.loops[0].loop, at, count)
+            elif isinstance(statement, If):
+                self._if(statement, at, count)
+            elif not isinstance(statement, Barrier):
+                self._leaf(statement, at, count)
+
+    def _leaf(self, node: Any, at: _Place, count: list[int]) -> None:
+        """Whatever is no affine control: one statement with all that it may touch."""
+        if isinstance(node, Declaration):
+            for declarator in node.declarators:
+                self.depths[declarator.object] = len(at.loops)
+        inner = {d.object for s in walk(node) if isinstance(s, Declaration) and s is not node for d in s.declarators}
+        inner |= {loop.iterator for loop in walk(node) if isinstance(loop, Loop) and loop.declares_iterator}
+        touched = [_anywhere(use, node) for use in uses(node, self.functions) if use.object not in inner]
+        if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
+            touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
+        self._add(touched, at, count, getattr(node, "range", NOWHERE))
+
+    def _add(self, touched: Iterable[Use], at: _Place, count: list[int], range_: SourceRange) -> None:
+        own = tuple(use for use in touched if self._is_data(use, at))
+        if own:
+            self.found.append(_Found(replace(at, position=(*at.position, count[0])), own, range_))
+            count[0] += 1
+
+    def _is_data(self, use: Use, at: _Place) -> bool:
+        """Iterators of the loops around are no data, and what nobody writes carries nothing."""
+        if use.object in at.frame.iterators:
+            return False
+        return use.writes or use.object in self.written or use.object.storage is not Storage.SCALAR
+
+    def _if(self, node: If, at: _Place, count: list[int]) -> None:
+        self._add(uses(node.condition, self.functions), at, count, node.range)
+        try:
+            holds = condition(node.condition, at.frame)
+            inside = replace(at, domain=at.domain.intersect(holds))
+            outside = replace(at, domain=at.domain.subtract(holds))
+        except NotAffineError as error:
+            self.reasons[error.why] = None
+            inside = outside = replace(at, conditional=True)
+        self._statements((node.then,), inside, count)
+        if node.otherwise is not None:
+            self._statements((node.otherwise,), outside, count)
+
+    def _loop(self, loop: Loop, at: _Place, count: list[int]) -> None:
+        for bound in (loop.lower, loop.upper, loop.step):
+            self._add(uses(bound, self.functions), at, count, loop.header)
+        frame = at.frame.inside(loop.iterator)
+        domain = at.domain.add_dims(isl.dim_type.set, 1)
+        exact = at.exact
+        constraints = (self._lower(loop, frame), self._upper(loop, frame), self._stride(loop, frame))
+        for constraint in constraints:
+            if constraint is None:
+                exact = False
+            else:
+                domain = domain.intersect(constraint)
+        position = (*at.position, count[0])
+        count[0] += 1
+        conditional = at.conditional or leaves_early(loop.body)
+        inside = _Place(frame, domain, (*at.loops, loop), position, exact, conditional)
+        self._statements((loop.body,), inside, [0])
+
+    # -- loops ------------------------------------------------------------------------------------------------------
+
+    def _lower(self, loop: Loop, frame: Frame) -> isl.Set | None:
+        start = self._affine(loop.lower, frame)
+        if start is None:
+            return None
+        return compare(frame.iterator(len(frame.iterators) - 1), "<=" if loop.decreasing else ">=", start)
+
+    def _upper(self, loop: Loop, frame: Frame) -> isl.Set | None:
+        end = self._affine(loop.upper, frame)
+        if end is None:
+            return None
+        comparison = loop.comparison if loop.comparison != "!=" else ">" if loop.decreasing else "<"
+        return compare(frame.iterator(len(frame.iterators) - 1), comparison, end)
+
+    def _stride(self, loop: Loop, frame: Frame) -> isl.Set | None:
+        """{ [i] : (i_n - lower) mod |step| = 0 }"""
+        step = step_of(loop)
+        if step is None:
+            self.reasons[NotAffine(loop.header, f"the step of the loop over '{loop.iterator.host}' is no constant")] = (
+                None
+            )
+            return None
+        if abs(step) == 1:
+            return isl.Set.universe(frame.space)
+        start = self._affine(loop.lower, frame)
+        if start is None:
+            return None
+        distance = frame.iterator(len(frame.iterators) - 1).sub(start)
+        return distance.mod_val(isl.Val.int_from_si(frame.context, abs(step))).eq_set(frame.number(0))
+
+    def _affine(self, expression: Expression, frame: Frame) -> isl.PwAff | None:
+        try:
+            return affine(expression, frame)
+        except NotAffineError as error:
+            self.reasons[error.why] = None
+            return None
+
+    # -- accesses ---------------------------------------------------------------------------------------------------
+
+    def _layouts(self) -> dict[DataObject, tuple[Polynomial, ...]]:
+        """The strides of every array of one dimension whose subscripts can all be taken apart by them."""
+        subscripts: dict[DataObject, list[tuple[Expression, _Place]]] = {}
+        for found in self.found:
+            for use in found.uses:
+                if use.object.rank == 1 and len(use.subscripts) == 1:
+                    subscripts.setdefault(use.object, []).append((use.subscripts[0], found.place))
+        layouts = {}
+        for object_, used in subscripts.items():
+            by = strides((subscript, place.frame) for subscript, place in used)
+            if by and all(
+                split_subscript(subscript, by, place.frame, place.domain) is not None for subscript, place in used
+            ):
+                layouts[object_] = by
+        return layouts
+
+    def _statement(
+        self, number: int, found: _Found, layouts: dict[DataObject, tuple[Polynomial, ...]], depth: int
+    ) -> ScopStatement:
+        at = found.place
+        name = f"S{number}"
+        domain = at.domain.set_tuple_name(name)
+        for place, loop in enumerate(at.loops):
+            domain = domain.set_dim_name(isl.dim_type.set, place, loop.iterator.name)
+        references = []
+        for use in found.uses:
+            relation, exact = self._relation(use, at, layouts)
+            relation = relation.set_tuple_name(isl.dim_type.in_, name).intersect_domain(domain)
+            exact = exact and at.exact and not at.conditional and not use.conditional
+            member = _member(use)
+            if use.reads:
+                references.append(Reference(use.object, AccessKind.READ, relation, exact, member, use.range))
+            if use.writes:
+                kind = AccessKind.MUST_WRITE if exact and member is None else AccessKind.MAY_WRITE
+                references.append(Reference(use.object, kind, relation, exact, member, use.range))
+        schedule = _schedule(name, at, depth)
+        return ScopStatement(name, at.loops, domain, schedule, tuple(references), found.range)
+
+    def _relation(
+        self, use: Use, at: _Place, layouts: dict[DataObject, tuple[Polynomial, ...]]
+    ) -> tuple[isl.Map, bool]:
+        """{ [i] -> A[a] } and whether it is exact."""
+        frame = at.frame
+        own = self.depths.get(use.object, 0) if use.object.scope is Scope.LOCAL else 0
+        functions: list[isl.PwAff | None] = [frame.iterator(place) for place in range(own)]
+        if use.object in layouts and use.subscripts:
+            functions += split_subscript(use.subscripts[0], layouts[use.object], frame, at.domain) or ()
+        else:
+            functions += [self._affine(subscript, frame) for subscript in use.subscripts]
+            functions += [None] * (use.object.rank - len(use.subscripts))
+        relation = isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 0))
+        for function in functions:
+            one = (
+                isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 1))
+                if function is None
+                else isl.Map.from_pw_aff(function)
+            )
+            relation = relation.flat_range_product(one)
+        return relation.set_tuple_name(isl.dim_type.out, use.object.name), all(
+            function is not None for function in functions
+        )
+
+
+def _schedule(name: str, at: _Place, depth: int) -> isl.Map:
+    names = [f"i{place}" for place in range(len(at.loops))]
+    times = [str(at.position[0])]
+    for place, loop in enumerate(at.loops):
+        times += [f"-{names[place]}" if loop.decreasing else names[place], str(at.position[place + 1])]
+    times += ["0"] * (2 * depth + 1 - len(times))
+    return isl.Map(f"{{ {name}[{', '.join(names)}] -> [{', '.join(times)}] }}", context=at.frame.context)
+
+
+def _anywhere(use: Use, node: Any) -> Use:
+    """A function that gets an element's address may step to any other element."""
+    addressed = (part.target for part in walk(node) if isinstance(part, AddressOf))
+    if any(target.object == use.object and target.range == use.range for target in addressed):
+        return replace(use, subscripts=(), path=())
+    return use
+
+
+def _member(use: Use) -> str | None:
+    """The member of the element that is meant; members of unions share their memory."""
+    if use.path and isinstance(use.path[0], Member):
+        element = use.object.element
+        if isinstance(element, RecordType) and not element.is_union:
+            return use.path[0].name
+    return None
+
+
+def step_of(loop: Loop) -> int | None:
+    """The loop's step where it is a constant other than 0."""
+    return as_polynomial(loop.step).constant or None

@@ -1,0 +1,73 @@
+"""The mathematics of a region: statements with domains, schedules and access relations, by name.
+
+What is not affine is over-approximated where that is sound: a bound is left out of the domain, a subscript may be any,
+a condition on data may hold or not (its writes are may-writes). `Scop.reasons` names every such expression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import islpy as isl
+
+from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import Loop
+from tilepragma.polyhedral.affine import NotAffine
+
+
+class AccessKind(Enum):
+    """What an access does; a may-write happens only if data say so, or not to every element of its relation."""
+
+    READ = "read"
+    MUST_WRITE = "must write"
+    MAY_WRITE = "may write"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """{ S[i] -> A[a] : domain(i) and a = subscripts(i) }, one access of a statement.
+
+    A scalar has rank 0: { S[i] -> x[] }. An object declared inside loops has their iterators as leading dimensions, since
+    every iteration has its own. `exact` where the relation is no over-approximation, neither in its subscripts nor in its
+    domain, and the access is not conditional. `member` is the name of the record's member that is meant, if one is.
+    """
+
+    object: DataObject
+    kind: AccessKind
+    relation: isl.Map
+    exact: bool
+    member: str | None
+    range: SourceRange
+
+    @property
+    def writes(self) -> bool:
+        """Whether the access may write."""
+        return self.kind is not AccessKind.READ
+
+
+@dataclass(frozen=True)
+class ScopStatement:
+    """A statement S under `loops` (outermost first) and its instances.
+
+    `domain`: { S[i_1, …, i_n] : bounds, steps and affine conditions }, i being values of the iterators.
+    `schedule`: { S[i_1, …, i_n] -> [c_0, ±i_1, c_1, …, ±i_n, c_n, 0, …] }, lexicographic order being that of execution
+    (thesis (3.8), scalar dimensions included; -i where the loop counts down).
+    """
+
+    name: str
+    loops: tuple[Loop, ...]
+    domain: isl.Set
+    schedule: isl.Map
+    references: tuple[Reference, ...]
+    range: SourceRange
+
+
+@dataclass(frozen=True)
+class Scop:
+    """All statements of a region, in textual order, and what could not be said exactly of them."""
+
+    context: isl.Context
+    statements: tuple[ScopStatement, ...]
+    reasons: tuple[NotAffine, ...]
