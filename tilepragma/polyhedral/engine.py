@@ -17,7 +17,11 @@ class EngineGaveUpError(Exception):
 
 @contextmanager
 def operation_limit(context: isl.Context, limit: int = OPERATION_LIMIT) -> Iterator[None]:
-    """Raises EngineGaveUpError where isl needs more than `limit` operations inside."""
+    """Raises EngineGaveUpError where isl needs more than `limit` operations inside.
+
+    A limit around this one holds again afterwards, its count begun anew.
+    """
+    around = context.get_max_operations()
     context.reset_operations()
     context.set_max_operations(limit)
     try:
@@ -27,5 +31,5 @@ def operation_limit(context: isl.Context, limit: int = OPERATION_LIMIT) -> Itera
             raise
         raise EngineGaveUpError from error
     finally:
-        context.set_max_operations(0)
+        context.set_max_operations(around)
         context.reset_operations()

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from tilepragma.polyhedral.components import strongly_connected, weakly_connected
+from tilepragma.polyhedral.engine import OPERATION_LIMIT, EngineGaveUpError, operation_limit
 from tilepragma.polyhedral.linear_independence import rank
 from tilepragma.polyhedral.model import Dependence, Statement
-from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.row_search import Edge, FoundRow, RowProblem, find_row
 from tilepragma.polyhedral.schedule import (
     Matrix,
@@ -43,7 +43,7 @@ class HyperplaneOptions:
     """
 
     balanced_row: int | None = 1
-    operations: int = DEFAULT_LIMIT
+    operations: int = OPERATION_LIMIT
 
 
 COMMUNICATION_MINIMAL = HyperplaneOptions(balanced_row=None)
@@ -63,11 +63,11 @@ def tiling_hyperplanes(
         return Schedule(())
     context = statements[0].domain.get_ctx()
     try:
-        with operation_limit(context, options.operations, "searching for tiling hyperplanes"):
+        with operation_limit(context, options.operations):
             return _Search(statements, ordering(dependences), options).schedule()
-    except OperationLimitError as limit:
-        kept = original_schedule(statements)
-        return replace(kept, notes=(f"{limit} The order of the program text is kept.",))
+    except EngineGaveUpError:
+        note = f"isl gave up the search for hyperplanes after {options.operations} operations: the order of the text is kept."
+        return replace(original_schedule(statements), notes=(note,))
 
 
 @dataclass

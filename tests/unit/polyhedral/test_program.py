@@ -15,6 +15,8 @@ from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hype
 from tilepragma.polyhedral.program import Program, program_of, schedules_in_the_scop
 from tilepragma.polyhedral.schedule import Schedule
 from tilepragma.polyhedral.schedule_legality import untilable, violations
+from tilepragma.polyhedral.tile_shapes import tile_shapes
+from tilepragma.polyhedral.wavefronts import band_wavefronts
 
 
 def planned(parameters: str, body: str) -> tuple[Program, Schedule, tuple[found_dependences.Dependence, ...]]:
@@ -95,6 +97,22 @@ KERNELS = {
         "u[i][n-1] = 1; for (int j = n - 2; j >= 1; j--) u[i][j] = p[i][j] * u[i][j+1] + q[i][j]; } }",
     ),
 }
+
+
+def test_parallelism_without_synchronisation_is_not_skewed_away() -> None:
+    made = scop(*KERNELS["gemm"])
+    program = program_of(made, value_dependences(made))
+    scaling, product = tile_shapes(program.statements, program.dependences).statements
+    assert scaling.matrix[:2] == ((1, 0), (0, 1))
+    assert product.matrix == ((1, 0, 0), (0, 0, 1), (0, 1, 0)), "i, j, k, where the text has i, k, j"
+    (found,) = band_wavefronts(tile_shapes(program.statements, program.dependences), program.dependences)
+    assert found.inter[0] == (0, 0, 1), "k alone is sequential"
+
+
+def test_balance_is_taken_where_least_communication_lacks_it() -> None:
+    made = scop("int J, int I, double A[I + 2]", FIGURE_3_4)
+    program = program_of(made, value_dependences(made))
+    assert tile_shapes(program.statements, program.dependences).statements[0].matrix == ((2, 1), (1, 1))
 
 
 @pytest.mark.parametrize("name", KERNELS)
