@@ -86,13 +86,7 @@ def eliminate_false_dependences(
     refused = {id(each): refusal(each, statements, dependences) for each in dependences if each.kind.false}
     candidates = [each for each in dependences if each.kind.false and refused[id(each)] is None]
     hindering = hindering_together(statements, dependences, candidates, options)
-    kept = tuple(
-        NotCopied(each, refused[id(each)] or "")
-        for each in dependences
-        if each.kind.false
-        and refused[id(each)] is not None
-        and _linear_parts(statements, _without(dependences, [each]), options) != _parts(before, statements)
-    )
+    kept = _kept(statements, dependences, refused, before, options)
     if hindering:
         best = _linear_parts(statements, _without(dependences, hindering), options)
         for buffers in range(1, MOST_BUFFERS + 1):
@@ -105,6 +99,25 @@ def eliminate_false_dependences(
     kept += tuple(NotCopied(each, lost) for each in hindering)
     everything = hindering + tuple(each.dependence for each in kept if each.dependence not in hindering)
     return Elimination(everything, kept, (), statements, dependences, before, before)
+
+
+def _kept(
+    statements: tuple[Statement, ...],
+    dependences: tuple[Dependence, ...],
+    refused: dict[int, str | None],
+    before: Schedule,
+    options: HyperplaneOptions,
+) -> tuple[NotCopied, ...]:
+    """The false dependences that hinder alone but cannot be copied away; one test says when there are none at all."""
+    stay = [each for each in dependences if each.kind.false and refused[id(each)] is not None]
+    parts = _parts(before, statements)
+    if _linear_parts(statements, _without(dependences, stay), options) == parts:
+        return ()
+    return tuple(
+        NotCopied(each, refused[id(each)] or "")
+        for each in stay
+        if _linear_parts(statements, _without(dependences, [each]), options) != parts
+    )
 
 
 def _without(dependences: Sequence[Dependence], removed: Sequence[Dependence]) -> tuple[Dependence, ...]:
