@@ -58,19 +58,33 @@ def hindering_together(
     candidates: Sequence[Dependence],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
 ) -> tuple[Dependence, ...]:
-    """The candidates that cannot be put back without losing what the absence of all of them gains: one test for each."""
+    """The candidates that cannot be put back without losing what the absence of all of them gains."""
     free = _without(dependences, candidates)
     best = _linear_parts(statements, free, options)
     if best == _linear_parts(statements, dependences, options):
         return ()
-    kept = free
-    hindering = []
-    for each in candidates:
-        if _linear_parts(statements, (*kept, each), options) == best:
-            kept = (*kept, each)
-        else:
-            hindering.append(each)
-    return tuple(hindering)
+    return _unreturnable(statements, free, tuple(candidates), best, options)
+
+
+def _unreturnable(
+    statements: tuple[Statement, ...],
+    kept: tuple[Dependence, ...],
+    group: tuple[Dependence, ...],
+    best: tuple[Matrix, ...],
+    options: HyperplaneOptions,
+) -> tuple[Dependence, ...]:
+    """Those of the group, known not to come back as a whole, that cannot join `kept`; tested by halves."""
+    if len(group) <= 1:
+        return group
+    hindering: tuple[Dependence, ...] = ()
+    middle = len(group) // 2
+    for half in (group[:middle], group[middle:]):
+        found: tuple[Dependence, ...] = ()
+        if _linear_parts(statements, kept + half, options) != best:
+            found = _unreturnable(statements, kept, half, best, options)
+        kept += _without(half, found)
+        hindering += found
+    return hindering
 
 
 def eliminate_false_dependences(
