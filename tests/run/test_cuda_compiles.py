@@ -50,7 +50,7 @@ def test_kernels_of_the_tests_compile(workshop: Workshop, tmp_path: Path, file: 
     source = tmp_path / file.path
     source.write_text(file.program(file.cases))
     paths = kernels(workshop, source, tmp_path / "kernels")
-    assert len(paths) >= len(file.cases)
+    assert len(paths) >= sum("as written" not in case.title for case in file.cases)
     assert complaints(paths) == ""
 
 

@@ -61,6 +61,9 @@ def refusal(dependence: Dependence, statements: Sequence[Statement], dependences
         return f"The {dependence.kind.value} dependence on {dependence.array} is between two writes; a copy serves reads only."
     if dependence.source_access is None:
         return f"It is not known which reference reads {dependence.array}."
+    vague = next((each.name for each in statements if not all(access.exact for access in each.accesses)), None)
+    if vague is not None:
+        return f"Not all that {vague} reads and writes is known exactly."
     by_name = {each.name: each for each in statements}
     reader = by_name[dependence.source]
     if not reader.accesses[dependence.source_access].relation.is_single_valued():

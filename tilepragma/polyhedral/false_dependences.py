@@ -58,19 +58,33 @@ def hindering_together(
     candidates: Sequence[Dependence],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
 ) -> tuple[Dependence, ...]:
-    """The candidates that cannot be put back without losing what the absence of all of them gains: one test for each."""
+    """The candidates that cannot be put back without losing what the absence of all of them gains."""
     free = _without(dependences, candidates)
     best = _linear_parts(statements, free, options)
     if best == _linear_parts(statements, dependences, options):
         return ()
-    kept = free
-    hindering = []
-    for each in candidates:
-        if _linear_parts(statements, (*kept, each), options) == best:
-            kept = (*kept, each)
-        else:
-            hindering.append(each)
-    return tuple(hindering)
+    return _unreturnable(statements, free, tuple(candidates), best, options)
+
+
+def _unreturnable(
+    statements: tuple[Statement, ...],
+    kept: tuple[Dependence, ...],
+    group: tuple[Dependence, ...],
+    best: tuple[Matrix, ...],
+    options: HyperplaneOptions,
+) -> tuple[Dependence, ...]:
+    """Those of the group, known not to come back as a whole, that cannot join `kept`; tested by halves."""
+    if len(group) <= 1:
+        return group
+    hindering: tuple[Dependence, ...] = ()
+    middle = len(group) // 2
+    for half in (group[:middle], group[middle:]):
+        found: tuple[Dependence, ...] = ()
+        if _linear_parts(statements, kept + half, options) != best:
+            found = _unreturnable(statements, kept, half, best, options)
+        kept += _without(half, found)
+        hindering += found
+    return hindering
 
 
 def eliminate_false_dependences(
@@ -86,13 +100,7 @@ def eliminate_false_dependences(
     refused = {id(each): refusal(each, statements, dependences) for each in dependences if each.kind.false}
     candidates = [each for each in dependences if each.kind.false and refused[id(each)] is None]
     hindering = hindering_together(statements, dependences, candidates, options)
-    kept = tuple(
-        NotCopied(each, refused[id(each)] or "")
-        for each in dependences
-        if each.kind.false
-        and refused[id(each)] is not None
-        and _linear_parts(statements, _without(dependences, [each]), options) != _parts(before, statements)
-    )
+    kept = _kept(statements, dependences, refused, before, options)
     if hindering:
         best = _linear_parts(statements, _without(dependences, hindering), options)
         for buffers in range(1, MOST_BUFFERS + 1):
@@ -105,6 +113,25 @@ def eliminate_false_dependences(
     kept += tuple(NotCopied(each, lost) for each in hindering)
     everything = hindering + tuple(each.dependence for each in kept if each.dependence not in hindering)
     return Elimination(everything, kept, (), statements, dependences, before, before)
+
+
+def _kept(
+    statements: tuple[Statement, ...],
+    dependences: tuple[Dependence, ...],
+    refused: dict[int, str | None],
+    before: Schedule,
+    options: HyperplaneOptions,
+) -> tuple[NotCopied, ...]:
+    """The false dependences that hinder alone but cannot be copied away; one test says when there are none at all."""
+    stay = [each for each in dependences if each.kind.false and refused[id(each)] is not None]
+    parts = _parts(before, statements)
+    if _linear_parts(statements, _without(dependences, stay), options) == parts:
+        return ()
+    return tuple(
+        NotCopied(each, refused[id(each)] or "")
+        for each in stay
+        if _linear_parts(statements, _without(dependences, [each]), options) != parts
+    )
 
 
 def _without(dependences: Sequence[Dependence], removed: Sequence[Dependence]) -> tuple[Dependence, ...]:

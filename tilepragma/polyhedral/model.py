@@ -35,11 +35,15 @@ class DependenceKind(Enum):
 
 @dataclass(frozen=True)
 class Access:
-    """One reference: `relation` = { S[i] -> A[x] }, a function of the iteration for an exact affine subscript."""
+    """One reference: `relation` = { S[i] -> A[x] }, a function of the iteration for an exact affine subscript.
+
+    `exact`: it happens whenever the statement runs, and to what the relation says.
+    """
 
     array: str
     relation: isl.Map
     write: bool
+    exact: bool = True
 
 
 @dataclass(frozen=True)

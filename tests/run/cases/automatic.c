@@ -91,7 +91,7 @@ CASE(nests)
     free(y);
 }
 
-// case recurrences: what is not parallel
+// case recurrences: what is not parallel runs as written
 static void recurrences(int n, const int *index, float *a, float *b)
 {
 #pragma tilek kernel
