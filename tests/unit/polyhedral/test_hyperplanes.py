@@ -229,7 +229,10 @@ def test_isl_gives_up_at_its_limit_and_says_so() -> None:
     dependences = value_based_dependences(statements)
     schedule = tiling_hyperplanes(statements, dependences, HyperplaneOptions(operations=1000))
     (note,) = schedule.notes
-    assert note == "isl gave up after 1000 operations while searching for tiling hyperplanes. The order of the program text is kept."
+    assert (
+        note
+        == "isl gave up after 1000 operations while searching for tiling hyperplanes. The order of the program text is kept."
+    )
     assert violations(schedule, dependences) == ()
     again = tiling_hyperplanes(statements, dependences)
     assert again.notes == ()
