@@ -151,6 +151,18 @@ def test_explain_shows_what_each_loop_carries() -> None:
     assert "    loop i, line 5: DOALL\n" in text
 
 
+def test_explain_shows_hyperplanes() -> None:
+    """The thesis's Figure 3.4 from C: Table 3.1's distances and, by Algorithm 4.1 under (4.1), (2 1; 1 1)."""
+    Path("a.c").write_text(
+        "void relax(int J, int I, double A[I + 2])\n{\n#pragma tilek kernel\n"
+        "    for (int j = 1; j <= J; j++)\n        for (int i = I; i >= 1; i--)\n"
+        "            A[I + 1 - i] = 0.5 * (A[I + 1 - i] + A[I + 2 - i]);\n}\n"
+    )
+    text = explain(translate(TranslateRequest("a.c", last="plan")))
+    assert "flow (1, -1) of A" in text  # distances count iterations, whichever way i goes
+    assert "tiling hyperplanes of the statement at 6:13: (2*j + -i, j + -i)" in text
+
+
 def test_a_pipe_is_read_once() -> None:
     os.mkfifo("pipe")
     writer = threading.Thread(target=lambda: Path("pipe").write_text(KERNEL))

@@ -15,7 +15,7 @@ from tilepragma.plan.mapping import top_loops
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
-    from tilepragma.polyhedral.scop import Reference
+    from tilepragma.polyhedral.scop import Reference, Scop
 
 
 def dependence_text(plan: KernelPlan) -> str:
@@ -43,11 +43,28 @@ def _nest(nest: Loop, plan: KernelPlan) -> Iterator[str]:
             yield from _loops(nest, memory)
             for one in values:
                 yield f"  {_dependence(one)}"
+        yield from _hyperplanes(scop, tuple(values))
     except OperationLimitError:
         yield "  its dependences are unknown: the engine reached its limit of operations"
         return
     for reason in scop.reasons:
         yield f"  not affine, line {reason.range.start.line}: {reason.reason}"
+
+
+def _hyperplanes(scop: Scop, dependences: tuple[Dependence, ...]) -> Iterator[str]:
+    """What Algorithm 4.1 finds for the nest; the plan does not act on it yet."""
+    from tilepragma.polyhedral.program import program_of
+    from tilepragma.polyhedral.schedule import row_text
+    from tilepragma.polyhedral.tile_shapes import tile_shapes
+
+    program = program_of(scop, dependences)
+    schedule = tile_shapes(program.statements, program.dependences)
+    for statement in scop.statements:
+        # A decreasing loop's iterator is negated in the program that the search sees.
+        names = tuple(("-" if loop.decreasing else "") + loop.iterator.host for loop in statement.loops)
+        rows = ", ".join(row_text(row, names) for row in schedule.of(statement.name).rows)
+        yield f"  tiling hyperplanes of the statement at {_place(statement.range)}: ({rows})"
+    yield from (f"  {note}" for note in schedule.notes)
 
 
 def _owned(plan: KernelPlan) -> frozenset[DataObject]:
