@@ -98,7 +98,7 @@ def tile_text(tile: Tile, symbol: str) -> str:
 
 
 def _access(node: Access) -> str:
-    text = node.object.name + "".join(f"[{expression_text(subscript)}]" for subscript in node.subscripts)
+    text = node.object.host + "".join(f"[{expression_text(subscript)}]" for subscript in node.subscripts)
     for step in node.path:
         text += f".{step.name}" if isinstance(step, Member) else f"[{expression_text(step.index)}]"
     return text
@@ -161,7 +161,7 @@ def _simple(node: Any) -> str:
 
 def _declarator(node: Declarator) -> str:
     lengths = "".join("[]" if n is None else f"[{expression_text(n)}]" for n in node.object.lengths)
-    text = f"{type_text(node.object.element)} {node.object.name}{lengths}"
+    text = f"{type_text(node.object.element)} {node.object.host}{lengths}"
     return text if node.initializer is None else f"{text} = {_initializer(node.initializer)}"
 
 
@@ -172,7 +172,7 @@ def _initializer(value: Any) -> str:
 
 
 def _header(loop: Loop) -> str:
-    name = loop.iterator.name
+    name = loop.iterator.host
     bounds = f"{name} = {expression_text(loop.lower)}; {name} {loop.comparison} {expression_text(loop.upper)}"
     return f"for ({bounds}; {name} += {expression_text(loop.step)})"
 

@@ -24,11 +24,11 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
     for argument in plan.arrays:
         yield f"  {_argument(argument)}"
     if plan.scalars:
-        yield f"  by value {', '.join(object_.name for object_ in plan.scalars)}"
+        yield f"  by value {', '.join(object_.host for object_ in plan.scalars)}"
     for count in plan.counts:
         yield f"  {count.axis.value} {count.dimension} count {count.count.text}"
     for final in plan.final_values:
-        yield f"  after it {final.iterator.name} has the last value of loop {final.loop.symbol}"
+        yield f"  after it {final.iterator.host} has the last value of loop {final.loop.symbol}"
     for kind, launches in (("host", plan.host), ("device", plan.device)):
         if kind == "device" and plan.device == plan.host:
             return
@@ -44,17 +44,17 @@ def _argument(argument: ArrayArgument) -> str:
         section = "[?]"
     mode = "".join(letter for letter, holds in (("r", argument.reads), ("w", argument.writes)) if holds)
     moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
-    moves += ["present"] if argument.present else []
-    return f"{argument.object.storage.value} {argument.object.name}{section} {mode}, copied {' '.join(moves) or 'not'}"
+    movement = "must be present" if argument.present else f"copied {' and '.join(moves) or 'not'}"
+    return f"{argument.object.storage.value} {argument.object.host}{section} {mode}, {movement}"
 
 
 def _launch(kind: str, launch: Launch) -> Iterator[str]:
     axes = ", ".join(axis_text(axis) for axis in launch.axes)
     yield f"  {kind}launch {launch.name}: {axes or 'one instance'}"
     for reduction in launch.reductions:
-        yield f"    reduces {reduction.object.name} with {reduction.operator}"
+        yield f"    reduces {reduction.object.host} with {reduction.operator}"
     first = set(launch.first_privates)
     for object_ in launch.privates:
-        yield f"    {'firstprivate' if object_ in first else 'private'} {object_.name}"
+        yield f"    {'firstprivate' if object_ in first else 'private'} {object_.host}"
     for line in statement_text(launch.body).splitlines():
         yield f"    {line}"
