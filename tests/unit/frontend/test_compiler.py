@@ -84,14 +84,15 @@ def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path: Path, monkeypatch
 def test_the_cache_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert cache_folder() == tmp_path / "cache"
     monkeypatch.delenv("TILEK_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
-    assert cache_folder() == Path("/x/tilek")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "x"))
+    assert cache_folder() == tmp_path / "x" / "tilek"
 
 
 def test_a_compiler_that_fails_or_is_missing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CompilerError, match="no such option"):
         ask_compiler(CompilerFlags((), fake_compiler(tmp_path, status=1)))
     monkeypatch.setenv("TILEK_CC", "no-such-compiler -O2")
+    monkeypatch.setenv("PATH", str(tmp_path))  # a folder of the real one that we may not read would change the message
     with pytest.raises(CompilerError, match="cannot run the C compiler 'no-such-compiler'"):
         ask_compiler(CompilerFlags())
     assert messages("int x;") == ["error: cannot run the C compiler 'no-such-compiler': No such file or directory"]
