@@ -28,6 +28,7 @@ from tilepragma.polyhedral.schedule import Matrix
 Form = dict[int, int]
 """A linear form of the unknowns: unknown -> factor; CONSTANT -> its constant."""
 CONSTANT = -1
+"""last in a row of factors"""
 SIGNED_MAGNITUDE = 16
 """No coefficient of a row with negative coefficients is larger than this."""
 
@@ -292,5 +293,7 @@ def _lexicographic_minimum(
 
 def _matrix_row(form: Form, unknowns: int, kind: int) -> str:
     """A row of PolyLib's constraint matrix: 0 (= 0) or 1 (>= 0), the factors, the constant."""
-    factors = " ".join(str(form.get(column, 0)) for column in range(unknowns))
-    return f"{kind} {factors} {form.get(CONSTANT, 0)}"
+    cells = ["0"] * (unknowns + 1)
+    for unknown, factor in form.items():
+        cells[unknown] = str(factor)
+    return f"{kind} {' '.join(cells)}"
