@@ -64,10 +64,10 @@ static void name_element(const walk *job)
     if (job->field.count > 1 && used < room) (void)snprintf(text + used, room - used, "[%zu]", job->part);
 }
 
-/* Differences that rounding at the section's largest magnitude explains. */
+/* Differences that rounding at the section's largest magnitude explains; none where the user said what to tolerate. */
 static long double noise_of(const walk *job)
 {
-    if (!is_floating(job->field.type)) return 0;
+    if (job->asked >= 0 || !is_floating(job->field.type)) return 0;
     return 4 * (job->field.type == TILEK_FLOAT ? (long double)FLT_EPSILON : (long double)DBL_EPSILON) * job->largest;
 }
 

@@ -137,6 +137,12 @@ def test_verify_names_the_element(program: Path) -> None:
     )  # goes on
 
 
+def test_a_tolerance_that_the_user_gives_is_kept_to(program: Path) -> None:
+    slightly = {"TILEK_TARGET": "opencl", "TILEK_VERIFY": "1"}
+    assert run(program, "differs_slightly", **slightly).returncode == 1  # goes on
+    assert run(program, "differs_slightly", **slightly, TILEK_TOLERANCE="0").returncode == 70
+
+
 @pytest.mark.parametrize(
     ("name", "value", "accepted"),
     [
