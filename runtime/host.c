@@ -51,7 +51,7 @@ static tilek_status run_one(const tilek_launch_shape *launch, const tilek_call *
 {
     void *places[MOST_REDUCTIONS];
     void *block = make_partials(launch, numbers->instances, places);
-    const tilek_host_call host_call = {call->arrays, call->scalars, numbers->bounds, numbers->tiles, call->tile_arguments, numbers->axes, places};
+    const tilek_host_call host_call = {call->arrays, call->scalars, numbers->bounds, numbers->tiles, call->tile_arguments, numbers->axes, places, NULL, NULL};
     dealing deal = {launch, &host_call, numbers->instances, tilek_minimum(parts, numbers->instances)};
     if (launch->reduction_count > 0 && block == NULL) {
         tilek_say(why, "memory for the partial values of its reductions is exhausted");

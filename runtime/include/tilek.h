@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 1
+#define TILEK_ABI 2
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -128,12 +128,16 @@ typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_AXIS_COUNT,  /* index = axis */
     TILEK_PARAMETER_TILE_ARGUMENT,   /* index = entry of tile_arguments: for loops whose tiles are computed in the kernel */
     TILEK_PARAMETER_PARTIALS,    /* device buffer of one partial value a gang; index = reduction */
-    TILEK_PARAMETER_AXIS_ROUNDS  /* index = axis of threads or gangs: how many of its instances a group of the launch takes at most */
+    TILEK_PARAMETER_AXIS_ROUNDS, /* index = axis of threads or gangs: how many of its instances a group of the launch takes at most */
+    TILEK_PARAMETER_VALUE,       /* index = value of the step (tilek_step), by its own bytes */
+    TILEK_PARAMETER_SIZE         /* index = tile size of the kernel */
 } tilek_parameter_kind;
 
 typedef struct tilek_parameter { tilek_parameter_kind kind; int index; int dimension; const char *constant; } tilek_parameter;
 
 struct tilek_host_call;
+struct tilek_call;
+struct tilek_run;
 
 /* One nest. A host function computes the instances [first, last) of the launch's parallel space: the thread axis, else the gangs
  * (linearised, dimension 0 fastest), else one instance. It loops over workers itself. */
@@ -147,7 +151,16 @@ typedef struct tilek_launch_shape {
     const tilek_reduction *reductions;
     int parameter_count; /* device launches only */
     const tilek_parameter *parameters;
+    int value_count;           /* values that differ from step to step: iterators of host loops around the launch */
+    const size_t *value_sizes;
 } tilek_launch_shape;
+
+/* A tile's extent that is chosen at launch: by TILEK_SIZES=name=8,kernel.name=32, or one of these. */
+typedef struct tilek_size { const char *name; int64_t host, device; } tilek_size;
+
+/* The order in which a kernel's launches run, with loops around them: calls tilek_step once for each, and returns at once with what
+ * tilek_step returned where that is nonzero; else 0. It changes nothing but its own variables, and may be called more than once. */
+typedef int (*tilek_steps)(struct tilek_run *run, const struct tilek_call *call);
 
 enum { /* tilek_kernel.flags */
     TILEK_CONTRACT = 1,  /* the host may fuse multiply-adds, so devices may */
@@ -178,6 +191,10 @@ typedef struct tilek_kernel {
     int loop_count; /* entries of tilek_call.loops: bounds of every loop with launch bounds, shared by host and device launches */
     const int *host_loops;   /* per loop of all host launches, concatenated: its entry in tilek_call.loops */
     const int *device_loops; /* likewise for device launches */
+    tilek_steps host_steps;   /* NULL: every launch once, in order, with bounds from tilek_call.loops */
+    tilek_steps device_steps;
+    int size_count;
+    const tilek_size *sizes;
     void **state; /* the runtime's memory of this kernel: address of a static void * that starts NULL */
 } tilek_kernel;
 
@@ -217,7 +234,14 @@ typedef struct tilek_host_call {
     const int64_t *tile_arguments;
     const int64_t *axes;  /* all counts decided */
     void *const *partials; /* per reduction: one value an instance of the parallel space, type as declared */
+    const void *const *values; /* of the step, per value of the launch */
+    const int64_t *sizes;      /* per tile size of the kernel, each >= 1 */
 } tilek_host_call;
+
+/* Called by tilek_steps functions alone. tilek_step runs a launch (its number among the host's or the device's) with these bounds, one a loop
+ * of the launch, and these values; nonzero: stop. tilek_size_of gives a tile size of the kernel. */
+int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[]);
+int64_t tilek_size_of(const struct tilek_run *run, int size);
 
 /* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call);
@@ -240,6 +264,8 @@ void tilek_wait(int queue_count, const int64_t queues[]); /* -1 = all */
 
 static inline int64_t tilek_minimum(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t tilek_maximum(int64_t a, int64_t b) { return a > b ? a : b; }
+/* Rounded down and up; b > 0. */
+static inline int64_t tilek_floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
 /* Generated code stands between these two: warnings that a user asks for about code of their own (of implicit conversions, say)

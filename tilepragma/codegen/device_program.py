@@ -63,7 +63,7 @@ def _program(plan: KernelPlan, numbering: Numbering, dialect: Dialect) -> Device
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
 
 
-_HELPERS = ("tilek_minimum", "tilek_maximum", "tilek_ceiling_quotient")
+_HELPERS = ("tilek_minimum", "tilek_maximum", "tilek_floor_quotient", "tilek_ceiling_quotient")
 
 
 def uses_double(plan: KernelPlan) -> bool:

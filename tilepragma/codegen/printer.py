@@ -284,7 +284,7 @@ class Printer:
         return f"({self.type(type_)}){self.expression(operand, UNARY)}"
 
     def _call(self, node: Call) -> tuple[str, int]:
-        if node.callee is Callee.USER or not self.dialect.device:
+        if node.callee is not Callee.MATH or not self.dialect.device:
             name = self.function_name(node) if node.callee is Callee.USER else node.function
             arguments = ", ".join(self.expression(argument, ASSIGNMENT) for argument in node.arguments)
             return f"{name}({arguments})", POSTFIX

@@ -182,6 +182,8 @@ class Callee(Enum):
     """math.h or stdlib.h's abs family; `function` is the C name ("sqrtf", "fmax")"""
     USER = "user"
     """defined in the same translation unit; carried into the kernel"""
+    HELPER = "helper"
+    """of tilek.h, in expressions that no user wrote: tilek_minimum, tilek_maximum, tilek_floor_quotient, tilek_ceiling_quotient (all 64-bit)"""
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def _extreme(values: Iterable[Polynomial], function: str, sign: int) -> Polynomi
             kept.append(value)
     result = kept[0]
     for value in kept[1:]:
-        call = Call(function, Callee.USER, (expression(result), expression(value)), LONG)
+        call = Call(function, Callee.HELPER, (expression(result), expression(value)), LONG)
         result = of_atom(call)
     return result
 

@@ -21,9 +21,6 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.looptree import Declaration, Kernel
 from tilepragma.ir.traversal import walk
 
-#: Functions of tilek.h that host expressions may call.
-_HOST_FUNCTIONS = ("tilek_minimum", "tilek_maximum")
-
 
 def written_objects(kernel: Kernel) -> frozenset[DataObject]:
     """Every object that a statement of the region other than its own declarations writes."""
@@ -53,7 +50,7 @@ def _evaluable(node: object, changing: frozenset[DataObject]) -> bool:
     if isinstance(node, (Assignment, Increment, AddressOf, Comma)):
         return False
     if isinstance(node, Call):
-        return node.callee is Callee.MATH or node.function in _HOST_FUNCTIONS
+        return node.callee is not Callee.USER
     if isinstance(node, Access):
         object_ = node.object
         outside = object_.scope is not Scope.LOCAL and object_.storage is Storage.SCALAR

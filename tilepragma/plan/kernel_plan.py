@@ -12,7 +12,7 @@ from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop
 
 #: Evaluated in the user's function right before the launch: text of a clause, or an expression over host objects.
-#: Expressions may call `tilek_minimum` and `tilek_maximum` (64-bit, from tilek.h) as USER functions.
+#: Expressions may call the helpers of tilek.h (Callee.HELPER; 64-bit).
 HostExpression = ClauseExpression | Expression
 
 
@@ -56,7 +56,8 @@ class Launch:
 
     `loops` are the TiledLoops with launch bounds anywhere in `body`, in textual order: their trip, counts and strides are launch numbers.
     `axes` are those in use, by kind and dimension. `privates` are outside objects that each instance owns a copy of;
-    those in `first_privates` start with the outside value.
+    those in `first_privates` start with the outside value. `values` are the iterators of HostLoops around (scope LOCAL) that the
+    launch's text mentions: their values at each step are arguments of the kernel.
     """
 
     name: str
@@ -66,6 +67,49 @@ class Launch:
     reductions: tuple[Reduction, ...]
     privates: tuple[DataObject, ...]
     first_privates: tuple[DataObject, ...]
+    values: tuple[DataObject, ...] = ()
+
+
+@dataclass(frozen=True)
+class HostLoop:
+    """A sequential loop that the host runs around launches, with data resident on the device: `steps` are its body, `loop.body` is
+    an empty Block. Bounds are expressions over the plan's scalars, its tile sizes and the iterators of HostLoops around.
+    """
+
+    loop: Loop
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class HostCondition:
+    """`steps` run where `condition`, an expression as a HostLoop's bounds are, is not 0."""
+
+    condition: Expression
+    steps: tuple[Step, ...]
+
+
+#: What the host does in order. Launches of steps that follow each other see each other's results; a launch may
+#: stand once in the tree only.
+Step = Launch | HostLoop | HostCondition
+
+
+@dataclass(frozen=True)
+class TileSize:
+    """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds and bodies for a number, at least 1, that is
+    known at launch. `host` and `device` are what is taken where nobody says anything else.
+    """
+
+    object: DataObject
+    host: int
+    device: int
+
+
+def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:
+    """All launches of a tree, in textual order."""
+    found: list[Launch] = []
+    for step in steps:
+        found += (step,) if isinstance(step, Launch) else launches_in(step.steps)
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -93,8 +137,8 @@ class OperationCount:
 class KernelPlan:
     """What becomes of one region.
 
-    `prologue` holds the region's own declarations, executed on the host before the launches. `host` serves the serial and
-    threads targets, `device` OpenCL and CUDA; both have one Launch a nest, equal where the user said the tiles. `as_written`
+    `prologue` holds the region's own declarations, executed on the host before the launches. `host_steps` serve the serial and
+    threads targets, `device_steps` OpenCL and CUDA; without HostLoops both have one Launch a nest, equal where the user said the tiles. `as_written`
     is a sentence where the region simply runs as the user wrote it (no launches then). `apart`: the plan is right only where no written
     array shares memory with another, which the launch checks. `targets` is what the user allows at
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
@@ -103,8 +147,8 @@ class KernelPlan:
 
     kernel: Kernel
     prologue: tuple[Declaration, ...]
-    host: tuple[Launch, ...]
-    device: tuple[Launch, ...]
+    host_steps: tuple[Step, ...]
+    device_steps: tuple[Step, ...]
     arrays: tuple[ArrayArgument, ...]
     scalars: tuple[DataObject, ...]
     counts: tuple[CountClause, ...]
@@ -115,3 +159,14 @@ class KernelPlan:
     as_written: str | None = None
     apart: bool = False
     operations: tuple[OperationCount, ...] = ()
+    sizes: tuple[TileSize, ...] = ()
+
+    @property
+    def host(self) -> tuple[Launch, ...]:
+        """The launches of `host_steps`, in textual order."""
+        return launches_in(self.host_steps)
+
+    @property
+    def device(self) -> tuple[Launch, ...]:
+        """The launches of `device_steps`, in textual order."""
+        return launches_in(self.device_steps)

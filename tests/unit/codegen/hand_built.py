@@ -195,7 +195,7 @@ def plan(
         kind, count = text.split(":")
         clauses.append(CountClause(AXES[kind[:-1]], int(kind[-1]), clause(count), place(3)))
     values: dict[str, object] = {
-        "prologue": (), "host": launches, "device": launches, "final_values": (),
+        "prologue": (), "host_steps": launches, "device_steps": launches, "final_values": (),
         "targets": (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA), "preferred": Target.AUTO,
         "floating": FloatingRules(False, False), "as_written": None,
     }  # fmt: skip

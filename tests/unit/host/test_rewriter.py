@@ -74,7 +74,7 @@ def plan_at(file: SourceFile, which: int = 0, name: str = "scale", insertion: in
         enclosing=Enclosing("f", file.path, source.insertion(file, which if insertion is None else insertion)),
     )
     launches = tuple(replace(launch, name=name) for launch in made.host)
-    return replace(made, kernel=kernel, host=launches, device=launches)
+    return replace(made, kernel=kernel, host_steps=launches, device_steps=launches)
 
 
 def unit(
@@ -130,7 +130,7 @@ def test_a_header_with_a_region_stands_in_the_main_file(tmp_path: Path) -> None:
 
 def test_as_written_keeps_the_users_text_and_the_data_in_step(tmp_path: Path) -> None:
     main = source.file("example.c", HEAD + FUNCTION.replace("else\n        HERE", "else\n        (void)0; HERE"))
-    plan = replace(plan_at(main), as_written="no tiles are said", host=(), device=())
+    plan = replace(plan_at(main), as_written="no tiles are said", host_steps=(), device_steps=())
     text = rewrite(unit([main]), [plan], "OUT.c", TARGETS)
     assert source.compiles(tmp_path, text, "-std=c11", "-Wpedantic") == ""
     assert b"tilek_launch(" in text

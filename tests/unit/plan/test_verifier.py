@@ -36,13 +36,13 @@ def with_nest(found: KernelPlan, change: Callable[[TileNest], Statement]) -> Ker
     (nest,) = launch.body.statements
     assert isinstance(nest, TileNest)
     changed = replace(launch, body=replace(launch.body, statements=(change(nest),)))
-    return replace(found, host=(changed,), device=(changed,))
+    return replace(found, host_steps=(changed,), device_steps=(changed,))
 
 
 def with_launch(found: KernelPlan, **changes: Any) -> KernelPlan:
     (launch,) = found.host
     changed = replace(launch, **changes)
-    return replace(found, host=(changed,), device=(changed,))
+    return replace(found, host_steps=(changed,), device_steps=(changed,))
 
 
 def with_outer(nest: TileNest, **changes: Any) -> TileNest:
@@ -130,7 +130,7 @@ def test_broken_plans_are_refused(good: KernelPlan, rule: str) -> None:
 def test_more_ways_to_break_a_plan(good: KernelPlan) -> None:
     for broken, rule in (
         (replace(good, preferred=Target.AUTO, targets=(Target.AUTO,)), "targets and launches are sound"),
-        (replace(good, device=()), "targets and launches are sound"),
+        (replace(good, device_steps=()), "targets and launches are sound"),
         (replace(good, as_written="said so"), "targets and launches are sound"),
         (with_argument(good, writes=False), "arguments are consistent"),
         (with_argument(good, present=True), "arguments are consistent"),
