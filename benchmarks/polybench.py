@@ -32,6 +32,8 @@ from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
 FLAGS = ("-std=gnu99", "-O2", "-ffp-contract=off", "-Wno-unknown-pragmas")
+#: A call before and one after the kernel; frees that we see; another main (polybench_support.c).
+HOOKS = ("-DPOLYBENCH_TIME", "-DPOLYBENCH_INTER_ARRAY_PADDING_FACTOR=0", "-Dmain=polybench_main")
 DATASETS = ("MINI", "SMALL", "ODD")
 #: Seconds for a whole program's analysis and planning: the most, and the median over all programs.
 MOST_SECONDS, MEDIAN_SECONDS = 1.5, 0.5
@@ -115,7 +117,7 @@ def options_of(task: Task, program: Program, sizes: Sizes | None) -> tuple[str, 
     numbers = (f"-D{name}={value}" for name, value in given.items())
     folders = (f"-I{program.source.parent}", f"-I{task.folder / 'utilities'}")
     declared = ("-include", str(task.scratch / "sizes.h"))
-    return (*FLAGS, *folders, *declared, "-DPOLYBENCH_TIME", "-Dmain=polybench_main", *shape, *numbers)
+    return (*FLAGS, *folders, *declared, *HOOKS, *shape, *numbers)
 
 
 def arrays_in(program: Program, dump: Path) -> Iterator[tuple[int, str, Any]]:
@@ -172,10 +174,11 @@ def examine(task: Task, program: Program, analysis_only: bool) -> Outcome:
     source = task.scratch / f"{program.name}.c"
     source.write_text(program.with_kernels())
     try:
-        analyse(task, source, options_of(task, program, program.sizes("MINI") if task.fixed else None), outcome)
+        one_by_one = task.fixed or program.constant
+        analyse(task, source, options_of(task, program, program.sizes("MINI") if one_by_one else None), outcome)
         if analysis_only:
             return outcome
-        for sizes in ((size,) for size in task.sizes) if task.fixed else (task.sizes,):
+        for sizes in ((size,) for size in task.sizes) if one_by_one else (task.sizes,):
             run_sizes(task, program, source, sizes, outcome)
     except CommandError as error:
         outcome.targets = {target: str(error) for target in task.targets}
@@ -184,7 +187,7 @@ def examine(task: Task, program: Program, analysis_only: bool) -> Outcome:
 
 def run_sizes(task: Task, program: Program, source: Path, sizes: tuple[str, ...], outcome: Outcome) -> None:
     """One build of each program for all of `sizes`, and its runs."""
-    options = options_of(task, program, program.sizes(sizes[0]) if task.fixed else None)
+    options = options_of(task, program, program.sizes(sizes[0]) if task.fixed or program.constant else None)
     original, ours = task.scratch / f"{program.name}.original", task.scratch / f"{program.name}.ours"
     link = (str(task.scratch / "support.o"), "-lm")
     checked((*shlex.split(COMPILER), *options, "-o", str(original), str(program.source), *link), task.scratch)

@@ -23,12 +23,15 @@ class PolybenchError(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """One program. `datasets` holds the sizes of each named dataset, by macro; `type` is int, float or double."""
+    """One program. `datasets` holds the sizes of each named dataset, by macro; `type` is int, float or double; `arrays` are
+    main's. `constant`: the kernel names the macros themselves, so that they have to be numbers.
+    """
 
     source: Path
     type: str
     datasets: tuple[tuple[str, Sizes], ...]
     arrays: tuple[str, ...]
+    constant: bool
 
     @property
     def name(self) -> str:
@@ -78,8 +81,10 @@ def read_program(source: Path) -> Program:
     type_ = _TYPE.search(header)
     if not datasets or type_ is None:
         raise PolybenchError(f"{source.with_suffix('.h')}: neither sizes nor a type of data")
-    arrays = tuple(_ARRAY.findall(source.read_text()))
-    return Program(source.resolve(), type_[1].lower(), datasets, arrays)
+    kernel, _, main = source.read_text().partition("int main")
+    body = kernel[kernel.rindex("kernel_") :].partition("{")[2]
+    constant = any(re.search(rf"\b{name}\b", body) for name in datasets[0][1])
+    return Program(source.resolve(), type_[1].lower(), datasets, tuple(_ARRAY.findall(main)), constant)
 
 
 def read_programs(folder: Path) -> list[Program]:

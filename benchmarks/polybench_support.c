@@ -2,7 +2,7 @@
  * random data can replace the initial ones, and every array is written out whole, bit for bit.
  *
  * Programs are compiled with -DPOLYBENCH_TIME (polybench_timer_start stands between initial data and kernel, polybench_timer_stop
- * after it), -Dmain=polybench_main, and sizes as polybench_size("N"). Usage: PROGRAM DUMP RUN…, a run being a list of settings
+ * after it), -DPOLYBENCH_INTER_ARRAY_PADDING_FACTOR=0 (frees are polybench_free_data), -Dmain=polybench_main, and sizes as polybench_size("N"). Usage: PROGRAM DUMP RUN…, a run being a list of settings
  * such as type=double,seed=1,N=30. With seed=0 the data stay as PolyBench makes them. An array is one record of the dump: a line
  * "RUN ARRAY WIDTH BYTES", then the bytes. */
 #include <errno.h>
@@ -64,6 +64,9 @@ void *polybench_alloc_data(unsigned long long count, int size)
 
 void polybench_free_data(void *base)
 {
+    for (int a = 0; a < array_count; ++a)
+        if (arrays[a].base == base)
+            arrays[a].base = NULL;
     free(base);
 }
 
@@ -87,7 +90,7 @@ static void randomise(uint64_t seed)
 {
     const char *const type = setting("type");
     for (int a = 0; a < array_count; ++a) {
-        const size_t count = arrays[a].count, root = (size_t)(sqrt((double)count) + 0.5);
+        const size_t count = arrays[a].base == NULL ? 0 : arrays[a].count, root = (size_t)(sqrt((double)count) + 0.5);
         const size_t side = root > 1 && root * root == count ? root : 0;
         for (size_t k = 0; k < count; ++k) {
             const uint64_t bits = random_bits((seed << 48) + ((uint64_t)a << 40) + k);
@@ -113,6 +116,8 @@ void polybench_timer_start(void)
 void polybench_timer_stop(void)
 {
     for (int a = 0; a < array_count; ++a) {
+        if (arrays[a].base == NULL)
+            continue;
         const size_t bytes = arrays[a].count * arrays[a].size;
         fprintf(dump, "%d %d %zu %zu\n", run_number, a, arrays[a].size, bytes);
         if (fwrite(arrays[a].base, 1, bytes, dump) != bytes)
