@@ -36,7 +36,7 @@ from tilepragma.plan.summary import plan_kind
 NESTS = int(os.environ.get("TILEPRAGMA_NESTS", "100"))
 FIRST = int(os.environ.get("TILEPRAGMA_FIRST_NEST", "0"))
 BATCH = 25
-#: One batch of so many runs on OpenCL and CUDA too, whose compilers take most of the time.
+#: One batch of so many runs on OpenCL too, whose compiler takes most of the time.
 SAMPLE_EVERY = 4
 SUPPORT = Path(__file__).resolve().parents[1] / "support"
 FLAGS = ("-std=c99", "-O1", "-ffp-contract=off", "-Wno-unknown-pragmas")
@@ -87,12 +87,12 @@ class Setting:
 
 
 def settings(scratch: Path, batch: int, plans: list[KernelPlan]) -> list[Setting]:
-    """serial first; threads, once in order and once last instance first; OpenCL and CUDA for a sample, with one program for all
+    """serial first; threads, once in order and once last instance first; CUDA likewise, and OpenCL for a sample, with one program for all
     sizes. Odd tile sizes too where plans have any.
     """
     names = sorted({size.object.host for plan in plans for size in plan.sizes})
     odd = ",".join(f"{name}={3 + 2 * (place % 3)}" for place, name in enumerate(names))
-    sample = ("opencl", "cuda") if batch % SAMPLE_EVERY == 0 else ()
+    sample = ("opencl", "cuda") if batch % SAMPLE_EVERY == 0 else ("cuda",)
     variants: list[tuple[str, str, Variables]] = [("serial", "", ()), ("threads", "", ())]
     variants += [("threads", "last first", LAST_FIRST)]
     variants += [(name, "", (("TILEK_SPECIALIZE", "0"), *LAST_FIRST)) for name in sample]
