@@ -147,9 +147,7 @@ def compared(program: Program, original: Path, ours: Path, runs: Sequence[str]) 
         largest = max(largest, float(numpy.nanmax(apart, initial=0.0)))
         if said == "ok":
             k = int(numpy.argmax(unlike))
-            said = (
-                f"differs: {name} in {int(unlike.sum())} of {len(wanted)} elements (first {k}: {found[k]!r} for {wanted[k]!r})"
-            )
+            said = f"differs: {name} in {int(unlike.sum())} of {len(wanted)} elements (first {k}: {found[k]!r} for {wanted[k]!r})"
             said += f" at {runs[run]}"
     return said, largest
 
@@ -280,8 +278,12 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--size", action="append", choices=(*DATASETS, "MEDIUM", "LARGE"), help="instead of all three")
     options.add_argument("--target", action="append", metavar="NAME", help="instead of all that are present")
     options.add_argument("--quick", action="store_true", help="odd sizes and random data only")
-    options.add_argument("--fixed", action="store_true", help="extents of arrays as constants, as PolyBench has them by default")
-    options.add_argument("--analysis-only", action="store_true", help="the times of analysis and the plans; nothing is built")
+    options.add_argument(
+        "--fixed", action="store_true", help="extents of arrays as constants, as PolyBench has them by default"
+    )
+    options.add_argument(
+        "--analysis-only", action="store_true", help="the times of analysis and the plans; nothing is built"
+    )
     options.add_argument("--jobs", type=int, default=1, help="programs at once; times are best taken with one")
     options.add_argument("--json", type=Path, metavar="FILE", help="write everything there")
     options.add_argument("--keep", type=Path, metavar="DIR", help="leave sources and programs there")

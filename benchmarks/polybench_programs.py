@@ -91,7 +91,9 @@ def read_programs(folder: Path) -> list[Program]:
     """All programs under `folder`, by name. Raises PolybenchError where there are none."""
     if not (folder / "utilities" / "polybench.h").is_file():
         raise PolybenchError(f"{folder} holds no utilities/polybench.h: not a copy of PolyBench/C")
-    sources = [path for path in folder.rglob("*.c") if path.stem == path.parent.name and path.with_suffix(".h").is_file()]
+    sources = [
+        path for path in folder.rglob("*.c") if path.stem == path.parent.name and path.with_suffix(".h").is_file()
+    ]
     return sorted(map(read_program, sources), key=lambda program: program.name)
 
 

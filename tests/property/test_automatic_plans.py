@@ -7,30 +7,15 @@ smaller and printed as C.
 from __future__ import annotations
 
 import os
-import re
-import traceback
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.support.disorder import LAST_FIRST, disorderly_runtime
-from tests.support.programs import (
-    BUILD_SECONDS,
-    COMPILER,
-    Failure,
-    Suite,
-    Workshop,
-    first_difference,
-    run_command,
-    tool_environment,
-)
+from tests.support.planning import PlanningWorkshop, Setting, settings
+from tests.support.programs import Failure, Suite, first_difference
 from tests.support.random_nests import Nest, case_file, minimal, random_nest
 from tests.support.targets import TargetEnvironment, target_environment
-from tilepragma.cli.runtime_library import compile_flags
-from tilepragma.driver import TranslateRequest, translate
-from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.summary import plan_kind
 
 NESTS = int(os.environ.get("TILEPRAGMA_NESTS", "100"))
@@ -38,78 +23,7 @@ FIRST = int(os.environ.get("TILEPRAGMA_FIRST_NEST", "0"))
 BATCH = 25
 #: One batch of so many runs on OpenCL too, whose compiler takes most of the time.
 SAMPLE_EVERY = 4
-SUPPORT = Path(__file__).resolve().parents[1] / "support"
 FLAGS = ("-std=c99", "-O1", "-ffp-contract=off", "-Wno-unknown-pragmas")
-
-
-Variables = tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class PlanningWorkshop(Workshop):
-    """Translates in this process, so that the plans can be looked at; `plans` are by the name of the kernel. Programs are linked with
-    `runtime`.
-    """
-
-    runtime: tuple[str, ...] = ()
-    plans: dict[str, KernelPlan] = field(default_factory=dict)
-
-    def build_translated(self, source: Path, flags: tuple[str, ...] = FLAGS, *options: str) -> Path:
-        include = f"-I{SUPPORT}"
-        try:
-            result = translate(TranslateRequest(str(source), options=(*flags, include)))
-        except Exception as fault:  # whatever it is, it is this nest's failure, which is then made smaller
-            raise Failure(("translate", str(source)), 3, traceback.format_exc()) from fault
-        if result.output is None:
-            raise Failure(("translate", str(source)), 1, "\n".join(item.message for item in result.diagnostics))
-        self.plans.update({plan.kernel.name: plan for plan in result.plans})
-        translated = source.with_suffix(".tk.c")
-        translated.write_bytes(result.output)
-        program = source.with_suffix(".translated")
-        files = ("-o", str(program), str(translated), *self.runtime)
-        command = (COMPILER, *flags, include, *compile_flags(), *files)
-        run_command(command, tool_environment(self.cache), source.parent, BUILD_SECONDS)
-        return program
-
-
-@pytest.fixture(scope="module")
-def planning(workshop: Workshop) -> PlanningWorkshop:
-    folder = workshop.folder / "random_nests"
-    return PlanningWorkshop(folder, workshop.cache, disorderly_runtime(folder / "runtime"))
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A target and more variables under which nests run."""
-
-    target: TargetEnvironment
-    label: str
-
-
-def settings(scratch: Path, batch: int, plans: list[KernelPlan]) -> list[Setting]:
-    """serial first; threads, once in order and once last instance first; CUDA likewise, and OpenCL for a sample, with one program for all
-    sizes. Odd tile sizes too where plans have any.
-    """
-    names = sorted({size.object.host for plan in plans for size in plan.sizes})
-    odd = ",".join(f"{name}={3 + 2 * (place % 3)}" for place, name in enumerate(names))
-    sample = ("opencl", "cuda") if batch % SAMPLE_EVERY == 0 else ("cuda",)
-    variants: list[tuple[str, str, Variables]] = [("serial", "", ()), ("threads", "", ())]
-    variants += [("threads", "last first", LAST_FIRST)]
-    variants += [(name, "", (("TILEK_SPECIALIZE", "0"), *LAST_FIRST)) for name in sample]
-    if odd:
-        variants += [(name, f"{label} {odd}", (*more, ("TILEK_SIZES", odd))) for name, label, more in variants]
-    targets = {name: target_environment(name, scratch) for name in ("serial", "threads", *sample)}
-    return [
-        Setting(varied(targets[name], label, more), f"{name} {label}".strip())
-        for name, label, more in variants
-        if targets[name].absent is None
-    ]
-
-
-def varied(target: TargetEnvironment, label: str, more: Variables) -> TargetEnvironment:
-    """A target with more variables, under a name that a file may have."""
-    name = re.sub(r"\W+", "-", f"{target.name} {label}".strip())
-    return TargetEnvironment(name, (*target.variables, *more))
 
 
 def difference(suite: Suite, nest: Nest, target: TargetEnvironment) -> str | None:
@@ -150,7 +64,8 @@ def test_automatic_plans_compute_what_the_text_computes(
         if said is not None:
             wrong.append((nest, serial))
     plans = [here.plans[f"nest_{nest.seed}"] for nest in nests if f"nest_{nest.seed}" in here.plans]
-    for setting in settings(shared_scratch, batch, plans)[1:]:
+    accelerators = ("cuda", "opencl") if batch % SAMPLE_EVERY == 0 else ("cuda",)
+    for setting in settings(shared_scratch, accelerators, plans)[1:]:
         for nest in nests:
             if not any(nest is seen for seen, _ in wrong) and difference(suite, nest, setting.target) is not None:
                 wrong.append((nest, setting))
