@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-from measure import COMPILER, TILECC, environment
+from measure import COMPILER, ROOT, TILECC, TILEPRAGMA, environment
 from polybench_programs import PolybenchError, Program, Sizes, read_programs, run_settings
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -47,7 +47,7 @@ class CommandError(Exception):
 @dataclass(frozen=True)
 class Task:
     """What is run: `sizes` name datasets, `seeds` the data (0: PolyBench's own). `fixed`: array extents are constants, as
-    PolyBench has them unless told otherwise; then each size is built by itself.
+    PolyBench has them unless told otherwise; then each size is built by itself. `disorder`: instances run last first too.
     """
 
     folder: Path
@@ -56,6 +56,7 @@ class Task:
     seeds: tuple[int, ...]
     targets: tuple[str, ...]
     fixed: bool
+    disorder: bool
 
 
 @dataclass
@@ -190,12 +191,15 @@ def run_sizes(task: Task, program: Program, source: Path, sizes: tuple[str, ...]
     link = (str(task.scratch / "support.o"), "-lm")
     checked((*shlex.split(COMPILER), *options, "-o", str(original), str(program.source), *link), task.scratch)
     checked((*TILECC, *options, "-o", str(ours), str(source), *link), task.scratch)
+    variants = [(target, str(ours), {"TILEK_TARGET": target}) for target in task.targets]
+    if task.disorder:
+        variants += disorderly(task, source, options)
     runs = [run_settings(program, program.sizes(size), seed) for size in sizes for seed in task.seeds]
     checked((str(original), f"{original}.dump", *runs), task.scratch)
-    for target in task.targets:
-        dump = f"{ours}.{target}.dump"
+    for target, program_file, variables in variants:
+        dump = f"{ours}.{target.replace(' ', '-')}.dump"
         try:
-            checked((str(ours), dump, *runs), task.scratch, TILEK_TARGET=target, TILEK_STRICT="1")
+            checked((program_file, dump, *runs), task.scratch, **({"TILEK_STRICT": "1"} | variables))
             said, largest = compared(program, Path(f"{original}.dump"), Path(dump), runs)
         except CommandError as error:
             said, largest = f"failed: {error}", 0.0
@@ -206,12 +210,35 @@ def run_sizes(task: Task, program: Program, source: Path, sizes: tuple[str, ...]
         path.unlink()
 
 
+def disorderly(task: Task, source: Path, options: tuple[str, ...]) -> list[tuple[str, str, dict[str, str]]]:
+    """The program on a runtime whose instances run last first: on threads, and on the tests' stand-in for CUDA."""
+    from tests.support.disorder import LAST_FIRST
+    from tests.support.targets import target_environment
+    from tilepragma.cli.runtime_library import compile_flags
+
+    made, translated = source.with_suffix(".disorder"), source.with_suffix(".tk.c")
+    checked((*TILEPRAGMA, "translate", str(source), "-o", str(translated), *options), task.scratch)
+    objects = (str(task.scratch / "support.o"), *map(str, sorted((task.scratch / "runtime").glob("*.o"))))
+    flags = (*options, *compile_flags(), "-o", str(made), str(translated), *objects)
+    checked((*shlex.split(COMPILER), *flags, "-ldl", "-lpthread", "-lm"), task.scratch)
+    standin = dict(target_environment("cuda", task.scratch).variables)
+    backwards = dict(LAST_FIRST) | {"TILEK_SPECIALIZE": "0"}
+    return [
+        ("threads last first", str(made), {"TILEK_TARGET": "threads"} | backwards),
+        ("CUDA stand-in last first", str(made), standin | backwards),
+    ]
+
+
 def prepare(task: Task) -> None:
     """What all programs share, in the scratch folder."""
     (task.scratch / "sizes.h").write_text("int polybench_size(const char *name);\n")
     support = str(HERE / "polybench_support.c")
     command = (*shlex.split(COMPILER), "-std=c99", "-O2", "-c", "-o", str(task.scratch / "support.o"), support)
     checked(command, task.scratch)
+    if task.disorder:
+        from tests.support.disorder import disorderly_runtime
+
+        disorderly_runtime(task.scratch / "runtime")
 
 
 def cell(outcome: Outcome, target: str) -> str:
@@ -284,6 +311,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument(
         "--analysis-only", action="store_true", help="the times of analysis and the plans; nothing is built"
     )
+    options.add_argument("--disorder", action="store_true", help="also run the instances of each launch last first")
     options.add_argument("--jobs", type=int, default=1, help="programs at once; times are best taken with one")
     options.add_argument("--json", type=Path, metavar="FILE", help="write everything there")
     options.add_argument("--keep", type=Path, metavar="DIR", help="leave sources and programs there")
@@ -292,6 +320,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     given = arguments()
+    sys.path.append(str(ROOT))
     console = Console(width=140 if not sys.stdout.isatty() else None)
     try:
         programs = read_programs(given.folder)
@@ -307,7 +336,9 @@ def main() -> int:
     scratch.mkdir(parents=True, exist_ok=True)
     sizes = tuple(given.size or (["ODD"] if given.quick else DATASETS))
     targets = tuple(given.target or present_targets()) if not given.analysis_only else ()
-    task = Task(given.folder.resolve(), scratch, sizes, (1,) if given.quick else (0, 1), targets, given.fixed)
+    task = Task(
+        given.folder.resolve(), scratch, sizes, (1,) if given.quick else (0, 1), targets, given.fixed, given.disorder
+    )
     os.environ.setdefault("TILEK_CACHE_DIR", str(scratch / "cache"))
     try:
         prepare(task)
@@ -317,7 +348,7 @@ def main() -> int:
             shutil.rmtree(scratch, ignore_errors=True)
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(each) for each in outcomes], indent=1) + "\n")
-    show_results(console, outcomes, targets)
+    show_results(console, outcomes, tuple(dict.fromkeys(target for each in outcomes for target in each.targets)))
     show_times(console, outcomes)
     return 0 if all(each.matches for each in outcomes) else 1
 
