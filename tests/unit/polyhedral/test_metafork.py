@@ -69,7 +69,9 @@ def carried(parameters: str, body: str) -> list[tuple[bool, ...]]:
     """Per dependence whether it crosses the iterations of each loop."""
     made = scop(parameters, body)
     return [
-        tuple(may_differ(one, depth) for depth in range(len(one.loops))) for one in memory_dependences(made) if one.loops
+        tuple(may_differ(one, depth) for depth in range(len(one.loops)))
+        for one in memory_dependences(made)
+        if one.loops
     ]
 
 
