@@ -12,7 +12,7 @@ parameters o_k and s_k stand for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -21,7 +21,7 @@ from tilepragma.ir.expressions import Call, Callee, Expression
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
 from tilepragma.ir.types import LONG
 from tilepragma.polyhedral.ast_expressions import AstReader, short_expression
-from tilepragma.polyhedral.ast_tree import AstIf, AstLoop, AstNode, ast_nodes
+from tilepragma.polyhedral.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.scanning import ScannedStatement, Symbols
 
@@ -184,20 +184,22 @@ def _bounds(values: isl.BasicSet, known: isl.Set, read: AstReader) -> tuple[Poly
     """lower, upper with { [x] } = { [x] : lower <= x <= upper }, as far as parameters admit any x."""
     identity = isl.UnionMap.from_map(isl.Map.identity(values.get_space().map_from_set()).intersect_domain(values))
     nodes = ast_nodes(isl.AstBuild.from_context(known).node_from_schedule_map(identity))
-    loop = _loop(nodes)
-    if loop is None:
-        return None
-    lower, end = read.value(loop.start), read.value(loop.end)
-    return lower, end if loop.comparison == "<=" else end - number(1)
-
-
-def _loop(nodes: Iterable[AstNode]) -> AstLoop | None:
-    for node in nodes:
+    for node in _below_conditions(nodes):
         if isinstance(node, AstLoop):
-            return node
-        if isinstance(node, AstIf):
-            return _loop(node.then)
+            lower, end = read.value(node.start), read.value(node.end)
+            return lower, end if node.comparison == "<=" else end - number(1)
+        if isinstance(node, AstLeaf):
+            (only,) = node.arguments
+            return read.value(only), read.value(only)
     return None
+
+
+def _below_conditions(nodes: Iterable[AstNode]) -> Iterator[AstNode]:
+    for node in nodes:
+        if isinstance(node, AstIf):
+            yield from _below_conditions(node.then)
+        else:
+            yield node
 
 
 def _quotient(value: Polynomial, size: Expression) -> Expression:
