@@ -131,12 +131,13 @@ class _Maker:
     def blocked(self, loop: Loop) -> TileNest:
         """One instance a tile of `loop`: `for (i = lower + i_tile * i_size; i < minimum(…); ++i)` inside."""
         span = Binary("-", loop.upper, loop.lower, loop.upper.type)
-        count = Call("tilek_ceiling_quotient", Callee.HELPER, (span, _read(SIZE)), LONG)
+        extent = Binary("*", _read(SIZE), loop.step, LONG)
+        count = Call("tilek_ceiling_quotient", Callee.HELPER, (span, extent), LONG)
         tile = dataclasses.replace(
-            loop, index=1000 + loop.index, iterator=TILE, declares_iterator=True, lower=integer(0), upper=count, body=Block(())
+            loop, index=1000 + loop.index, iterator=TILE, declares_iterator=True, lower=integer(0), upper=count, step=integer(1), body=Block(())
         )
-        first = Binary("+", loop.lower, Binary("*", _read(TILE), _read(SIZE), LONG), LONG)
-        beyond = Binary("+", first, _read(SIZE), LONG)
+        first = Binary("+", loop.lower, Binary("*", _read(TILE), extent, LONG), LONG)
+        beyond = Binary("+", first, extent, LONG)
         last = Call("tilek_minimum", Callee.HELPER, (beyond, loop.upper), LONG)
         points = dataclasses.replace(loop, lower=first, upper=last)
         return _tile_nest([tile], Block((points,)))
