@@ -15,6 +15,7 @@ from tilepragma.ir.directives import DataClause, Live, Mode, Section
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Declaration, Kernel
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
+from tilepragma.plan.overwriting import Overwriting
 from tilepragma.plan.sections import inferred_section, said_section, whole_section
 
 
@@ -39,13 +40,15 @@ class DataContext:
 def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple[ArrayArgument, ...]:
     """One argument for every outside array in use and every scalar of `shared`. Errors go to the diagnostics."""
     said = _said(context)
+    overwriting = Overwriting(context.kernel)
     arguments = []
     for object_ in context.kernel.objects:
         if object_.storage is Storage.SCALAR and object_ not in shared:
             continue
         uses = [use for use in context.uses if use.object == object_]
         if uses:
-            arguments.append(_argument(object_, uses, said.get(object_, _Said()), context))
+            argument = _argument(object_, uses, said.get(object_, _Said()), context)
+            arguments.append(_spare_copy_in(argument, uses, said.get(object_, _Said()), overwriting, context))
     return tuple(arguments)
 
 
@@ -110,7 +113,7 @@ def _said(context: DataContext) -> dict[DataObject, _Said]:
 def _argument(object_: DataObject, uses: list[Use], said: _Said, context: DataContext) -> ArrayArgument:
     reads, writes = _modes(object_, uses, said, context.diagnostics)
     present = said.clause is not None and said.clause.present and object_.storage is not Storage.SCALAR
-    copy_in, copy_out = _motion(object_, writes, said, context)
+    copy_in, copy_out = _motion(object_, writes, said, context.kernel)
     return ArrayArgument(
         object_,
         _section(object_, uses, said, context),
@@ -120,6 +123,23 @@ def _argument(object_: DataObject, uses: list[Use], said: _Said, context: DataCo
         copy_out and not present,
         present,
     )
+
+
+def _spare_copy_in(
+    argument: ArrayArgument, uses: list[Use], said: _Said, overwriting: Overwriting, context: DataContext
+) -> ArrayArgument:
+    """What the region overwrites before it reads it, all of the section, does not have to come in."""
+    clause = said.clause
+    live = clause.live if clause is not None else None
+    if argument.copy_in and live in (None, Live.OUT) and overwriting.is_proven(argument, uses):
+        return replace(argument, copy_in=False)
+    if live is Live.OUT and argument.object.storage is not Storage.SCALAR and said.section is not None:
+        context.diagnostics.warning(
+            said.section.range,
+            f"'{argument.object.host}' is live:out, but it is not proven that the kernel overwrites all of it, so it is copied in as well",
+            "say live:inout if that is meant",
+        )
+    return argument
 
 
 def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagnostics) -> tuple[bool, bool]:
@@ -139,17 +159,11 @@ def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagn
     return reads, writes
 
 
-def _motion(object_: DataObject, writes: bool, said: _Said, context: DataContext) -> tuple[bool, bool]:
-    """(copy in, copy out) where the object is not present."""
+def _motion(object_: DataObject, writes: bool, said: _Said, kernel: Kernel) -> tuple[bool, bool]:
+    """(copy in, copy out) where the object is not present, before it is known what the region overwrites."""
     live = said.clause.live if said.clause is not None else None
     if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
-        return _is_initialized(object_, context.kernel), False
-    if live is Live.OUT and object_.storage is not Storage.SCALAR and said.section is not None:
-        context.diagnostics.warning(
-            said.section.range,
-            f"'{object_.host}' is live:out, but it is not proven that the kernel overwrites all of it, so it is copied in as well",
-            "say live:inout if that is meant",
-        )
+        return _is_initialized(object_, kernel), False
     return live is not Live.NOT, writes and live in (None, Live.OUT, Live.IN_OUT)
 
 

@@ -20,6 +20,7 @@ from tilepragma.ir.expressions import (
     Assignment,
     Binary,
     Call,
+    Callee,
     Cast,
     Comma,
     Conditional,
@@ -35,7 +36,7 @@ from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarKind, ScalarType
 
-_IMPURE = (Assignment, Increment, AddressOf, Comma, Call, FloatingLiteral)
+_IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Frame:
         return _is_integer(expression) and all(self._steady(node) for node in walk(expression))
 
     def _steady(self, node: object) -> bool:
-        if isinstance(node, _IMPURE):
+        if isinstance(node, _IMPURE) or (isinstance(node, Call) and node.callee is not Callee.HELPER):
             return False
         if isinstance(node, Access):
             object_ = node.object
@@ -174,6 +175,8 @@ def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
             return _division(atom, frame)
         if isinstance(atom, Conditional):
             return _choice(atom, frame)
+        if isinstance(atom, Call) and atom.callee is Callee.HELPER:
+            return _helper(atom, frame)
     except NotAffineError:
         if not frame.invariant(atom):
             raise
@@ -199,6 +202,18 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
         raise NotAffineError(atom, "divides an unsigned value that may have wrapped")
     dividend, by = affine(atom.left, frame), frame.number(divisor)
     return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
+
+
+def _helper(atom: Call, frame: Frame) -> isl.PwAff:
+    """What tilek.h gives to expressions that no user wrote."""
+    if atom.function in ("tilek_minimum", "tilek_maximum"):
+        left, right = (affine(argument, frame) for argument in atom.arguments)
+        return left.min(right) if atom.function == "tilek_minimum" else left.max(right)
+    divisor = as_polynomial(atom.arguments[1]).constant
+    if divisor is None or divisor <= 0:
+        raise NotAffineError(atom, "divides by a value that is no positive constant")
+    quotient = affine(atom.arguments[0], frame).scale_down_val(isl.Val.int_from_si(frame.context, divisor))
+    return quotient.floor() if atom.function == "tilek_floor_quotient" else quotient.ceil()
 
 
 def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:

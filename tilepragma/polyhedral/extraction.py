@@ -76,7 +76,7 @@ class _Extraction:
         layouts = self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
         statements = tuple(self._statement(place, found, layouts, depth) for place, found in enumerate(self.found))
-        return Scop(self.context, statements, tuple(self.reasons))
+        return Scop(self.context, statements, tuple(self.reasons), self.written, tuple(layouts.items()))
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 

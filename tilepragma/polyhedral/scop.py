@@ -14,6 +14,7 @@ import islpy as isl
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Loop
+from tilepragma.ir.polynomial import Polynomial
 from tilepragma.polyhedral.affine import NotAffine
 
 
@@ -66,8 +67,14 @@ class ScopStatement:
 
 @dataclass(frozen=True)
 class Scop:
-    """All statements of a region, in textual order, and what could not be said exactly of them."""
+    """All statements of a region, in textual order, and what could not be said exactly of them.
+
+    `written` are the objects that the region changes; `layouts` has, of each array of one dimension that is seen as one of several
+    (a[i*m + j] as a[i][j]), the strides, greatest first.
+    """
 
     context: isl.Context
     statements: tuple[ScopStatement, ...]
     reasons: tuple[NotAffine, ...]
+    written: frozenset[DataObject] = frozenset()
+    layouts: tuple[tuple[DataObject, tuple[Polynomial, ...]], ...] = ()

@@ -423,10 +423,11 @@ def test_live_and_mode_decide_what_moves() -> None:
         (argument,) = plan(source.format(attributes, body)).arrays
         return argument.reads, argument.writes, argument.copy_in, argument.copy_out
 
-    assert moves("", "a[i] = i") == (False, True, True, True)
+    assert moves("", "a[i] = i") == (False, True, False, True)
     assert moves("", "a[i] += i") == (True, True, True, True)
     assert moves(", live:in", "a[i] = i") == (False, True, True, False)
-    assert moves(", live:out", "a[i] = i") == (False, True, True, True)
+    assert moves(", live:inout", "a[i] = i") == (False, True, True, True)
+    assert moves(", live:out", "a[i] = i") == (False, True, False, True)
     assert moves(", live:not", "a[i] = i") == (False, True, False, False)
     assert moves(", mode:rw", "(void)a[i]") == (True, False, True, False)
 
