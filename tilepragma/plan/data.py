@@ -16,7 +16,7 @@ from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Declaration, Kernel
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
 from tilepragma.plan.overwriting import Overwriting
-from tilepragma.plan.sections import inferred_section, said_section, whole_section
+from tilepragma.plan.sections import inferred_section, said_section, touched_section, whole_section
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,9 @@ def _section(object_: DataObject, uses: list[Use], said: _Said, context: DataCon
     inferred = _inferred(object_, uses, context)
     if said.section is not None:
         return said_section(object_, said.section, inferred, context.diagnostics)
-    return whole_section(object_) or inferred(uses[0].range)
+    if object_.scope is Scope.REGION:
+        return whole_section(object_) or inferred(uses[0].range)
+    return touched_section(object_, uses, context.invariant) or inferred(uses[0].range)
 
 
 def _inferred(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilepragma.ir.dump import expression_text, statement_text
+from tilepragma.ir.dump import plain_text, statement_text
 from tilepragma.plan.chains import axis_text
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch
 
@@ -37,9 +37,7 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
 
 
 def _argument(argument: ArrayArgument) -> str:
-    section = "".join(
-        f"[{expression_text(bound.lower)} : {expression_text(bound.length)}]" for bound in argument.section
-    )
+    section = "".join(f"[{plain_text(bound.lower)} : {plain_text(bound.length)}]" for bound in argument.section)
     if argument.object.rank and not argument.section:
         section = "[?]"
     mode = "".join(letter for letter, holds in (("r", argument.reads), ("w", argument.writes)) if holds)

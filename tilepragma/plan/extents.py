@@ -19,6 +19,7 @@ from tilepragma.ir.polynomial import (
     expression,
     maximum,
     minimum,
+    not_negative,
     number,
     of_atom,
     polynomial,
@@ -158,7 +159,7 @@ def _condition(nonempty: frozenset[Polynomial]) -> Expression | None:
     """C for "all values are >= 0"; None where there is nothing to test."""
     result: Expression | None = None
     for value in sorted(nonempty, key=repr):
-        test = Binary(">=", expression(value), expression(number(0)), INT)
+        test = not_negative(value)
         result = test if result is None else Binary("&&", result, test, INT)
     return result
 

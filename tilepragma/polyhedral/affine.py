@@ -21,7 +21,6 @@ from tilepragma.ir.expressions import (
     Binary,
     Call,
     Callee,
-    Cast,
     Comma,
     Conditional,
     DataObject,
@@ -34,7 +33,10 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, ScalarKind, ScalarType
+from tilepragma.ir.types import INT, ScalarType
+
+#: The collected form of an expression; casts that keep the value are looked through there already.
+as_polynomial = polynomial
 
 _IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
 
@@ -108,12 +110,7 @@ def affine(expression: Expression, frame: Frame) -> isl.PwAff:
     """{ [i] -> [expression(i)] }. Raises NotAffineError."""
     if not _is_integer(expression):
         raise NotAffineError(expression, "is not an integer")
-    return affine_polynomial(as_polynomial(expression), expression, frame)
-
-
-def as_polynomial(expression: Expression) -> Polynomial:
-    """The expression collected over its atoms, casts that keep the value looked through."""
-    return polynomial(_without_casts(expression))
+    return affine_polynomial(polynomial(expression), expression, frame)
 
 
 def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
@@ -193,7 +190,7 @@ def _why(atom: Expression) -> str:
 
 def _division(atom: Binary, frame: Frame) -> isl.PwAff:
     """C's division truncates; the remainder has the dividend's sign."""
-    divisor = as_polynomial(atom.right).constant
+    divisor = polynomial(atom.right).constant
     if divisor is None or divisor <= 0:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
@@ -209,7 +206,7 @@ def _helper(atom: Call, frame: Frame) -> isl.PwAff:
     if atom.function in ("tilek_minimum", "tilek_maximum"):
         left, right = (affine(argument, frame) for argument in atom.arguments)
         return left.min(right) if atom.function == "tilek_minimum" else left.max(right)
-    divisor = as_polynomial(atom.arguments[1]).constant
+    divisor = polynomial(atom.arguments[1]).constant
     if divisor is None or divisor <= 0:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     quotient = affine(atom.arguments[0], frame).scale_down_val(isl.Val.int_from_si(frame.context, divisor))
@@ -236,31 +233,10 @@ def _check_compared(whole: Expression, side: Expression) -> None:
 
 def _never_wraps(expression: Expression) -> bool:
     """Whether it is a sum of unsigned variables and constants, which wraps only beyond any array's size."""
-    value = as_polynomial(expression)
+    value = polynomial(expression)
     return all(
         coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms
     ) and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
-
-
-def _without_casts(expression: Expression) -> Expression:
-    """Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), keep the value."""
-    if isinstance(expression, Cast) and _keeps(expression):
-        return _without_casts(expression.operand)
-    if isinstance(expression, Binary) and expression.operator in ("+", "-", "*") and _is_integer(expression):
-        left, right = _without_casts(expression.left), _without_casts(expression.right)
-        return Binary(expression.operator, left, right, expression.type, expression.range)
-    if isinstance(expression, Unary) and expression.operator in ("+", "-") and _is_integer(expression):
-        return Unary(expression.operator, _without_casts(expression.operand), expression.type, expression.range)
-    return expression
-
-
-def _keeps(cast: Cast) -> bool:
-    to, source = cast.type, cast.operand.type
-    if not isinstance(to, ScalarType) or not isinstance(source, ScalarType):
-        return False
-    if to.kind is not ScalarKind.INTEGER or not source.is_integer:
-        return False
-    return to.bits == 64 or to.bits > source.bits or (to.bits == source.bits and to.signed == source.signed)
 
 
 def _is_integer(expression: Expression) -> bool:

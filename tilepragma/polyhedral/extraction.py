@@ -12,7 +12,7 @@ from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Function, If, Loop, Statement, TileNest
-from tilepragma.ir.polynomial import Polynomial
+from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import RecordType
 from tilepragma.polyhedral.affine import (
@@ -20,7 +20,6 @@ from tilepragma.polyhedral.affine import (
     NotAffine,
     NotAffineError,
     affine,
-    as_polynomial,
     compare,
     condition,
 )
@@ -280,4 +279,4 @@ def _member(use: Use) -> str | None:
 
 def step_of(loop: Loop) -> int | None:
     """The loop's step where it is a constant other than 0."""
-    return as_polynomial(loop.step).constant or None
+    return polynomial(loop.step).constant or None

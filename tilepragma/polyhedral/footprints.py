@@ -12,9 +12,9 @@ from functools import reduce
 import islpy as isl
 
 from tilepragma.ir.expressions import Conditional, DataObject, Expression
-from tilepragma.ir.polynomial import Polynomial, number
+from tilepragma.ir.polynomial import Polynomial, number, polynomial
 from tilepragma.ir.types import RecordType, ScalarType
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial, as_polynomial
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
 from tilepragma.polyhedral.delinearise import divide
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
@@ -118,10 +118,10 @@ def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -
 
 def _ends(lower: Expression, length: Expression) -> tuple[Polynomial, Polynomial]:
     """(low, end) where the section is not empty; `condition ? length : 0` is not where the condition fails."""
-    low = as_polynomial(lower)
-    if isinstance(length, Conditional) and as_polynomial(length.otherwise).constant == 0:
-        return low, low + as_polynomial(length.then)
-    return low, low + as_polynomial(length)
+    low = polynomial(lower)
+    if isinstance(length, Conditional) and polynomial(length.otherwise).constant == 0:
+        return low, low + polynomial(length.then)
+    return low, low + polynomial(length)
 
 
 def _whole_rows(bounds: tuple[Polynomial, Polynomial], by: Sequence[Polynomial]) -> list[tuple[Polynomial, Polynomial]]:
