@@ -107,7 +107,7 @@ def _needed(conditions: Sequence[Polynomial]) -> frozenset[Polynomial]:
 def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
     """(lower, length) of the smallest section that holds all boxes, by dimension; length 0 where every box is empty."""
     groups: dict[frozenset[Polynomial], list[Box]] = {}
-    for box in boxes:
+    for box in _outer(boxes):
         groups.setdefault(box.nonempty, []).append(box)
     conditions = {key: _condition(key) for key in groups}
     section = []
@@ -121,6 +121,16 @@ def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
         }
         section.append(_section(ends, conditions))
     return tuple(section)
+
+
+def _outer(boxes: Sequence[Box]) -> list[Box]:
+    """`boxes` without those that another one covers."""
+    kept: list[Box] = []
+    for box in boxes:
+        if not any(covered(box, (other,)) for other in kept):
+            kept = [other for other in kept if not covered(other, (box,))]
+            kept.append(box)
+    return kept
 
 
 def covered(box: Box, boxes: Iterable[Box]) -> bool:
