@@ -98,7 +98,7 @@ def _needs_old_values(read: _Access, writes: Iterable[_Access]) -> bool:
 def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> isl.Set | None:
     """{ A[a] : lower_d <= a_d < lower_d + length_d }; None where a bound is not affine, or cuts through a row of strides."""
     bounds = [_ends(lower, length) for lower, length in section]
-    by = dict(scop.layouts).get(object_, ())
+    by = scop.layouts.get(object_, ())
     if by:
         bounds = _whole_rows(bounds[0], by) if len(bounds) == 1 else []
     if not bounds:
