@@ -7,8 +7,8 @@ overflow is undefined in C, and what unsigned operations would wrap is refused w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
@@ -20,6 +20,7 @@ from tilepragma.ir.expressions import (
     Assignment,
     Binary,
     Call,
+    Callee,
     Cast,
     Comma,
     Conditional,
@@ -64,6 +65,8 @@ class Frame:
     context: isl.Context
     iterators: tuple[DataObject, ...]
     written: frozenset[DataObject]
+    known: Mapping[DataObject, isl.PwAff] = field(default_factory=dict, compare=False)
+    """{ [i] -> [value(i)] } of scalars whose value here is known otherwise: those that a declaration gave their one value"""
 
     @property
     def space(self) -> isl.Space:
@@ -72,7 +75,14 @@ class Frame:
 
     def inside(self, iterator: DataObject) -> Frame:
         """The frame of a loop's body."""
-        return Frame(self.context, (*self.iterators, iterator), self.written)
+        known = {
+            object_: value.add_dims(isl.dim_type.in_, 1) for object_, value in self.known.items() if object_ != iterator
+        }
+        return replace(self, iterators=(*self.iterators, iterator), known=known)
+
+    def knowing(self, object_: DataObject, value: isl.PwAff) -> Frame:
+        """This frame where a scalar has a known value, { [i] -> [value(i)] }."""
+        return replace(self, known={**self.known, object_: value})
 
     def number(self, value: int) -> isl.PwAff:
         """{ [i] -> [value] }"""
@@ -98,8 +108,8 @@ class Frame:
             return False
         if isinstance(node, Access):
             object_ = node.object
-            fixed = object_ not in self.written and object_ not in self.iterators and not object_.volatile
-            return fixed and object_.storage is Storage.SCALAR
+            varies = object_ in self.written or object_ in self.iterators or object_ in self.known or object_.volatile
+            return not varies and object_.storage is Storage.SCALAR
         return True
 
 
@@ -159,14 +169,28 @@ def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
         return frame.number(1)
     if len(monomial) == 1:
         return _atom(monomial[0], frame)
-    if all(frame.invariant(atom) for atom in monomial):
-        return frame.parameter("*".join(expression_text(atom) for atom in monomial))
-    varying = next(atom for atom in monomial if not frame.invariant(atom))
-    raise NotAffineError(whole, f"multiplies '{expression_text(varying)}' by a value that is no constant")
+    steady = tuple(atom for atom in monomial if frame.invariant(atom))
+    varying = tuple(atom for atom in monomial if atom not in steady)
+    factors = [_atom(atom, frame) for atom in varying]
+    if steady:
+        factors.append(
+            _atom(steady[0], frame)
+            if len(steady) == 1
+            else frame.parameter("*".join(expression_text(atom) for atom in steady))
+        )
+    result = factors[0]
+    for factor in factors[1:]:
+        if not (result.is_cst() or factor.is_cst()):
+            raise NotAffineError(whole, f"multiplies '{expression_text(varying[0])}' by a value that is no constant")
+        result = result.mul(factor)
+    return result
 
 
 def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
-    if isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in frame.iterators:
+    plain = isinstance(atom, Access) and not atom.subscripts and not atom.path
+    if plain and atom.object in frame.known:
+        return frame.known[atom.object]
+    if plain and atom.object in frame.iterators:
         # An inner loop may reuse an outer one's iterator: the innermost is meant.
         return frame.iterator(len(frame.iterators) - 1 - frame.iterators[::-1].index(atom.object))
     try:
@@ -174,6 +198,8 @@ def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
             return _division(atom, frame)
         if isinstance(atom, Conditional):
             return _choice(atom, frame)
+        if isinstance(atom, Call) and atom.callee is Callee.HELPER:
+            return _helper(atom, frame)
     except NotAffineError:
         if not frame.invariant(atom):
             raise
@@ -190,7 +216,7 @@ def _why(atom: Expression) -> str:
 
 def _division(atom: Binary, frame: Frame) -> isl.PwAff:
     """C's division truncates; the remainder has the dividend's sign."""
-    divisor = as_polynomial(atom.right).constant
+    divisor = _constant(atom.right, frame)
     if divisor is None or divisor <= 0:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
@@ -199,6 +225,29 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
         raise NotAffineError(atom, "divides an unsigned value that may have wrapped")
     dividend, by = affine(atom.left, frame), frame.number(divisor)
     return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
+
+
+def _constant(expression: Expression, frame: Frame) -> int | None:
+    """The expression's value where it is one number, if only for what the frame knows."""
+    value = as_polynomial(expression)
+    if value.constant is None and any(isinstance(atom, Access) and atom.object in frame.known for atom in value.atoms):
+        function = affine_polynomial(value, expression, frame)
+        least = function.min_val()
+        return int(least.to_python()) if function.is_cst() and least.is_int() else None
+    return value.constant
+
+
+def _helper(atom: Call, frame: Frame) -> isl.PwAff:
+    """The helpers of tilek.h; quotients are by positive constants."""
+    left = affine(atom.arguments[0], frame)
+    if atom.function in ("tilek_minimum", "tilek_maximum"):
+        right = affine(atom.arguments[1], frame)
+        return left.min(right) if atom.function == "tilek_minimum" else left.max(right)
+    divisor = _constant(atom.arguments[1], frame)
+    if divisor is None or divisor <= 0 or atom.function not in ("tilek_floor_quotient", "tilek_ceiling_quotient"):
+        raise NotAffineError(atom, "divides by a value that is no positive constant")
+    quotient = left.div(frame.number(divisor))
+    return quotient.floor() if atom.function == "tilek_floor_quotient" else quotient.ceil()
 
 
 def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:
