@@ -135,7 +135,6 @@ def inferred_section(
     object_: DataObject,
     uses: Sequence[Use],
     invariant: Callable[[Expression], bool],
-    place: SourceRange,
     diagnostics: Diagnostics,
 ) -> tuple[SectionBound, ...]:
     """The smallest section that holds every access; known dimensions are taken whole. Reports where it cannot be found."""

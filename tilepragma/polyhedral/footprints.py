@@ -12,12 +12,16 @@ from functools import reduce
 import islpy as isl
 
 from tilepragma.ir.expressions import Conditional, DataObject, Expression
-from tilepragma.ir.polynomial import Polynomial, number, polynomial
+from tilepragma.ir.polynomial import Polynomial, number, polynomial, select
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
+from tilepragma.polyhedral.ast_expressions import AstReader
 from tilepragma.polyhedral.delinearise import divide
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
+
+#: Sections that are cut into more cases are left to the user to say.
+_MOST_PIECES = 6
 
 #: `[lower : length]` of one dimension.
 Interval = tuple[Expression, Expression]
@@ -40,8 +44,8 @@ def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> 
     Of records, each member counts for itself. False where the section is no set that isl can hold.
     Raises OperationLimitError.
     """
-    accesses = [_Access(one, each) for one in scop.statements for each in one.references if each.object == object_]
-    if not accesses or len({each.reference.relation.dim(isl.dim_type.out) for each in accesses}) > 1:
+    accesses = _accesses(scop, object_)
+    if accesses is None:
         return False
     with operation_limit(scop.context, DEFAULT_LIMIT, f"finding what is overwritten of '{object_.host}'"):
         wanted = _section_set(scop, object_, section)
@@ -49,6 +53,106 @@ def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> 
             _covers([each for each in accesses if _concerns(each.reference, member)], member, wanted)
             for member in _members(object_)
         )
+
+
+def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
+    """(lower, length) by dimension of the smallest section that holds { A[a] : exists S[i]: S[i] touches A[a] }.
+
+    The length is 0 where nothing is touched. None where that set is not known exactly, or is no simple function of the parameters.
+    Raises OperationLimitError.
+    """
+    accesses = _accesses(scop, object_)
+    if accesses is None:
+        return None
+    with operation_limit(scop.context, DEFAULT_LIMIT, f"finding what is touched of '{object_.host}'"):
+        certain = [each.reference.relation.range() for each in accesses if each.reference.exact]
+        if not certain:
+            return None
+        elements = reduce(isl.Set.union, certain).coalesce()
+        perhaps = (each.reference.relation.range() for each in accesses if not each.reference.exact)
+        if not all(each.is_subset(elements) for each in perhaps):
+            return None
+        return _bounds(scop, elements, scop.layouts.get(object_, ()))
+
+
+def _bounds(
+    scop: Scop, elements: isl.Set, strides: Sequence[Polynomial]
+) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
+    """Seen through strides, the first and the last element lie where the rows do, first and last in the order of a[q_1]…[q_k][r]."""
+    reader = _Reader(scop)
+    nonempty = reader.condition(elements.params())
+    rank = elements.dim(isl.dim_type.set)
+    if strides:
+        least, greatest = elements.lexmin_pw_multi_aff(), elements.lexmax_pw_multi_aff()
+        ends = [[reader.value(one.get_pw_aff(place)) for place in range(rank)] for one in (least, greatest)]
+        columns = [tuple(_flat(end, strides) for end in ends)]
+    else:
+        columns = [
+            (reader.value(elements.dim_min(place)), reader.value(elements.dim_max(place))) for place in range(rank)
+        ]
+    if nonempty is None or any(end is None for column in columns for end in column):
+        return None
+    return tuple(
+        (low, select(nonempty.test, high - low + number(1), number(0)))
+        for low, high in columns
+        if low is not None and high is not None
+    )
+
+
+def _flat(place: Sequence[Polynomial | None], strides: Sequence[Polynomial]) -> Polynomial | None:
+    """q_1 s_1 + … + q_k s_k + r"""
+    result = number(0)
+    for value, stride in zip(place, (*strides, number(1)), strict=True):
+        if value is None:
+            return None
+        result = result + value * stride
+    return result
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """A test of parameters; None where it always holds."""
+
+    test: Expression | None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Functions and sets of parameters as C, where they are short enough to be evaluated at every launch."""
+
+    scop: Scop
+
+    def value(self, function: isl.PwAff) -> Polynomial | None:
+        """[p] -> { [v(p)] }"""
+        function = function.coalesce()
+        if function.n_piece() > _MOST_PIECES:
+            return None
+        return self._ast.value(self._build.expr_from_pw_aff(function))
+
+    def condition(self, holds: isl.Set) -> _Condition | None:
+        """{ [p] : holds }"""
+        holds = holds.coalesce()
+        if holds.n_basic_set() > _MOST_PIECES:
+            return None
+        return _Condition(None if holds.is_equal(isl.Set.universe(holds.get_space())) else self._test(holds))
+
+    def _test(self, holds: isl.Set) -> Expression:
+        return self._ast.condition(self._build.expr_from_set(holds))
+
+    @property
+    def _build(self) -> isl.AstBuild:
+        return isl.AstBuild.from_context(isl.Set.universe(isl.Space.params_alloc(self.scop.context, 0)))
+
+    @property
+    def _ast(self) -> AstReader:
+        return AstReader({name: polynomial(value) for name, value in self.scop.parameters.items()})
+
+
+def _accesses(scop: Scop, object_: DataObject) -> list[_Access] | None:
+    """All references to the object, if all see it with the same dimensions."""
+    found = [_Access(one, each) for one in scop.statements for each in one.references if each.object == object_]
+    ranks = {each.reference.relation.dim(isl.dim_type.out) for each in found}
+    return found if len(ranks) == 1 else None
 
 
 def _members(object_: DataObject) -> tuple[str | None, ...]:

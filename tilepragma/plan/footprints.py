@@ -1,9 +1,9 @@
-"""Arrays that a region overwrites before it reads them, so that nothing has to be copied in."""
+"""What the engine knows of a region's arrays: which part is touched, and what is overwritten before it is read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,12 +24,30 @@ _TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>(?:0|[1-9]\d*)[uUl
 
 
 @dataclass(frozen=True)
-class Overwriting:
-    """Asks the engine what a region overwrites; the Scop is made when it is first needed."""
+class Footprints:
+    """Asks the engine about the arrays of a region; the Scop is made when it is first needed."""
 
     kernel: Kernel
 
-    def is_proven(self, argument: ArrayArgument, uses: Sequence[Use]) -> bool:
+    def section(
+        self, object_: DataObject, invariant: Callable[[Expression], bool]
+    ) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
+        """(lower, length) by dimension of what is touched, if that is known and the host can evaluate it at launch."""
+        scop = self._scop
+        if scop is None:
+            return None
+        from tilepragma.polyhedral.footprints import touched
+        from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+        try:
+            found = touched(scop, object_)
+        except OperationLimitError:
+            return None
+        if found is None or not all(invariant(expression(value)) for bounds in found for value in bounds):
+            return None
+        return found
+
+    def is_overwritten(self, argument: ArrayArgument, uses: Sequence[Use]) -> bool:
         """Whether every element of the section is surely written, and before it is read; `uses` are all of the object."""
         object_ = argument.object
         if object_.storage is Storage.SCALAR or not _may_overwrite(uses) or object_.host in self._private:
@@ -87,7 +105,7 @@ class Overwriting:
 
 def _may_overwrite(uses: Sequence[Use]) -> bool:
     """Whether it is worth asking: something is plainly assigned, and the first use is no read of what came in."""
-    plain = any(use.writes and not use.reads and not use.conditional for use in uses)
+    plain = any(use.writes and not use.reads for use in uses)
     return plain and (not uses[0].reads or uses[0].conditional)
 
 
