@@ -25,6 +25,8 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
         yield f"  {_argument(argument)}"
     if plan.scalars:
         yield f"  by value {', '.join(object_.host for object_ in plan.scalars)}"
+    if plan.conditions:
+        yield f"  only where {' and '.join(map(plain_text, plan.conditions))}"
     for count in plan.counts:
         yield f"  {count.axis.value} {count.dimension} count {count.count.text}"
     for final in plan.final_values:

@@ -109,7 +109,7 @@ def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
     groups: dict[frozenset[Polynomial], list[Box]] = {}
     for box in _outer(boxes):
         groups.setdefault(box.nonempty, []).append(box)
-    conditions = {key: _condition(key) for key in groups}
+    conditions = {key: condition_of(key) for key in groups}
     section = []
     for dimension in range(len(boxes[0].dimensions)):
         ends = {
@@ -165,7 +165,7 @@ def _section(
     return low, maximum([end - low, number(0)])
 
 
-def _condition(nonempty: frozenset[Polynomial]) -> Expression | None:
+def condition_of(nonempty: frozenset[Polynomial]) -> Expression | None:
     """C for "all values are >= 0"; None where there is nothing to test."""
     result: Expression | None = None
     for value in sorted(nonempty, key=repr):

@@ -27,6 +27,7 @@ from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify
+from tilepragma.plan.wrapping import launch_conditions
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ def _plan(
         floating,
         apart=region.automatic,
         operations=operation_counts(kernel, on_host),
+        conditions=launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic),
     )
 
 

@@ -36,9 +36,6 @@ from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarType
 
-#: The collected form of an expression; casts that keep the value are looked through there already.
-as_polynomial = polynomial
-
 _IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
 
 

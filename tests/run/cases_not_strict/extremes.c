@@ -81,3 +81,54 @@ CASE(steps)
     free(a);
     free(b);
 }
+
+// case wrapping: unsigned bounds that wrap, and comparisons that convert a negative iterator
+static void from_below(unsigned n, unsigned lower, float *restrict a, const float *b)
+{
+#pragma tilek kernel
+    for (unsigned i = lower - 5; i < n; i++)
+        a[i] = b[i] + 1;
+}
+
+static void the_last(size_t n, size_t k, float *restrict a, const float *b)
+{
+#pragma tilek kernel
+    for (size_t i = n - k; i < n; i++)
+        a[i] = b[i] + 1;
+}
+
+static void mixed(int from, unsigned long n, float *restrict a, const float *b)
+{
+#pragma tilek kernel
+    for (int i = from; (unsigned long)i < n; i++)
+        a[i] = b[i] + 1;
+#pragma tilek kernel
+    for (int i = 0; i < 3; i++)
+        for (int j = i - 1; (unsigned long)j < n; j++)
+            a[10 * i + j] = b[j] - 1;
+}
+
+static void product(unsigned n, unsigned m, float *restrict a, const float *b)
+{
+#pragma tilek kernel
+    for (unsigned i = 0; i < n * m; i++)
+        a[i] = b[i] * 3;
+}
+
+CASE(wrapping)
+{
+    float *const a = check_floats(N), *const b = check_floats(N);
+    float *const x = a + N / 2;
+    const float *const y = b + N / 2;
+    from_below(20, 3, x, y);
+    from_below(20, 7, x, y);
+    the_last(20, 25, x, y);
+    the_last(20, 5, x, y);
+    mixed(-4, 10, x, y);
+    mixed(4, 10, x, y);
+    product(65536, 65536, x, y);
+    product(5, 7, x, y);
+    check_record("a", a, N * sizeof *a);
+    free(a);
+    free(b);
+}
