@@ -179,15 +179,15 @@ def in_wavefronts(found: Band, carrying: tuple[int, ...]) -> Block:
     """A loop over wavefronts, loops over the tiles of one, and the points of a tile."""
     rows = found.rows
     fronts = Wavefronts(found.case.statements, rows, carrying, found.symbols, found.context)
-    first, *others = carrying
+    *others, derived = carrying
     number: Expression = variable("wave")
     for other in others:
         number = Binary("-", number, variable(f"tile{rows[other].level}"), LONG)
-    own = Declaration((Declarator(variable(f"tile{rows[first].level}").object, number),))
-    bounded = tuple(row for place, row in enumerate(rows) if place != first)
+    own = Declaration((Declarator(variable(f"tile{rows[derived].level}").object, number),))
+    bounded = tuple(row for place, row in enumerate(rows) if place != derived)
     body = Block((own, *found.tile(bounded).statements))
     for place in range(len(rows)):
-        if place != first:
+        if place != derived:
             bounds = fronts.tile_range(place, variable("wave"))
             body = loop_over(place, f"tile{rows[place].level}", bounds, body)
     return loop_over(len(rows), "wave", fronts.range(), body)
