@@ -193,7 +193,7 @@ def in_wavefronts(found: Band, carrying: tuple[int, ...]) -> Block:
     return loop_over(len(rows), "wave", fronts.range(), body)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(20))
 def test_tiles_of_any_size_cover_each_instance_once(seed: int) -> None:
     case = random_case(seed)
     chance = random.Random(seed)
@@ -203,9 +203,9 @@ def test_tiles_of_any_size_cover_each_instance_once(seed: int) -> None:
     carrying = chance.choice([places for places in subsets(len(levels)) if places])
     fronts = in_wavefronts(found_band, carrying)
     every = list(itertools.product(range(1, 8), repeat=len(levels)))
-    for lengths in chance.sample(every, min(7, len(every))):
+    for lengths in chance.sample(every, min(3, len(every))):
         sizes = dict(zip(levels, lengths, strict=True))
-        n, m = chance.choice(SIZES)
+        n, m = chance.choice(SIZES[:3])
         values = {"n": n, "m": m}
         expected = original(random_nest(seed), case, values)
 

@@ -10,16 +10,16 @@ on two rows bound every other number by w, with products of sizes as coefficient
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.ir.expressions import Call, Callee, Expression
-from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, of_atom, polynomial
-from tilepragma.ir.types import LONG
-from tilepragma.polyhedral.ast_expressions import long_expression, short_expression
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
+from tilepragma.polyhedral.ast_expressions import helper, short_expression
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
-from tilepragma.polyhedral.parametric_tiles import Range, TileRow, convex_images, tile_range
+from tilepragma.polyhedral.parametric_tiles import Range, TileRow, convex_images, convex_rows, tile_range
 from tilepragma.polyhedral.scanning import ScannedStatement, Symbols
 
 
@@ -64,7 +64,7 @@ class Wavefronts:
         wave = polynomial(wavefront)
         lower, upper = [own[0]], [own[1]]
         with operation_limit(self._isl_context(), DEFAULT_LIMIT, "finding the tiles of a wavefront"):
-            pieces = convex_images(self.statements, (self.rows[derived].level, self.rows[place].level))
+            pieces = convex_images(self.statements, (self.rows[derived].level, self.rows[place].level), self.context)
             for piece in pieces if len(pieces) == 1 else ():
                 for found in self._constraints(piece, derived, place):
                     rest = wave - (rest_lower if found.derived > 0 else rest_upper)
@@ -87,24 +87,12 @@ class Wavefronts:
         found = tile_range(self.statements, self.rows[place:], 0, self.symbols, self.context)
         return None if found is None else (polynomial(found.lower), polynomial(found.upper))
 
-    def _constraints(self, piece: isl.BasicSet, derived: int, place: int) -> list[_Constraint]:
-        """The constraints of a set { [phi_derived, phi_place] } in which both stand, in the order of the rows' levels."""
-        positions = (0, 1) if self.rows[derived].level < self.rows[place].level else (1, 0)
-        found = []
-        for constraint in piece.get_constraints():
-            a, b = (
-                int(constraint.get_coefficient_val(isl.dim_type.set, position).to_python()) for position in positions
-            )
-            rest = number(int(constraint.get_constant_val().to_python()))
-            for parameter in range(piece.dim(isl.dim_type.param)):
-                factor = int(constraint.get_coefficient_val(isl.dim_type.param, parameter).to_python())
-                if factor:
-                    name = str(piece.get_dim_name(isl.dim_type.param, parameter))
-                    rest = rest + number(factor) * polynomial(self.symbols.parameters[name])
-            found.append(_Constraint(a, b, rest))
-            if constraint.is_equality():
-                found.append(_Constraint(-a, -b, -rest))
-        return found
+    def _constraints(self, piece: isl.BasicSet, derived: int, place: int) -> Iterator[_Constraint]:
+        """The constraints of a set { [phi_derived, phi_place] }, its dimensions in the order of the rows' levels."""
+        swapped = self.rows[derived].level > self.rows[place].level
+        for row in convex_rows(piece, self.symbols):
+            first, second = row.coefficients
+            yield _Constraint(second, first, row.rest) if swapped else _Constraint(first, second, row.rest)
 
 
 @dataclass(frozen=True)
@@ -137,13 +125,9 @@ class _Constraint:
         within = within + number(self.derived) * derived_size * wave
         divisor = number(abs(self.own)) * own_size + number(abs(self.derived)) * derived_size
         if self.derived < 0:
-            lower.append(_quotient("tilek_ceiling_quotient", -within, divisor))
+            lower.append(helper("tilek_ceiling_quotient", -within, divisor))
         else:
-            upper.append(_quotient("tilek_floor_quotient", within, divisor))
-
-
-def _quotient(function: str, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
-    return of_atom(Call(function, Callee.HELPER, (long_expression(dividend), long_expression(divisor)), LONG))
+            upper.append(helper("tilek_floor_quotient", within, divisor))
 
 
 def _as_range(lower: Polynomial, upper: Polynomial) -> Range:
