@@ -9,7 +9,7 @@ from scops import scop
 from tests.support.interpreter import Interpreter
 from tilepragma.ir.dump import expression_text, statement_text
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
-from tilepragma.ir.looptree import Block, Declaration, If, Loop
+from tilepragma.ir.looptree import Block, Declaration, ExpressionStatement, If, Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG
 from tilepragma.polyhedral.leaves import Movable
@@ -23,7 +23,7 @@ from tilepragma.polyhedral.parametric_tiles import (
     sizes_are_positive,
     tile_range,
 )
-from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.polyhedral.scanning import Form, Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.scop import Scop
 from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
@@ -173,10 +173,33 @@ def test_a_macro_leaf_moves_as_a_whole() -> None:
     assert found.dimensions == {7: 0, 8: 1}
 
 
+def test_compact_loops_hold_each_statement_once() -> None:
+    body = "for (int i = 0; i < n; i++) b[i] = 0; for (int i = 3; i < m; i++) b[i] = 1;"
+    found = scop(ANY, body, movable=Movable())
+    statements = timed(found, "{ S0[i] -> [i, 0] }", "{ S1[i] -> [i, 1] }")
+    values = {"n": 6, "m": 5}
+    counts, runs = [], []
+    for form in Form:
+        made = scan(statements, Symbols(found.parameters), 0, form=form)
+        counts.append(len([node for node in walk(made.block) if isinstance(node, ExpressionStatement)]))
+        interpreter = Interpreter(dict(values))
+        interpreter.run(made.block)
+        runs.append((interpreter.stores, interpreter.memory))
+    assert counts[1] == 2 < counts[0]
+    assert runs[0] == runs[1]
+
+
+def test_loops_that_would_be_split_too_often_are_compact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilepragma.polyhedral.scanning.SPLIT_LIMIT", 10)
+    found = scanned("for (int i = 0; i < n; i++) b[i] = 0;")
+    assert text(found) == "for (i = 0; i < n; i += 1) b[i] = 0;"
+
+
 def test_isl_is_held_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tilepragma.polyhedral.scanning.DEFAULT_LIMIT", 10)
+    found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=Movable())
     with pytest.raises(OperationLimitError, match="generating loops"):
-        scanned("for (int i = 0; i < n; i++) b[i] = 0;")
+        scan(timed(found), Symbols(found.parameters), 0, form=Form.COMPACT)
 
 
 # -- tiles -----------------------------------------------------------------------------------------------------------
