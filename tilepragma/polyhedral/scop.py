@@ -65,7 +65,7 @@ class ScopStatement:
     schedule: isl.Map
     references: tuple[Reference, ...]
     range: SourceRange
-    node: Statement
+    node: Statement = field(compare=False)
     parts: tuple[ScopStatement, ...] = ()
 
 
