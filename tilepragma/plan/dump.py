@@ -58,10 +58,10 @@ def _steps(kind: str, steps: tuple[Step, ...], indentation: str) -> Iterator[str
                 bounds = f"from {expression_text(loop.lower)} while {loop.comparison} {expression_text(loop.upper)}"
                 stride = expression_text(loop.step)
                 by = "" if stride == "1" else f" by {stride}"
-                yield f"{indentation}{kind}loop {loop.iterator.name} on the host {bounds}{by}{declared}"
+                yield f"{indentation}{kind}steps over {loop.iterator.name} {bounds}{by}{declared}"
                 yield from _steps(kind, inner, indentation + "  ")
             case HostCondition(condition, inner):
-                yield f"{indentation}{kind}if {expression_text(condition)}, on the host"
+                yield f"{indentation}{kind}steps if {expression_text(condition)}"
                 yield from _steps(kind, inner, indentation + "  ")
             case Launch():
                 yield from (indentation + line for line in _launch(kind, step))
