@@ -22,12 +22,19 @@ __kernel void elimination_nest1(
     }
 }
 
+#if !defined(TILEK_SPECIALIZED) || (defined(worker0_count_2))
+#ifdef TILEK_SPECIALIZED
+#define ELIMINATION_NEST2_TILES
+#define ELIMINATION_NEST2_SLOTS (worker0_count_2)
+#else
+#define ELIMINATION_NEST2_TILES , const long worker0_count_2
 #define ELIMINATION_NEST2_SLOTS 1024
+#endif
 
 __kernel void elimination_nest2(
     __global double *A, const long A_length1, const int k, __global double *s_partials, const long i2_lower,
     const long i2_trip, const long i2_count2, const long i2_stride0, const long i2_stride1,
-    const long gang0_count_2, const long worker0_count_2)
+    const long gang0_count_2 ELIMINATION_NEST2_TILES)
 {
     __local double s_tree[ELIMINATION_NEST2_SLOTS];
     const long worker0 = (long)get_local_id(0);
@@ -70,6 +77,7 @@ __kernel void elimination_nest2(
         }
     }
 }
+#endif
 
 #if !defined(TILEK_SPECIALIZED) || (defined(i3_trip) && defined(i3_count2) && defined(i3_stride0) && defined(i3_stride1) && defined(gang0_count_3) && defined(gang0_rounds_3))
 #ifdef TILEK_SPECIALIZED

@@ -20,12 +20,19 @@ extern "C" __global__ void elimination_nest1(
     }
 }
 
+#if !defined(TILEK_SPECIALIZED) || (defined(worker0_count_2))
+#ifdef TILEK_SPECIALIZED
+#define ELIMINATION_NEST2_TILES
+#define ELIMINATION_NEST2_SLOTS (worker0_count_2)
+#else
+#define ELIMINATION_NEST2_TILES , const long long worker0_count_2
 #define ELIMINATION_NEST2_SLOTS 1024
+#endif
 
 extern "C" __global__ void elimination_nest2(
     double *A, const long long A_length1, const int k, double *s_partials, const long long i2_lower,
     const long long i2_trip, const long long i2_count2, const long long i2_stride0,
-    const long long i2_stride1, const long long gang0_count_2, const long long worker0_count_2)
+    const long long i2_stride1, const long long gang0_count_2 ELIMINATION_NEST2_TILES)
 {
     __shared__ double s_tree[ELIMINATION_NEST2_SLOTS];
     const long long worker0 = (long long)threadIdx.x;
@@ -68,6 +75,7 @@ extern "C" __global__ void elimination_nest2(
         }
     }
 }
+#endif
 
 #if !defined(TILEK_SPECIALIZED) || (defined(i3_trip) && defined(i3_count2) && defined(i3_stride0) && defined(i3_stride1) && defined(gang0_count_3) && defined(gang0_rounds_3))
 #ifdef TILEK_SPECIALIZED
