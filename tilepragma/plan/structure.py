@@ -24,6 +24,7 @@ from tilepragma.plan.distribution import distributed
 from tilepragma.plan.drafts import make_automatic
 from tilepragma.plan.independence import NestDependences, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
+from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.mapping import default_clauses
 from tilepragma.plan.pieces import (
     ConditionPiece,
@@ -190,7 +191,8 @@ class _Planner:
             if (one.directive is not None and one.directive.sequential) or leaves_early(one.body):
                 self.reasons.append(f"the loop over '{one.iterator.host}' runs in order ('seq', or a break in it)")
                 break
-            carried = at.nest.between(one, len(at.around), leaves)
+            vouched = one.directive is not None and one.directive.independent
+            carried = None if vouched else at.nest.between(one, len(at.around), leaves)
             if carried is not None:
                 self.reasons.append(dependence_reason(one, carried))
                 leading = False
@@ -207,9 +209,7 @@ class _Planner:
 
     def _scalars(self, loop: Loop, at: _At) -> tuple[ReductionClause, ...] | None:
         """What must be reduced so that iterations of `loop` may be dealt out; None where some scalar forbids it."""
-        directive = self.region.kernel.directive
-        named = {name for clause in directive.privates for name in clause.names}
-        named |= {name for clause in directive.reductions for name in clause.names}
+        named = named_in_clauses(self.region.kernel.directive, Block((loop,)))
         written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
         reductions = []
         for scalar in self.region.scalars:
