@@ -46,7 +46,7 @@ static void cube(int steps, double u[2][CUBE][CUBE][CUBE])
 {
 #pragma tilek kernel
     for (int t = 1; t <= steps; t++)
-        for (int from = 0; from < 1; from++) {
+        for (int from = 0; from < 1; from++) { /* one iteration is not worth dealing out */
             for (int z = 1; z < CUBE - 1; z++)
                 for (int y = 1; y < CUBE - 1; y++)
                     for (int x = 1; x < CUBE - 1; x++)
@@ -475,9 +475,10 @@ static void gathered(int n, const int *x, const float *f, long *sum, unsigned *b
         }
         for (int i = 0; i < n; i++)
             high = fmaxf(high, f[i]);
-        for (int i = 0; i < n; i++)
-            all += f[i];
     }
+#pragma tilek kernel data(f[0:n])
+    for (int i = 0; i < n; i++)
+        all += f[i];
     *sum = s;
     *bits = odd;
     *least = low;
@@ -567,7 +568,7 @@ static void narrow(int n, double *a, double *b)
 {
     unsigned char t;
     unsigned k;
-#pragma tilek kernel
+#pragma tilek kernel data(a[0:n]) data(b[0:n])
     {
         for (t = 250; t < 255; t++)
             for (int i = 1; i < n; i++)
