@@ -78,7 +78,9 @@ def structure(region: Region) -> Automatic | Refusal:
         return Refusal("its dependences are too many to be proven absent")
     reasons, notes = planners[0].reasons, planners[0].notes
     if not is_parallel(host):
-        return Refusal(reasons[0] if reasons else "it has no loop")
+        return Refusal(
+            reasons[0] if reasons else f"kernel '{region.kernel.name}' has no loop that could be distributed"
+        )
     numbering = Drafting(region)
     drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
     return make_automatic("loops as written", region, *drafts, notes=tuple(dict.fromkeys(notes)))
