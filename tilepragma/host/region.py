@@ -15,6 +15,9 @@ from tilepragma.host.expressions import USER, array_initializer, host_text
 from tilepragma.ir.looptree import Axis, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan
 
+#: Precedence of operands of `!=` and `&&`.
+_EQUALITY, _AND = 9, 5
+
 
 @dataclass(frozen=True)
 class RegionText:
@@ -47,7 +50,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         device="-1" if directive.device is None else host_text(directive.device),
         queue=_queue(plan),
         operations=_operations(plan),
-        enabled="1" if directive.condition is None else f"{host_text(directive.condition, 9)} != 0",
+        enabled=_enabled(plan),
     )
     after = render(
         "host/after.c.j2",
@@ -91,6 +94,14 @@ def _axes(plan: KernelPlan) -> list[str]:
     for count in plan.counts:
         axes[axis_index(Axis(count.axis, count.dimension))] = host_text(count.count)
     return axes
+
+
+def _enabled(plan: KernelPlan) -> str:
+    said = plan.kernel.directive.condition
+    tests = [host_text(condition, _AND) for condition in plan.conditions]
+    if said is not None:
+        tests.insert(0, f"{host_text(said, _EQUALITY)} != 0")
+    return " && ".join(tests) or "1"
 
 
 def _queue(plan: KernelPlan) -> str:

@@ -28,6 +28,7 @@ from tilepragma.plan.strategy import Automatic, Region
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify
+from tilepragma.plan.wrapping import launch_conditions
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ def _plan(
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
         rejected=region.rejected,
+        conditions=launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
     )
 
 

@@ -13,8 +13,9 @@ from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.looptree import Block, Declaration, Function, If, Loop, Statement
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, as_polynomial, condition
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, condition
 
 
 def _nothing(statement: Statement) -> bool:
@@ -113,7 +114,7 @@ def _is_affine_condition(node: If, frame: Frame) -> bool:
 
 
 def _is_affine_loop(loop: Loop, frame: Frame) -> bool:
-    if not as_polynomial(loop.step).constant:
+    if not polynomial(loop.step).constant:
         return False
     try:
         affine(loop.lower, frame)
