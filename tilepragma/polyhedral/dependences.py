@@ -197,7 +197,7 @@ def _dependence(
         sink,
         relation,
         loops,
-        _distances(relation, loops),
+        distances_between(relation, loops),
         source.exact and sink.exact,
     )
 
@@ -211,7 +211,7 @@ def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ..
     return tuple(common)
 
 
-def _distances(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
+def distances_between(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
     """{ [d] : exists S[i] -> T[j] in relation: j - i = step * d on the common loops }"""
     depth = len(loops)
     for side in (isl.dim_type.in_, isl.dim_type.out):
