@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.directives import ClauseExpression, LoopDirective
+from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import written_objects
@@ -15,6 +16,7 @@ from tilepragma.plan.verifier_barriers import uneven_barriers
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
+    from tilepragma.polyhedral.plan_proof_bounds import HeldArray
     from tilepragma.polyhedral.plan_proof_tree import ProvenStep
     from tilepragma.polyhedral.scop import Scop
 
@@ -85,6 +87,7 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
 def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
     from tilepragma.polyhedral.operation_limit import OperationLimitError
     from tilepragma.polyhedral.plan_proof import prove_steps, proven_region
+    from tilepragma.polyhedral.plan_proof_bounds import unheld
 
     try:
         known = original if original is not None else original_of(plan)
@@ -93,6 +96,8 @@ def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator
         return
     kernel = plan.kernel
     written = written_objects(kernel)
+    for finding in unheld(known.scop, known.dependences, _held(plan), written):
+        yield Fault(finding.rule, finding.message, finding.certain)
     region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
     for steps, sizes in _runs(plan):
@@ -115,12 +120,39 @@ def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject,
             yield plan.device_steps, sizes
 
 
+def _held(plan: KernelPlan) -> list[HeldArray]:
+    """The arrays as a device holds them; what the user says of one is the user's to answer for."""
+    from tilepragma.polyhedral.plan_proof_bounds import HeldArray
+
+    said = {"".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections}
+    result = []
+    for argument in plan.arrays:
+        section = tuple(
+            None
+            if isinstance(bound.lower, ClauseExpression) or isinstance(bound.length, ClauseExpression)
+            else (bound.lower, bound.length)
+            for bound in argument.section
+        )
+        trusted = argument.present or "".join(argument.object.host.split()) in said
+        # The region's own arrays have no value before it but that of their initializers.
+        trusted = trusted or argument.object.scope is not Scope.EXTERNAL
+        result.append(HeldArray(argument.object, section, argument.copy_in or trusted, argument.copy_out))
+    return result
+
+
+def is_automatic(plan: KernelPlan) -> bool:
+    """Whether the user neither said tiles nor vouched for anything, so that all of the plan is ours to prove."""
+    return not any(directive.tiles for directive in _directives(plan)) and not _vouched(plan)
+
+
 def _vouched(plan: KernelPlan) -> bool:
     """Whether the user says that iterations are independent."""
-    directives = [
-        one.directive for one in walk(plan.kernel.body) if isinstance(one, Loop) and one.directive is not None
-    ]
-    return plan.kernel.directive.independent or any(directive.independent for directive in directives)
+    return plan.kernel.directive.independent or any(directive.independent for directive in _directives(plan))
+
+
+def _directives(plan: KernelPlan) -> list[LoopDirective]:
+    loops = [node for node in walk(plan.kernel.body) if isinstance(node, Loop)]
+    return [loop.directive for loop in loops if loop.directive is not None]
 
 
 def _proven(steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:
