@@ -10,7 +10,7 @@ import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Declaration
-from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, where
+from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, name_of, where
 from tilepragma.polyhedral.plan_proof_tree import Leaf
 
 
@@ -36,8 +36,8 @@ def _of_this_iteration(object_: DataObject, one: Executed, sources: Sources) -> 
         return False
     source, places = found
     for iterator in source.leaf.frame.iterators:
-        then = declaration.value(places.get(iterator, iterator))
-        now = one.leaf.value(one.places.get(iterator, iterator))
+        then = declaration.value(name_of(iterator, declaration, places))
+        now = one.leaf.value(name_of(iterator, one.leaf, one.places))
         if then is None or now is None:
             return False
         then = then.add_dims(isl.dim_type.in_, one.leaf.depth - declaration.depth)

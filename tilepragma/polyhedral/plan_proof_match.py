@@ -14,7 +14,7 @@ from typing import Any
 
 import islpy as isl
 
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.looptree import Declarator, If, Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.plan_proof_tree import Leaf
@@ -95,7 +95,8 @@ def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject])
         iterators = [loop.iterator for loop in statement.loops]
         relation = isl.Map.universe(isl.Space.alloc(leaf.frame.context, 0, leaf.depth, 0))
         for place, iterator in enumerate(iterators):
-            value = leaf.value(places.get(iterator, iterator)) if iterator not in iterators[place + 1 :] else None
+            named = name_of(iterator, leaf, places)
+            value = leaf.value(named) if iterator not in iterators[place + 1 :] else None
             if value is None:
                 raise Unmatched(
                     f"the value of '{iterator.host}' is no affine function of the plan's loops in the {where(statement)}"
@@ -103,6 +104,18 @@ def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject])
             relation = relation.flat_range_product(isl.Map.from_pw_aff(value))
         relation = relation.set_tuple_name(isl.dim_type.out, statement.name).intersect_domain(leaf.domain)
         yield Executed(leaf, statement, relation, places)
+
+
+def name_of(iterator: DataObject, leaf: Leaf, places: dict[DataObject, DataObject]) -> DataObject:
+    """The object that holds the iterator's value at the leaf: what the leaf calls it, or, where its text does not mention the
+    iterator at all, one in scope that the user would call the same.
+    """
+    if iterator in places or leaf.value(iterator) is not None:
+        return places.get(iterator, iterator)
+    mentioned = {node.object for part in _parts(leaf.node) for node in walk(part) if isinstance(node, Access)}
+    in_scope = (*leaf.frame.iterators, *leaf.frame.known)
+    called = [one for one in in_scope if one.host == iterator.host]
+    return called[-1] if called and iterator not in mentioned else iterator
 
 
 def where(statement: ScopStatement) -> str:
@@ -125,7 +138,7 @@ def _check_opaque(leaf: Leaf, source: Leaf, places: dict[DataObject, DataObject]
             )
         open_.remove(theirs)
         for iterator in source.frame.iterators:
-            named = places.get(iterator, iterator)
+            named = name_of(iterator, leaf, places)
             then, now = mine.frame.value(named), leaf.value(named)
             if then is not None and now is not None:
                 then = then.add_dims(isl.dim_type.in_, leaf.depth - len(mine.frame.iterators))
