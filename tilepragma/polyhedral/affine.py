@@ -236,7 +236,9 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
 def constant_value(expression: Expression, frame: Frame) -> int | None:
     """The expression's value where it is one number, if only for what the frame knows."""
     value = as_polynomial(expression)
-    if value.constant is None and any(isinstance(atom, Access) and atom.object in frame.known for atom in value.atoms):
+    if value.constant is None and any(
+        isinstance(one, Access) and one.object in frame.known for one in walk(expression)
+    ):
         function = affine_polynomial(value, expression, frame)
         least = function.min_val()
         return int(least.to_python()) if function.is_cst() and least.is_int() else None

@@ -215,7 +215,7 @@ class _Walk:
 
     def _restrict(self, expression: Expression, here: _Here, *, holds: bool) -> _Here:
         try:
-            where = condition(expression, here.frame)
+            where = condition(expression, here.frame).coalesce()
         except NotAffineError:
             return here.hidden("then" if holds else "else", expression)
         domain = here.domain.intersect(where) if holds else here.domain.subtract(where)
@@ -254,13 +254,14 @@ class _Walk:
         step = _step(loop, here.frame)
         if lower is not None:
             start = lower.add_dims(isl.dim_type.in_, 1)
-            domain = domain.intersect(compare(iterator, "<=" if loop.decreasing else ">=", start))
+            domain = domain.intersect(compare(iterator, "<=" if loop.decreasing else ">=", start).coalesce())
             if step is not None and step > 1:
                 modulus = isl.Val.int_from_si(frame.context, step)
                 domain = domain.intersect(iterator.sub(start).mod_val(modulus).eq_set(frame.number(0)))
         if upper is not None:
             comparison = loop.comparison if loop.comparison != "!=" else ">" if loop.decreasing else "<"
-            domain = domain.intersect(compare(iterator, comparison, upper.add_dims(isl.dim_type.in_, 1)))
+            # Bounds that are minima come in pieces, which together are convex.
+            domain = domain.intersect(compare(iterator, comparison, upper.add_dims(isl.dim_type.in_, 1)).coalesce())
         for part, known, expression in (
             ("lower", lower, loop.lower),
             ("upper", upper, loop.upper),
