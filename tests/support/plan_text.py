@@ -114,13 +114,13 @@ class _Maker:
         names = dict(names)
         made = []
         for statement in block.statements:
-            names |= {node.object.name: node.object for node in walk(statement) if isinstance(node, Declarator)}
+            names |= {node.object.host: node.object for node in walk(statement) if isinstance(node, Declarator)}
             made.append(self.statement(statement, names))
         return Block(tuple(made))
 
     def statement(self, statement: Statement, names: dict[str, DataObject]) -> Statement:
         if isinstance(statement, Loop):
-            names = {**names, statement.iterator.name: statement.iterator}
+            names = {**names, statement.iterator.host: statement.iterator}
             if statement.iterator.name[0] in _KINDS:
                 return self.nest(statement, names)
         if isinstance(statement, ExpressionStatement):
@@ -141,11 +141,18 @@ class _Maker:
         target = statement.expression.target if isinstance(statement.expression, Assignment) else None
         if target is not None and target.object.host == "barrier":
             return Barrier()
-        original = self.statements.get(expression_text(statement.expression))
+        original = self.statements.get(_text(statement))
         if original is None:
             return statement
         mentioned = {node.object for node in walk(original) if isinstance(node, Access)}
-        return with_objects(original, {o: names[o.name] for o in mentioned if o.name in names})
+        return with_objects(original, {o: names[o.host] for o in mentioned if o.host in names})
+
+
+def _text(statement: ExpressionStatement) -> str:
+    """The statement in the user's words: objects of one name in different scopes look the same."""
+    objects = {node.object for node in walk(statement) if isinstance(node, Access)}
+    plain = with_objects(statement, {o: dataclasses.replace(o, name=o.host) for o in objects})
+    return expression_text(plain.expression)
 
 
 def _is_host(statement: If) -> bool:

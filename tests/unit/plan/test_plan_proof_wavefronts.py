@@ -71,12 +71,12 @@ def test_right_wavefronts_are_proven(steps: str) -> None:
 
 
 BROKEN = [
-    pytest.param(TILES, "(t + 1 > (hw - g) * s ? t + 1 :", "(t + 2 > (hw - g) * s ? t + 2 :", "the statement at line 7 never runs for (t = ", id="lower-bound-high"),
+    pytest.param(TILES, "(t + 1 > (hw - g) * s ? t + 1 :", "(t + 2 > (hw - g) * s ? t + 2 :", "line 7 never runs for (t = ", id="late"),
     pytest.param(TILES, "(t + 1 > (hw - g) * s ? t + 1 :", "(t > (hw - g) * s ? t :", "which the region does not have", id="lower-bound-low"),
     pytest.param(TILES, "n - 1 + t : (hw", "n + t : (hw", "which the region does not have", id="border"),
     pytest.param(WORKERS, "c < n - 1 + t && ", "", "which the region does not have", id="guard-missing"),
     pytest.param(WORKERS, "c < n - 1 + t &&", "c < n - 2 + t &&", "never runs for (t = ", id="guard-tight"),
-    pytest.param(TILES, "c < (n - 1 + t < (hw - g) * s + s ? n - 1 + t : (hw - g) * s + s)", "c < n - 1 + t", "runs twice for (t = ", id="tile-without-end"),
+    pytest.param(TILES, "c < (n - 1 + t < (hw - g) * s + s ? n - 1 + t : (hw - g) * s + s)", "c < n - 1 + t", "runs twice", id="no-end"),
     pytest.param(TILES, "long t = g * s;", "long t = g * s + 1;", "never runs for (t = ", id="origin"),
     pytest.param(TILES, "long t = g * s;", "long t = g * s - (g > 0 ? 1 : 0);", "runs twice for (t = ", id="origin-low"),
     pytest.param(TILES, "(m < g * s + s ? m : g * s + s)", "(m < g * s + 32 ? m : g * s + 32)", "runs twice for (t = ", id="size-inconsistent"),
