@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective, LoopDirective, TileClause
 from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.looptree import Block, ExpressionStatement, Kernel, Loop, Statement, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.barriers import insert_barriers
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import axes_of, check_coverage, check_repeated
-from tilepragma.plan.flow import exposed_read
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.legality import LegalityContext, check_legality
@@ -90,7 +90,7 @@ def _read_first(bodies: tuple[Block, ...], kernel: Kernel) -> frozenset[str]:
 def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> tuple[Launch, list[DataObject]]:
     check_repeated(body, context.diagnostics)
     found = classify(body, context)
-    named = _named_in_clauses(kernel.directive, body)
+    named = named_in_clauses(kernel.directive, body)
     owned = frozenset((*found.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
     vouched = kernel.directive.independent or any(directive.independent for directive in _loop_directives(body))
     check_legality(
@@ -117,7 +117,7 @@ def finished_launch(
     )
 
 
-def _named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
+def named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
     """What `private`, `firstprivate` and `reduction` clauses name."""
     directives: list[KernelDirective | LoopDirective] = [kernel, *_loop_directives(body)]
     privates = [name for directive in directives for clause in directive.privates for name in clause.names]

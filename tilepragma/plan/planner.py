@@ -49,14 +49,8 @@ def make_plan(
     kernel = close_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
     said = _take_apart(kernel, own)
-    region = said if said.clauses or not targets or own.has_errors else _decided(said, kernel, floating)
+    region = said if said.clauses or not targets or own.has_errors else _decided(said, kernel, floating, targets)
     plan = _plan(kernel, region, floating, own, targets)
-    if region.automatic is not None and own.has_errors:  # nobody asked for the launches that these errors are about
-        why = next(item.message for item in own if item.severity is Severity.ERROR)
-        own = Diagnostics()
-        targets = allowed_targets(kernel, defaults.targets, own)
-        region = replace(_take_apart(kernel, own), reason=why, rejected=region.rejected)
-        plan = _plan(kernel, region, floating, own, targets)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
@@ -86,13 +80,20 @@ class _Region:
         return bool(self.host or self.device)
 
 
-def _decided(said: _Region, kernel: Kernel, floating: FloatingRules) -> _Region:
+def _decided(said: _Region, kernel: Kernel, floating: FloatingRules, targets: tuple[Target, ...]) -> _Region:
     """What the automatic planner makes of a region in which nobody said anything."""
     written = written_objects(kernel)
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, host_evaluable(written))
     known = frozenset(value.iterator.name for value in final)
-    choice = choose(Region(kernel, said.statements, written, live_out, known, floating))
+
+    def objection(answer: Automatic) -> str | None:
+        """Nobody asked for the launches, so what is wrong with them is no error."""
+        trial = Diagnostics()
+        _plan(kernel, replace(said, automatic=answer), floating, trial, targets)
+        return next((item.message for item in trial if item.severity is Severity.ERROR), None)
+
+    choice = choose(Region(kernel, said.statements, written, live_out, known, floating), objection)
     reason = choice.rejected[0] if choice.taken is None and choice.rejected else None
     return replace(said, automatic=choice.taken, reason=reason, rejected=choice.rejected)
 

@@ -257,13 +257,14 @@ def _targets_sound(plan: KernelPlan) -> Iterator[str]:
         yield "auto is listed as a target"
     if plan.preferred is not Target.AUTO and plan.preferred not in plan.targets:
         yield f"the preferred target {plan.preferred.value} is not allowed"
-    if plan.as_written is None and len(plan.host) != len(plan.device):
-        yield "host and device have different numbers of launches"
+    if plan.as_written is None and not (plan.host and plan.device):
+        yield "there are launches for one kind of target only"
     if plan.as_written is not None and _launches(plan):
         yield "a region that runs as written has launches"
-    names = Counter(launch.name for launch in plan.host)
-    if any(count > 1 for count in names.values()):
-        yield "two launches have one name"
+    for launches in (plan.host, plan.device):
+        names = Counter(launch.name for launch in launches)
+        if any(count > 1 for count in names.values()):
+            yield "two launches have one name"
 
 
 RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (

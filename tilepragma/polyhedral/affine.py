@@ -33,6 +33,7 @@ from tilepragma.ir.expressions import (
     Unary,
 )
 from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
+from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarKind, ScalarType
 
@@ -59,7 +60,8 @@ class NotAffineError(Exception):
 class Frame:
     """{ [i_1, …, i_n] } over parameters: the space in which expressions under the loops of `iterators` are functions.
 
-    `written` are the objects that the region changes; a scalar among neither is a parameter.
+    `written` are the objects that the region changes; a scalar among neither is a parameter. `parameters` collects what
+    each parameter that was asked for stands for; frames inside each other share it.
     """
 
     context: isl.Context
@@ -67,6 +69,7 @@ class Frame:
     written: frozenset[DataObject]
     known: Mapping[DataObject, isl.PwAff] = field(default_factory=dict, compare=False)
     """{ [i] -> [value(i)] } of scalars whose value here is known otherwise: those that a declaration gave their one value"""
+    parameters: dict[str, Expression] = field(default_factory=dict, compare=False)
 
     @property
     def space(self) -> isl.Space:
@@ -101,8 +104,10 @@ class Frame:
         """{ [i] -> [i_place] }"""
         return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(self.space), isl.dim_type.set, place))
 
-    def parameter(self, name: str) -> isl.PwAff:
-        """[p] -> { [i] -> [p] }"""
+    def parameter(self, name: str, value: Expression | None = None) -> isl.PwAff:
+        """[p] -> { [i] -> [p] } for the parameter of this name; it is noted what it stands for, if it stands for anything."""
+        if value is not None:
+            self.parameters[name] = value
         # By name: an isl.Id made in Python carries an object of its own, and would differ from the same name parsed.
         space = self.space.add_dims(isl.dim_type.param, 1).set_dim_name(isl.dim_type.param, 0, name)
         return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.param, 0))
@@ -184,7 +189,9 @@ def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
         factors.append(
             _atom(steady[0], frame)
             if len(steady) == 1
-            else frame.parameter("*".join(expression_text(atom) for atom in steady))
+            else frame.parameter(
+                "*".join(expression_text(atom) for atom in steady), collected(Polynomial(((steady, 1),)))
+            )
         )
     result = factors[0]
     for factor in factors[1:]:
@@ -210,7 +217,7 @@ def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
         if not frame.invariant(atom):
             raise
     if frame.invariant(atom):
-        return frame.parameter(expression_text(atom))
+        return frame.parameter(expression_text(atom), atom)
     raise NotAffineError(atom, _why(atom))
 
 
