@@ -293,7 +293,7 @@ def _never_wraps(expression: Expression) -> bool:
 
 def _without_casts(expression: Expression) -> Expression:
     """Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), keep the value."""
-    if isinstance(expression, Cast) and _keeps(expression):
+    if isinstance(expression, Cast) and keeps_value(expression):
         return _without_casts(expression.operand)
     if isinstance(expression, Binary) and expression.operator in ("+", "-", "*") and _is_integer(expression):
         left, right = _without_casts(expression.left), _without_casts(expression.right)
@@ -303,7 +303,8 @@ def _without_casts(expression: Expression) -> Expression:
     return expression
 
 
-def _keeps(cast: Cast) -> bool:
+def keeps_value(cast: Cast) -> bool:
+    """Whether the cast widens, or goes to 64 bits."""
     to, source = cast.type, cast.operand.type
     if not isinstance(to, ScalarType) or not isinstance(source, ScalarType):
         return False

@@ -19,8 +19,9 @@ from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Barrier, Block, Declaration, If, Loop, Statement, TileNest
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, compare, condition, constant_value
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
 from tilepragma.polyhedral.extraction import declare
+from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, holds, least
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,7 @@ class _Walk:
 
     def _restrict(self, expression: Expression, here: _Here, *, holds: bool) -> _Here:
         try:
-            where = condition(expression, here.frame).coalesce()
+            where = holds(expression, here.frame).coalesce()
         except NotAffineError:
             return here.hidden("then" if holds else "else", expression)
         domain = here.domain.intersect(where) if holds else here.domain.subtract(where)
@@ -253,15 +254,16 @@ class _Walk:
         lower, upper = (_affine(bound, here.frame) for bound in (loop.lower, loop.upper))
         step = _step(loop, here.frame)
         if lower is not None:
-            start = lower.add_dims(isl.dim_type.in_, 1)
-            domain = domain.intersect(compare(iterator, "<=" if loop.decreasing else ">=", start).coalesce())
+            domain = domain.intersect(
+                _beyond(iterator, "<=" if loop.decreasing else ">=", loop.lower, here.frame, frame)
+            )
             if step is not None and step > 1:
                 modulus = isl.Val.int_from_si(frame.context, step)
-                domain = domain.intersect(iterator.sub(start).mod_val(modulus).eq_set(frame.number(0)))
+                passed = iterator.sub(lower.add_dims(isl.dim_type.in_, 1))
+                domain = domain.intersect(passed.mod_val(modulus).eq_set(frame.number(0)))
         if upper is not None:
             comparison = loop.comparison if loop.comparison != "!=" else ">" if loop.decreasing else "<"
-            # Bounds that are minima come in pieces, which together are convex.
-            domain = domain.intersect(compare(iterator, comparison, upper.add_dims(isl.dim_type.in_, 1)).coalesce())
+            domain = domain.intersect(_beyond(iterator, comparison, loop.upper, here.frame, frame))
         for part, known, expression in (
             ("lower", lower, loop.lower),
             ("upper", upper, loop.upper),
@@ -284,6 +286,13 @@ def _affine(expression: Expression, frame: Frame) -> isl.PwAff | None:
         return affine(expression, frame)
     except NotAffineError:
         return None
+
+
+def _beyond(iterator: isl.PwAff, operator: str, bound: Expression, outside: Frame, inside: Frame) -> isl.Set:
+    """{ [i, x] : x operator bound(i) }, the bound being evaluated outside the loop."""
+    parts = least(bound, outside) if operator in ("<", "<=") else greatest(bound, outside)
+    lifted = tuple(Quotient(part.dividend.add_dims(isl.dim_type.in_, 1), part.divisor) for part in parts)
+    return bounded(iterator, operator, lifted, inside)
 
 
 def _step(loop: Loop, frame: Frame) -> int | None:
