@@ -15,7 +15,7 @@ from functools import reduce
 import islpy as isl
 
 from tilepragma.ir.expressions import Binary, Call, Callee, Cast, Expression, Unary
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, condition, constant_value, keeps_value
+from tilepragma.polyhedral.affine import Frame, affine, condition, constant_value, keeps_value
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class Quotient:
     divisor: int
 
 
-def holds(expression: Expression, frame: Frame) -> isl.Set:
+def satisfying(expression: Expression, frame: Frame) -> isl.Set:
     """{ [i] : expression(i) != 0 }. Raises NotAffineError."""
     if isinstance(expression, Binary) and expression.operator == "&&":
-        return holds(expression.left, frame).intersect(holds(expression.right, frame))
+        return satisfying(expression.left, frame).intersect(satisfying(expression.right, frame))
     if isinstance(expression, Binary) and expression.operator in _FLIPPED:
         plain = condition(expression, frame)
         if plain.n_basic_set() > 1:

@@ -21,7 +21,7 @@ from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Barrier, Block, Declaration, If, Loop, Statement, TileNest
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
 from tilepragma.polyhedral.extraction import declare
-from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, holds, least
+from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, satisfying
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class _Walk:
 
     def _restrict(self, expression: Expression, here: _Here, *, holds: bool) -> _Here:
         try:
-            where = holds(expression, here.frame).coalesce()
+            where = satisfying(expression, here.frame).coalesce()
         except NotAffineError:
             return here.hidden("then" if holds else "else", expression)
         domain = here.domain.intersect(where) if holds else here.domain.subtract(where)
