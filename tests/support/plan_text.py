@@ -34,7 +34,7 @@ from tilepragma.ir.looptree import (
     TiledLoop,
     TileNest,
 )
-from tilepragma.ir.renaming import with_objects
+from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.kernel_plan import (
     ArrayArgument,
