@@ -56,7 +56,16 @@ static tilek_status keep_numbers(tilek_run *run, int launch, tilek_message *why)
 
 static tilek_status find_program(device_job *job, tilek_message *why)
 {
-    tilek_status status = tilek_rehearse(&job->run, why);
+    tilek_status status;
+    job->run.keeps_workers = 0;
+    if ((job->run.kernel->flags & TILEK_VARYING_STEPS) != 0) { /* workers that come and go would not be constants, and some compilers compile for each count */
+        job->run.decided = NULL;
+        status = tilek_rehearse(&job->run, why);
+        if (status != TILEK_OK) return status;
+        job->run.keeps_workers = 1;
+    }
+    job->run.decided = keep_numbers;
+    status = tilek_rehearse(&job->run, why);
     if (status != TILEK_OK || tilek_run_is_empty(&job->run)) return status;
     status = tilek_program_for(job->state, &job->residence.place, job->numbers, &job->built, why);
     if (status == TILEK_OK) job->run.group_totals = job->built->group_totals;
@@ -251,9 +260,8 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     if (status != TILEK_OK) return status;
     status = tilek_reside(&job.residence, state->kernel, call, &place, why);
     if (status == TILEK_OK) status = tilek_run_start(&job.run, state->kernel, call, 1, job.block, why);
-    job.run.machine = (tilek_machine){limits, 1, limits->group_total};
+    job.run.machine = (tilek_machine){limits, 1, limits->group_total, NULL};
     job.run.context = &job;
-    job.run.decided = keep_numbers;
     job.touched = tilek_touched(state->kernel, call) / (size_t)tilek_maximum(state->kernel->device_launch_count, 1);
     if (status == TILEK_OK) status = prepare(&job, why);
     if (status == TILEK_OK && !tilek_run_is_empty(&job.run)) {

@@ -227,6 +227,8 @@ tilek_status tilek_decide(const tilek_launch_shape *launch, const tilek_call *ca
         was_open[axis] = uses(launch, axis) && call->axes[axis] == 0;
         numbers->axes[axis] = uses(launch, axis) ? call->axes[axis] : 1;
     }
+    for (int dimension = 0; machine->workers != NULL && dimension < DIMENSIONS; ++dimension)
+        if (was_open[TILEK_AXIS_WORKER + dimension]) numbers->axes[TILEK_AXIS_WORKER + dimension] = machine->workers[dimension];
     if (machine->limits != NULL) choose_device(launch, call, machine, numbers);
     else choose_host(launch, call, machine, numbers);
     for (int axis = 0; axis < TILEK_AXES; ++axis) numbers->axes[axis] = tilek_maximum(numbers->axes[axis], 1);

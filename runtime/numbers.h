@@ -11,6 +11,7 @@ typedef struct tilek_machine {
     const tilek_limits *limits; /* NULL: the host */
     int64_t threads;            /* host threads */
     int64_t group_total;        /* device: most workers of this entry point */
+    const int64_t *workers;     /* device: counts of workers per dimension where the user gives none; NULL: to be chosen */
 } tilek_machine;
 
 typedef struct tilek_numbers {

@@ -64,6 +64,7 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
     if (bytes > 0) memcpy(planned->bounds, loops, bytes);
     for (int index = 0; index < shape->loop_count; ++index) planned->numbers.bounds[index] = &planned->bounds[index];
     if (run->group_totals != NULL) machine.group_total = tilek_minimum(machine.group_total, run->group_totals[launch]);
+    if (run->keeps_workers) machine.workers = planned->workers;
     status = tilek_decide(shape, run->call, &machine, &planned->numbers, run->why);
     if (status != TILEK_OK) return status;
     planned->iterations = iterations_of(shape, &planned->numbers);
@@ -76,7 +77,10 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
     planned->seen = 1;
     planned->runs |= !planned->numbers.empty;
     planned->most_instances = tilek_maximum(planned->most_instances, planned->numbers.instances);
-    planned->most_workers = tilek_maximum(planned->most_workers, workers_of(&planned->numbers));
+    if (workers_of(&planned->numbers) > planned->most_workers) {
+        planned->most_workers = workers_of(&planned->numbers);
+        memcpy(planned->workers, &planned->numbers.axes[TILEK_AXIS_WORKER], sizeof planned->workers);
+    }
     planned->most_iterations = tilek_maximum(planned->most_iterations, planned->iterations);
     return TILEK_OK;
 }

@@ -105,6 +105,15 @@ static void chain(int n, int steps, double a[n])
     }
 }
 
+/* Every element after its neighbours: in tiles on diagonals, one diagonal after the other. */
+static void seidel(int n, double A[n][n])
+{
+#pragma tilek kernel
+    for (int x = 1; x < n; ++x)
+        for (int y = 1; y < n - 1; ++y)
+            A[x][y] = 0.25 * (A[x][y] + A[x - 1][y] + A[x][y - 1] + A[x - 1][y - 1]);
+}
+
 static void later(int n, int steps, double a[n])
 {
     int scale = steps;
@@ -143,6 +152,9 @@ int main(int argc, char **argv)
     fill(a, matrix), fill(b, matrix);
     backward(n, a, b);
     dump("backward a", a, (size_t)n * sizeof *a), dump("backward c", b, (size_t)n * sizeof *b);
+    fill(a, matrix);
+    seidel(n, (double(*)[n])a);
+    dump("seidel", a, bytes);
     fill(a, matrix);
     chain(n, steps, a);
     dump("chain", a, (size_t)n * sizeof *a);

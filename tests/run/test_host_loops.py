@@ -13,7 +13,12 @@ from tests.support.programs import COMPILER, FLAGS, Workshop, run_command, tool_
 from tests.support.targets import TargetEnvironment
 
 SOURCE = Path(__file__).parent / "host_loops.c"
-MAKINGS = {"nests": Making(frozenset({"s"})), "blocked": Making(frozenset({"s"}), blocked=True)}
+BOTH = frozenset({"host", "device"})
+MAKINGS = {
+    "nests": Making(frozenset({"s"})),
+    "blocked": Making(frozenset({"s"}), BOTH),
+    "mixed": Making(frozenset({"s"}), frozenset({"device"})),
+}
 SIZES = (("61", "7"), ("1", "3"), ("130", "0"), ("97", "4"))
 
 

@@ -21,7 +21,6 @@ from tilepragma.ir.expressions import (
     Binary,
     Call,
     Callee,
-    Cast,
     Comma,
     Conditional,
     DataObject,
@@ -35,9 +34,9 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
 from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, ScalarKind, ScalarType
+from tilepragma.ir.types import INT, ScalarType
 
-_IMPURE = (Assignment, Increment, AddressOf, Comma, Call, FloatingLiteral)
+_IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,9 @@ class Frame:
     context: isl.Context
     iterators: tuple[DataObject, ...]
     written: frozenset[DataObject]
+    parameters: dict[str, Expression] = field(default_factory=dict, compare=False)
     known: Mapping[DataObject, isl.PwAff] = field(default_factory=dict, compare=False)
     """{ [i] -> [value(i)] } of scalars whose value here is known otherwise: those that a declaration gave their one value"""
-    parameters: dict[str, Expression] = field(default_factory=dict, compare=False)
 
     @property
     def space(self) -> isl.Space:
@@ -117,7 +116,7 @@ class Frame:
         return _is_integer(expression) and all(self._steady(node) for node in walk(expression))
 
     def _steady(self, node: object) -> bool:
-        if isinstance(node, _IMPURE):
+        if isinstance(node, _IMPURE) or (isinstance(node, Call) and node.callee is not Callee.HELPER):
             return False
         if isinstance(node, Access):
             object_ = node.object
@@ -130,12 +129,7 @@ def affine(expression: Expression, frame: Frame) -> isl.PwAff:
     """{ [i] -> [expression(i)] }. Raises NotAffineError."""
     if not _is_integer(expression):
         raise NotAffineError(expression, "is not an integer")
-    return affine_polynomial(as_polynomial(expression), expression, frame)
-
-
-def as_polynomial(expression: Expression) -> Polynomial:
-    """The expression collected over its atoms, casts that keep the value looked through."""
-    return polynomial(_without_casts(expression))
+    return affine_polynomial(polynomial(expression), expression, frame)
 
 
 def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
@@ -242,7 +236,7 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
 
 def constant_value(expression: Expression, frame: Frame) -> int | None:
     """The expression's value where it is one number, if only for what the frame knows."""
-    value = as_polynomial(expression)
+    value = polynomial(expression)
     if value.constant is None and any(
         isinstance(one, Access) and one.object in frame.known for one in walk(expression)
     ):
@@ -285,32 +279,10 @@ def _check_compared(whole: Expression, side: Expression) -> None:
 
 def _never_wraps(expression: Expression) -> bool:
     """Whether it is a sum of unsigned variables and constants, which wraps only beyond any array's size."""
-    value = as_polynomial(expression)
+    value = polynomial(expression)
     return all(
         coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms
     ) and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
-
-
-def _without_casts(expression: Expression) -> Expression:
-    """Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), keep the value."""
-    if isinstance(expression, Cast) and keeps_value(expression):
-        return _without_casts(expression.operand)
-    if isinstance(expression, Binary) and expression.operator in ("+", "-", "*") and _is_integer(expression):
-        left, right = _without_casts(expression.left), _without_casts(expression.right)
-        return Binary(expression.operator, left, right, expression.type, expression.range)
-    if isinstance(expression, Unary) and expression.operator in ("+", "-") and _is_integer(expression):
-        return Unary(expression.operator, _without_casts(expression.operand), expression.type, expression.range)
-    return expression
-
-
-def keeps_value(cast: Cast) -> bool:
-    """Whether the cast widens, or goes to 64 bits."""
-    to, source = cast.type, cast.operand.type
-    if not isinstance(to, ScalarType) or not isinstance(source, ScalarType):
-        return False
-    if to.kind is not ScalarKind.INTEGER or not source.is_integer:
-        return False
-    return to.bits == 64 or to.bits > source.bits or (to.bits == source.bits and to.signed == source.signed)
 
 
 def _is_integer(expression: Expression) -> bool:

@@ -14,7 +14,7 @@ from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
-from tilepragma.ir.polynomial import Polynomial
+from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, RecordType, ScalarType
 from tilepragma.polyhedral.affine import (
@@ -22,7 +22,6 @@ from tilepragma.polyhedral.affine import (
     NotAffine,
     NotAffineError,
     affine,
-    as_polynomial,
     compare,
     condition,
 )
@@ -87,15 +86,15 @@ class _Extraction:
 
     def scop(self, body: tuple[Statement, ...]) -> Scop:
         frame = Frame(self.context, (), self.written)
-        self.once = declared_once(body, self.functions)
         self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
+        self.once = declared_once(body, self.functions)
         self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
         layouts = self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
         statements = tuple(
             self._statement(f"S{place}", found, layouts, depth) for place, found in enumerate(self.found)
         )
-        return Scop(self.context, statements, tuple(self.reasons), frame.parameters)
+        return Scop(self.context, statements, tuple(self.reasons), frame.parameters, self.written, layouts)
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -121,7 +120,7 @@ class _Extraction:
     def _movable_statements(
         self, statements: Iterable[Statement], at: _Place, count: list[int], movable: Movable
     ) -> None:
-        for group in grouped(statements):
+        for group in grouped(statements, movable.together, self.functions):
             first = group[0]
             if len(group) > 1 or isinstance(first, Declaration):
                 self._whole(Block(group, getattr(first, "range", NOWHERE)), at, count)
@@ -137,7 +136,11 @@ class _Extraction:
     def _whole(self, node: Statement, at: _Place, count: list[int]) -> None:
         """One leaf with all that stands in it, which is looked at as a region of its own to see what it accesses."""
         inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons, once=self.once)
-        inside._statements((node,), at, [0])
+        count_inside = [0]
+        inside._statements((node,), at, count_inside)
+        for loop in (one for one in walk(node) if isinstance(one, Loop) and one.iterator in self.exposed):
+            left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
+            inside._add((left,), at, count_inside, loop.header, node)
         self.depths |= inside.depths
         own = {d.object for s in walk(node) if isinstance(s, Declaration) for d in s.declarators}
         if any(use.object not in own for part in inside.found for use in part.uses):
@@ -383,4 +386,4 @@ def _member(use: Use) -> str | None:
 
 def step_of(loop: Loop) -> int | None:
     """The loop's step where it is a constant other than 0."""
-    return as_polynomial(loop.step).constant or None
+    return polynomial(loop.step).constant or None

@@ -15,7 +15,8 @@ from functools import reduce
 import islpy as isl
 
 from tilepragma.ir.expressions import Binary, Call, Callee, Cast, Expression, Unary
-from tilepragma.polyhedral.affine import Frame, affine, condition, constant_value, keeps_value
+from tilepragma.ir.polynomial import keeps_value
+from tilepragma.polyhedral.affine import Frame, affine, condition, constant_value
 
 
 @dataclass(frozen=True)
