@@ -15,9 +15,11 @@ from functools import reduce
 
 import islpy as isl
 
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.types import RecordType
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
+from tilepragma.polyhedral.footprints import overwrites
 from tilepragma.polyhedral.plan_proof_match import Finding
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
 
@@ -51,8 +53,9 @@ def unheld(
         yield from _outside(array, references, frame)
         if not array.copied_in:
             yield from _without_value(array, references, known)
-        if array.copied_out and not array.copied_in:
-            yield from _not_written(array, references, frame)
+        if array.copied_out and not array.copied_in and not _all_written(array, references, frame, scop):
+            text = f"'{array.object.host}' is copied out but not in, and not all of it is surely written"
+            yield Finding("what is read has a value", text, False)
 
 
 def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Iterator[Finding]:
@@ -65,6 +68,8 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
             touched = _touched(reference, place, array.object.rank)
             if touched is None:
                 continue
+            if not _comparable(held, touched, frame):
+                continue
             outside = touched.intersect(extent).subtract(held)
             if not outside.is_empty():
                 text = (
@@ -73,6 +78,15 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
                 )
                 yield Finding("accesses lie in the sections", text, reference.exact)
                 return
+
+
+def _comparable(held: isl.Set, touched: isl.Set, frame: Frame) -> bool:
+    """Whether isl knows how the bounds relate to what is touched: an expression that it takes for a parameter must be in both."""
+    return all(isinstance(frame.parameters.get(name), Access) for name in _parameters(held) - _parameters(touched))
+
+
+def _parameters(values: isl.Set) -> set[str]:
+    return {str(values.get_dim_name(isl.dim_type.param, place)) for place in range(values.dim(isl.dim_type.param))}
 
 
 def _touched(reference: Reference, place: int, rank: int) -> isl.Set | None:
@@ -127,7 +141,9 @@ def _without_value(array: HeldArray, references: list[Reference], dependences: l
         served = (
             one.relation.range()
             for one in dependences
-            if one.kind is DependenceKind.FLOW and one.sink is reference and one.source.kind is AccessKind.MUST_WRITE
+            if one.kind is DependenceKind.FLOW
+            and one.sink is reference
+            and _surely_writes(one.source, reference.member)
         )
         unserved = reduce(isl.Set.subtract, served, reference.relation.domain())
         if not unserved.is_empty():
@@ -139,22 +155,26 @@ def _without_value(array: HeldArray, references: list[Reference], dependences: l
             return
 
 
-def _not_written(array: HeldArray, references: list[Reference], frame: Frame) -> Iterator[Finding]:
+def _surely_writes(source: Reference, member: str | None) -> bool:
+    """Whether the source writes all that a read of the element, or of the member, reads."""
+    if source.kind is AccessKind.MUST_WRITE:
+        return True
+    return source.exact and source.writes and member is not None and source.member == member
+
+
+def _all_written(array: HeldArray, references: list[Reference], frame: Frame, scop: Scop) -> bool:
     """{ A[x] : x in the section } must all be written, since all of them go back."""
-    rank = array.object.rank
+    if array.object in scop.layouts or isinstance(array.object.element, RecordType):
+        section = [bounds for bounds in array.section if bounds is not None]
+        return len(section) == len(array.section) and overwrites(scop, array.object, section)
     held = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0))
     for bounds in array.section:
         one = _between(bounds, frame)
         if one is None:
-            break
+            return False
         held = held.flat_product(one)
-    else:
-        writes = [one.relation.range() for one in references if one.kind is AccessKind.MUST_WRITE]
-        known = [one.reset_tuple_id() for one in writes if one.dim(_SET) == rank]
-        if reduce(isl.Set.subtract, known, held).is_empty():
-            return
-    text = f"'{array.object.host}' is copied out but not in, and not all of it is surely written"
-    yield Finding("what is read has a value", text, False)
+    written = (one.relation.range().reset_tuple_id() for one in references if one.kind is AccessKind.MUST_WRITE)
+    return bool(reduce(isl.Set.subtract, written, held).is_empty())
 
 
 def _example(values: isl.Set) -> str:
