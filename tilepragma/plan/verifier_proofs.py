@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.plan_proof_tree import ProvenStep
     from tilepragma.polyhedral.scop import Scop
 
-#: Sizes of tiles at which plans are proven besides those in use, each symbol with another one of them.
-_ODD = (1, 2, 3, 5, 7)
+#: Sizes of tiles at which plans are proven besides those in use: each symbol has another one, so that none stands for another unnoticed.
+_ODD = ((1, 2, 3, 5, 7), (5, 3, 7, 2, 1))
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject,
     yield plan.host_steps, host
     if not same or device != host:
         yield plan.device_steps, device
-    for first in range(len(_ODD)) if plan.sizes else ():
-        sizes = {size.object: _ODD[(first + place) % len(_ODD)] for place, size in enumerate(plan.sizes)}
+    for odd in _ODD if plan.sizes else ():
+        sizes = {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
         yield plan.host_steps, sizes
         if not same:
             yield plan.device_steps, sizes
