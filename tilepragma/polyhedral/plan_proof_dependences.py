@@ -11,7 +11,8 @@ from functools import reduce
 import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.polyhedral.dependences import Dependence, distance_text, distances_between
+from tilepragma.polyhedral.dependences import Dependence, distances_between
+from tilepragma.polyhedral.legality import Violation
 from tilepragma.polyhedral.plan_proof_instances import is_local_declaration
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding
 from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order
@@ -90,7 +91,7 @@ def _broken_local(one: Dependence, first: Executed, second: Executed) -> Broken 
 
 def _finding(one: Dependence, broken: Broken, first: Executed, second: Executed) -> Finding:
     relation = first.relation.reverse().apply_range(broken.pairs).apply_range(second.relation)
-    distance = distance_text(distances_between(relation.intersect(one.relation), one.loops))
+    distance = Violation(one, distances_between(relation.intersect(one.relation), one.loops), 0).nearest
     over = f" over ({', '.join(loop.iterator.host for loop in one.loops)})" if one.loops else ""
     far = f" with distance {distance}{over}" if one.loops else ""
     text = (

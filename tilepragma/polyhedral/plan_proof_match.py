@@ -15,7 +15,7 @@ from typing import Any
 import islpy as isl
 
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.looptree import Declarator, If, Loop
+from tilepragma.ir.looptree import Declaration, Declarator, If, Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.plan_proof_tree import Leaf
 from tilepragma.polyhedral.scop import Scop, ScopStatement
@@ -79,8 +79,7 @@ class Sources:
             return source, {}
         for candidate in self._by_place.get(_place(leaf.node), ()):
             places: dict[DataObject, DataObject] = {}
-            pairs = zip(_parts(leaf.node), _parts(candidate.leaf.node), strict=True)
-            if all(_same(new, old, places) for new, old in pairs):
+            if all(_same(new, old, places) for new, old in _pairs(leaf.node, candidate.leaf.node)):
                 renamed = {old: new for old, new in places.items() if old != new}
                 if renamed.keys() <= _bound(candidate.leaf):
                     return candidate, renamed
@@ -158,6 +157,15 @@ def _place(node: Any) -> tuple[Any, ...]:
     """What a node and its counterpart have in common at first sight."""
     range_ = node.header if isinstance(node, Loop) else getattr(node, "range", None)
     return type(node), range_
+
+
+def _pairs(node: Any, old: Any) -> Iterator[tuple[Any, Any]]:
+    """The parts of a node and of what it may come from; a declaration may leave out what is not needed."""
+    if isinstance(node, Declaration) and isinstance(old, Declaration):
+        known = {one.object: one for one in old.declarators}
+        yield from ((one, known.get(one.object)) for one in node.declarators)
+    else:
+        yield from zip(_parts(node), _parts(old), strict=True)
 
 
 def _parts(node: Any) -> tuple[Any, ...]:

@@ -119,7 +119,7 @@ WRONG: dict[str, tuple[Callable[[KernelPlan], KernelPlan], str]] = {
     ),
     "host loop reversed": (
         in_host_loop(backwards),
-        "with distance (+, 0, 0) over (t, i, j) is broken: its instances run in the opposite order (True)",
+        "with distance (1, 0, 0) over (t, i, j) is broken: its instances run in the opposite order (True)",
     ),
     "host loop starts late": (in_host_loop(lambda loop: {"lower": beyond(loop.lower, 1)}), "never runs for (t = 0"),
     "host loop ends late": (in_host_loop(lambda loop: {"comparison": "<="}), "which the region does not have"),
