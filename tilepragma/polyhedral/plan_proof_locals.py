@@ -9,24 +9,23 @@ from collections.abc import Iterable, Iterator
 import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.ir.looptree import Declaration
+from tilepragma.ir.looptree import Declaration, Statement
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, name_of, where
-from tilepragma.polyhedral.plan_proof_tree import Leaf
 
 
 def broken_scopes(executed: Iterable[Executed], sources: Sources) -> Iterator[Finding]:
     """A sentence for every statement that uses a local of another iteration."""
     for one in executed:
         for object_ in {reference.object for reference in one.statement.references}:
-            if object_.scope is not Scope.LOCAL or _declares(one.leaf, object_):
+            if object_.scope is not Scope.LOCAL or _declares(one.statement.node, object_):
                 continue
             if not _of_this_iteration(object_, one, sources):
                 text = f"'{object_.host}' in the {where(one.statement)} is not that of its iteration"
                 yield Finding("locals belong to their iteration", text, False)
 
 
-def _declares(leaf: Leaf, object_: DataObject) -> bool:
-    return isinstance(leaf.node, Declaration) and any(one.object == object_ for one in leaf.node.declarators)
+def _declares(node: Statement, object_: DataObject) -> bool:
+    return isinstance(node, Declaration) and any(one.object == object_ for one in node.declarators)
 
 
 def _of_this_iteration(object_: DataObject, one: Executed, sources: Sources) -> bool:
