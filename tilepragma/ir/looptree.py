@@ -57,16 +57,6 @@ class Block:
 
     statements: tuple[Statement, ...]
     range: SourceRange = field(default=NOWHERE, compare=False)
-    instance: Instance | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True)
-class Instance:
-    """Which instance of the user's statements a block of generated code is, as far as its text does not say: the values of iterators
-    that are not mentioned in it. Nothing is emitted of this; it is for proofs, and no node of the tree.
-    """
-
-    iterators: tuple[tuple[DataObject, Expression], ...]
 
 
 @dataclass(frozen=True)

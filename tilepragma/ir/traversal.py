@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Block, Instance, Statement, TileNest
+from tilepragma.ir.looptree import Block, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)
 
-_LEAVES = (SourceRange, DataObject, Instance, ScalarType, RecordType, PointerType, ArrayType, VoidType)
+_LEAVES = (SourceRange, DataObject, ScalarType, RecordType, PointerType, ArrayType, VoidType)
 
 
 def children(node: Any) -> Iterator[Any]:

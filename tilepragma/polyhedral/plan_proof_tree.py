@@ -18,7 +18,7 @@ import islpy as isl
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Axis, Barrier, Block, Declaration, If, Instance, Loop, Statement, TileNest
+from tilepragma.ir.looptree import Axis, Barrier, Block, Declaration, If, Loop, Statement, TileNest
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
 from tilepragma.polyhedral.extraction import declare
 from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, satisfying
@@ -184,8 +184,6 @@ class _Walk:
                 self.steps(step.steps, self._restrict(step.condition, inside, holds=True))
 
     def _block(self, block: Block, here: _Here) -> None:
-        if block.instance is not None:
-            here = replace(here, frame=_told(block.instance, here.frame))
         sequence = next(self.sequences)
         barriers = tuple(index for index, statement in enumerate(block.statements) if _waits(statement))
         for index, statement in enumerate(block.statements):
@@ -274,16 +272,6 @@ class _Walk:
             if known is None:
                 here = here.hidden(part, expression)
         return replace(here, frame=frame, domain=domain), (lower, upper)
-
-
-def _told(instance: Instance, frame: Frame) -> Frame:
-    """What a block says of iterators that it does not mention, known by objects that the user would call the same."""
-    for iterator, value in instance.iterators:
-        try:
-            frame = frame.knowing(replace(iterator, name=f"{iterator.host} of the region"), affine(value, frame))
-        except NotAffineError:
-            continue
-    return frame
 
 
 def _waits(statement: Statement) -> bool:

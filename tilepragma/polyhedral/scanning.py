@@ -20,7 +20,7 @@ from enum import Enum
 import islpy as isl
 
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, integer
-from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Instance, Loop, Statement
+from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.polyhedral.ast_expressions import AstReader, negated, short_expression
@@ -210,27 +210,22 @@ class _Writer:
         read = at.read()
         iterators = [loop.iterator for loop in statement.loops]
         declared: list[Statement] = []
-        unsaid: list[tuple[DataObject, Expression]] = []
         instead: dict[DataObject, DataObject] = {}
         used = mentioned(statement.node)
         for place, (iterator, argument) in enumerate(zip(iterators, node.arguments, strict=True)):
             # An inner loop may reuse an outer one's iterator: the innermost is meant.
-            if iterator in iterators[place + 1 :]:
+            if iterator in iterators[place + 1 :] or iterator.name not in used:
                 continue
             own = self._loop_over(node.statement, place, at)
-            if own is None and iterator.name not in used:
-                unsaid.append((iterator, short_expression(read.value(argument))))
-                continue
             if own is None:
                 own = replace(iterator, scope=Scope.LOCAL, const=True)
                 declared.append(Declaration((Declarator(own, short_expression(read.value(argument))),)))
             if own != iterator:
                 instead[iterator] = own
         body = with_objects(statement.node, instead)
-        if not declared and not unsaid:
+        if not declared:
             return body
-        instance = Instance(tuple(unsaid)) if unsaid else None
-        return Block((*declared, *(body.statements if isinstance(body, Block) else (body,))), instance=instance)
+        return Block((*declared, *(body.statements if isinstance(body, Block) else (body,))))
 
     def _loop_over(self, statement: str, place: int, at: _Inside) -> DataObject | None:
         """The iterator of the loop around that has the name and the values of the statement's iterator at `place`."""
