@@ -15,6 +15,7 @@ from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import FloatingRules, Kernel, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import Step, TileSize
+from tilepragma.plan.verifier_proofs import Original
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
@@ -52,6 +53,16 @@ class Region:
 
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the dependences"):
             return memory_dependences(self.scop)
+
+    @property
+    def original(self) -> Original | None:
+        """The mathematics of the region for the verifier; None where isl gave up on it."""
+        from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+        try:
+            return Original(self.scop, self.dependences)
+        except OperationLimitError:
+            return None
 
     @cached_property
     def scalars(self) -> tuple[DataObject, ...]:

@@ -28,12 +28,20 @@ def verify(plan: KernelPlan, original: Original | None = None) -> None:
 
     What we decided ourselves must be proven right; of what the user said, legality is the judge, and it must not be proven wrong.
     """
+    complaint = fault_of(plan, original)
+    if complaint is not None:
+        raise PlanFault(f"plan of kernel '{plan.kernel.name}': {complaint}")
+
+
+def fault_of(plan: KernelPlan, original: Original | None = None) -> str | None:
+    """The first rule that `plan` breaks, and how."""
     for name, rule in RULES:
         for complaint in rule(plan):
-            raise PlanFault(f"plan of kernel '{plan.kernel.name}': {name}: {complaint}")
+            return f"{name}: {complaint}"
     for fault in prove(plan, original):
         if fault.certain or is_automatic(plan):
-            raise PlanFault(f"plan of kernel '{plan.kernel.name}': {fault.rule}: {fault.message}")
+            return f"{fault.rule}: {fault.message}"
+    return None
 
 
 def _launches(plan: KernelPlan) -> tuple[Launch, ...]:
