@@ -14,6 +14,7 @@ import islpy as isl
 
 from tilepragma.ir.looptree import Loop
 from tilepragma.polyhedral.extraction import step_of
+from tilepragma.polyhedral.operation_limit import OperationLimitError, operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
 
@@ -25,6 +26,10 @@ class DependenceKind(Enum):
     OUTPUT = "output"
     INPUT = "input"
 
+
+#: isl's operations for one number of a distance.
+_NAMING = 20_000
+_MOST_DIVISIONS = 6
 
 FALSE_AND_TRUE = (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)
 
@@ -116,7 +121,10 @@ def with_zero(distances: isl.Set, place: int) -> isl.Set:
 
 
 def distance_text(distances: isl.Set) -> str:
-    """`(1, -1)`: a number where a distance is constant, else `+` `-` `0+` `0-` `*` for its possible signs."""
+    """`(1, -1)`: a number where a distance is constant, else `+` `-` `0+` `0-` `*` for its possible signs.
+
+    Words for people are worth little work: `*` also where isl would need long.
+    """
     return f"({', '.join(_distance(distances, place) for place in range(distances.dim(isl.dim_type.set)))})"
 
 
@@ -130,10 +138,16 @@ def _constant(distances: isl.Set, place: int) -> int | None:
     value = distances.plain_get_val_if_fixed(isl.dim_type.set, place)
     if value.is_int():
         return int(value.to_python())
-    plain = distances.params().is_empty()
-    if plain:
+    # isl does not count what it does to find a minimum, which grows with the divisions in the set.
+    if sum(piece.dim(isl.dim_type.div) for piece in distances.get_basic_sets()) > _MOST_DIVISIONS:
         return None
-    least, greatest = distances.dim_min_val(place), distances.dim_max_val(place)
+    try:
+        with operation_limit(distances.get_ctx(), _NAMING, "naming a distance"):
+            if distances.params().is_empty():
+                return None
+            least, greatest = distances.dim_min_val(place), distances.dim_max_val(place)
+    except OperationLimitError:
+        return None
     return int(least.to_python()) if least.is_int() and least.eq(greatest) else None
 
 
@@ -141,8 +155,12 @@ def _distance(distances: isl.Set, place: int) -> str:
     constant = _constant(distances, place)
     if constant is not None:
         return str(constant)
-    negative, positive = has_sign(distances, place, -1), has_sign(distances, place, 1)
-    zero = not with_zero(distances, place).is_empty()
+    try:
+        with operation_limit(distances.get_ctx(), _NAMING, "naming a distance"):
+            negative, positive = has_sign(distances, place, -1), has_sign(distances, place, 1)
+            zero = not with_zero(distances, place).is_empty()
+    except OperationLimitError:
+        return "*"
     if negative and positive:
         return "*"
     return ("0" if zero else "") + ("+" if positive else "-")

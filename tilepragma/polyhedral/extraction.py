@@ -24,6 +24,7 @@ from tilepragma.polyhedral.affine import (
     affine,
     compare,
     condition,
+    whole_number,
 )
 from tilepragma.polyhedral.delinearise import split_subscript, strides
 from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
@@ -232,7 +233,7 @@ class _Extraction:
         if start is None:
             return None
         distance = frame.iterator(len(frame.iterators) - 1).sub(start)
-        return distance.mod_val(isl.Val.int_from_si(frame.context, abs(step))).eq_set(frame.number(0))
+        return distance.mod_val(whole_number(frame.context, abs(step))).eq_set(frame.number(0))
 
     def _affine(self, expression: Expression, frame: Frame) -> isl.PwAff | None:
         try:
