@@ -27,7 +27,7 @@ class DependenceKind(Enum):
     INPUT = "input"
 
 
-#: isl's operations for one number of a distance.
+#: isl's operations for one number of a distance; it does not count all of its work, which grows with the divisions in a set.
 _NAMING = 20_000
 _MOST_DIVISIONS = 6
 
@@ -138,17 +138,24 @@ def _constant(distances: isl.Set, place: int) -> int | None:
     value = distances.plain_get_val_if_fixed(isl.dim_type.set, place)
     if value.is_int():
         return int(value.to_python())
-    # isl does not count what it does to find a minimum, which grows with the divisions in the set.
     if sum(piece.dim(isl.dim_type.div) for piece in distances.get_basic_sets()) > _MOST_DIVISIONS:
         return None
     try:
         with operation_limit(distances.get_ctx(), _NAMING, "naming a distance"):
-            if distances.params().is_empty():
-                return None
-            least, greatest = distances.dim_min_val(place), distances.dim_max_val(place)
+            return _only_value(distances, place)
     except OperationLimitError:
         return None
-    return int(least.to_python()) if least.is_int() and least.eq(greatest) else None
+
+
+def _only_value(distances: isl.Set, place: int) -> int | None:
+    """v where d_place = v for all d in distances, which are some, else None."""
+    some = distances.sample_point()
+    if some.is_void():
+        return None
+    value = some.get_coordinate_val(isl.dim_type.set, place)
+    above = distances.lower_bound_val(isl.dim_type.set, place, value.add(isl.Val.one(value.get_ctx())))
+    below = distances.upper_bound_val(isl.dim_type.set, place, value.sub(isl.Val.one(value.get_ctx())))
+    return int(value.to_python()) if above.is_empty() and below.is_empty() else None
 
 
 def _distance(distances: isl.Set, place: int) -> str:
