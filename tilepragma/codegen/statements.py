@@ -108,7 +108,7 @@ class StatementPrinter:
         self.writer.line("}")
 
     def _loop(self, node: Loop) -> None:
-        iterator = self.printer.name(node.iterator)
+        iterator = self.printer.scalar(node.iterator)
         declared = self.printer.type(node.iterator.element, iterator) if node.declares_iterator else iterator
         self._head(loop_head(self.printer, node, declared) + " {", node)
         self._body(node.body)
@@ -149,7 +149,7 @@ class StatementPrinter:
 
 def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
     """`for (…)` of a loop as the user wrote it; `declared` is its iterator, with the type where the loop declares it."""
-    iterator = printer.name(loop.iterator)
+    iterator = printer.scalar(loop.iterator)
     step = literal_value(loop.step)
     if step in (1, -1):
         advance = f"{'++' if step == 1 else '--'}{iterator}"
