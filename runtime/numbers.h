@@ -20,10 +20,11 @@ typedef struct tilek_numbers {
     int empty;                  /* the nest runs no iteration */
     const tilek_bounds *bounds[TILEK_MAX_LOOPS];
     const tilek_tile *tiles[TILEK_MAX_LOOPS];
-    tilek_tile values[TILEK_MAX_LOOPS][TILEK_MAX_TILES];
+    tilek_tile *values;         /* what tiles point to: room for the tiles of all loops */
 } tilek_numbers;
 
-/* Decides the axes that the user left open and applies Algorithm 1, for the bounds in numbers->bounds (TILEK_MAX_LOOPS at most).
+/* Decides the axes that the user left open and applies Algorithm 1, for the bounds in numbers->bounds (TILEK_MAX_LOOPS at most) and with room in
+ * numbers->values.
  * TILEK_UNSUPPORTED: the launch cannot run so on this machine, or a loop is endless or leaves its iterator's type. */
 tilek_status tilek_decide(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers, tilek_message *why);
 

@@ -14,7 +14,7 @@ typedef struct tilek_planned {
     int64_t workers[3];          /* of the step that had most */
     int64_t iterations;          /* of the loops with launch bounds, of this step */
     int64_t most_iterations;
-    tilek_bounds bounds[TILEK_MAX_LOOPS];
+    tilek_bounds *bounds;        /* one a loop */
     tilek_numbers numbers;
 } tilek_planned;
 
@@ -45,7 +45,7 @@ struct tilek_run {
     tilek_message *why;
 };
 
-/* Bytes of the block that tilek_run_start takes. */
+/* Bytes of the block that tilek_run_start takes, a multiple of 16. */
 size_t tilek_run_room(const tilek_kernel *kernel, int on_device);
 
 /* Fills in everything but machine, context, decided; `room` holds tilek_run_room bytes, aligned as malloc's, for the run's time. TILEK_UNSUPPORTED: a

@@ -84,9 +84,7 @@ def _trip(loop: Loop) -> str:
 
 def _operations(plan: KernelPlan) -> list[str]:
     """The summands of the number of floating-point operations."""
-    return [
-        " * ".join([f"{one.count}.0", *map(_trip, one.loops)]) for one in plan.operations
-    ]
+    return [" * ".join([f"{one.count}.0", *map(_trip, one.loops)]) for one in plan.operations]
 
 
 def _tile_arguments(numbering: Numbering) -> list[str]:
