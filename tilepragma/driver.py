@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tilepragma.ir.directives import Target
     from tilepragma.ir.looptree import TranslationUnit
     from tilepragma.plan.kernel_plan import KernelPlan
+    from tilepragma.report.facts import KernelFacts
+    from tilepragma.report.sizes import Sizes
 
 #: What `targets` of a request may name.
 TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
@@ -252,13 +254,23 @@ def _as_make_names(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path.removeprefix("./") for path in paths)
 
 
-def explain(result: TranslateResult) -> str:
-    """What became of each kernel, in words, and what the engine knows of its loops."""
-    if not result.plans:
-        return "No kernel regions: the program runs as it was written.\n"
-    from tilepragma.plan.dependence_text import dependence_text
-    from tilepragma.plan.dump import plan_text
+def explain(result: TranslateResult, sizes: Sizes | None = None) -> str:
+    """What became of each kernel, in words, and what the engine knows of its loops; `sizes` are numbers for its parameters.
 
-    starts = [one.kernel.range.start for one in result.plans]
-    texts = zip(starts, result.plans, strict=True)
-    return "\n".join(f"{start.file}:{start.line}: {plan_text(one)}{dependence_text(one)}" for start, one in texts)
+    Raises SizeError where they name no parameter of any kernel.
+    """
+    from tilepragma.report.text import report_text
+
+    return report_text(kernel_reports(result, sizes)) or "No kernel regions: the program runs as it was written.\n"
+
+
+def kernel_reports(result: TranslateResult, sizes: Sizes | None = None) -> tuple[KernelFacts, ...]:
+    """What a report says of each kernel. Raises SizeError."""
+    from tilepragma.report.facts import kernel_facts
+    from tilepragma.report.sizes import Sizes, check_sizes
+    from tilepragma.report.source_text import source_text
+
+    numbers = Sizes() if sizes is None else sizes
+    check_sizes(numbers, [plan.kernel for plan in result.plans])
+    source = source_text(result.unit.files if result.unit is not None else ())
+    return tuple(kernel_facts(plan, source, numbers) for plan in result.plans)

@@ -102,10 +102,20 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
     if not result.succeeded:
         return 1
     if options.command == "explain":
-        sys.stdout.write(explain(result))
+        _explain(options, result)
     elif options.command == "translate":
         _write(options, result)
     return 0
+
+
+def _explain(options: argparse.Namespace, result: TranslateResult) -> None:
+    """The report on standard output. Raises WrongUsageError for a size that nothing depends on."""
+    from tilepragma.report.sizes import SizeError, parse_sizes
+
+    try:
+        sys.stdout.write(explain(result, parse_sizes(options.size)))
+    except SizeError as error:
+        raise WrongUsageError(str(error)) from None
 
 
 def _write(options: argparse.Namespace, result: TranslateResult) -> None:

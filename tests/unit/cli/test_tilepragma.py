@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import word_translator
-from tilepragma import __version__
+from tilepragma import __version__, driver
 from tilepragma.cli import source_commands, tilepragma
 
 SOURCE = "/* tilek */\nint x = KERNEL;\n"
@@ -132,3 +132,35 @@ def test_fragments(option: str, name: str, capsys: pytest.CaptureFixture[str]) -
     path = Path(capsys.readouterr().out.strip())
     assert path.name == name
     assert path.is_file()
+
+
+SIZED = "void f(int n, double a[n])\n{\n#pragma tilek kernel\n    for (int i = 0; i < n; i++)\n        a[i] = 0.0;\n}\n"
+
+
+@pytest.fixture
+def real_translator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_commands, "translate", driver.translate)
+    Path("in.c").write_text(SIZED)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["in.c", "--size", "n=100"], ["--size", "n=100", "in.c"], ["in.c", "--size=n=1", "-DA=2"]]
+)
+def test_explain_with_sizes(arguments: list[str], real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["explain", *arguments]) == 0
+    assert "×  DOALL" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        (["--size", "m=1"], "no kernel depends on that name; parameters are n"),
+        (["--size", "n=1k"], "write NAME=INTEGER"),
+        (["--size", "n=1", "m=1"], "--size m: no kernel"),
+    ],
+)
+def test_wrong_sizes(sizes: list[str], said: str, real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["explain", "in.c", *sizes]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
