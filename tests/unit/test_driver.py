@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.resources import resource_folder
-from tilepragma.driver import PASSES, TranslateRequest, explain, translate
+from tilepragma.driver import PASSES, TranslateRequest, explain, kernel_reports, translate
 
 KERNEL = """\
 void scale(int n, double *a)
@@ -132,7 +132,7 @@ def test_missing_source() -> None:
 
 def test_explain() -> None:
     Path("a.c").write_text(KERNEL)
-    text = explain(translate(TranslateRequest("a.c", last="plan")))
+    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
     assert text.startswith("a.c:5: kernel scale\n")
     assert "  on cores    launch scale  i: threads\n" in text
     assert "  on devices  launch scale  i: gangs 0 × workers 0\n" in text
@@ -141,7 +141,7 @@ def test_explain() -> None:
 
 def test_explain_says_why_a_region_runs_as_written() -> None:
     Path("a.c").write_text(KERNEL.replace("#pragma tilek loop independent\n", "").replace("a[i] *=", "a[i] = a[0] *"))
-    text = explain(translate(TranslateRequest("a.c", last="plan")))
+    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
     assert "  as written  the loop over 'i' carries a flow dependence of 'a'" in text
     assert re.search(r"\n +4  for \(int i = 0; i < n; i\+\+\) +sequential  carries flow of a\n", text)
     assert re.search(r"S1 → S1 in \(i\) +flow +\(\+\) +a\[i\] → a\[0\]\n", text)
@@ -149,7 +149,7 @@ def test_explain_says_why_a_region_runs_as_written() -> None:
 
 def test_explain_shows_what_each_loop_carries() -> None:
     Path("a.c").write_text(KERNEL)
-    text = explain(translate(TranslateRequest("a.c", last="plan")))
+    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
     assert re.search(r"\n +5  for \(int i = 0; i < n; i\+\+\) +DOALL\n", text)
 
 
@@ -160,7 +160,7 @@ def test_explain_shows_hyperplanes() -> None:
         "    for (int j = 1; j <= J; j++)\n        for (int i = I; i >= 1; i--)\n"
         "            A[I + 1 - i] = 0.5 * (A[I + 1 - i] + A[I + 2 - i]);\n}\n"
     )
-    text = explain(translate(TranslateRequest("a.c", last="plan")))
+    text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
     # Distances count iterations, whichever way i goes.
     assert re.search(r"flow +\(1, -1\) +A\[I \+ 1 - i\] → A\[I \+ 2 - i\]\n", text)
     assert "      S1  (2*j - i, j - i)\n" in text

@@ -153,6 +153,12 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=[],
         help="a number for a parameter of the kernels; several stand one after another",
     )
+    explain.add_argument(
+        "--html", metavar="FILE", help="write a page with pictures of tiles and dependences, or - for standard output"
+    )
+    explain.add_argument(
+        "--figures", metavar="DIR", type=Path, help="write each picture as KERNEL-NEST-PICTURE.svg into that folder"
+    )
 
 
 def _add_source_command(

@@ -96,6 +96,8 @@ class KernelFacts:
     launches: tuple[LaunchGroup, ...]
     finals: tuple[str, ...]
     nests: tuple[NestFacts, ...]
+    listing: tuple[tuple[int, str], ...]
+    """the region's lines with their numbers"""
 
 
 def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFacts:
@@ -114,6 +116,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFa
         launches=launch_groups(plan),
         finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
         nests=tuple(_numbered(nests, plan, source, sizes)),
+        listing=source.lines(plan.kernel.range),
     )
 
 

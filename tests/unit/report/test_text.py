@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tilepragma.driver import TranslateRequest, TranslateResult, explain, translate
+from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
 from tilepragma.report.sizes import SizeError, byte_text, parse_sizes
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"
@@ -25,7 +25,7 @@ def planned(name: str) -> TranslateResult:
 
 @pytest.mark.parametrize("name", CASES)
 def test_nests_read_as_reviewed(name: str) -> None:
-    text = explain(planned(name))
+    text = explain(kernel_reports(planned(name)))
     actual = text[text.index("  nest over") :]
     expected = GOLDEN / f"{name}.txt"
     if os.environ.get("TILEK_UPDATE_GOLDEN") == "1":
@@ -35,7 +35,7 @@ def test_nests_read_as_reviewed(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_data_is_named_as_the_user_does(name: str) -> None:
-    text = explain(planned(name))
+    text = explain(kernel_reports(planned(name)))
     assert text.startswith(f"{name}.c:")
     assert "(long)" not in text
     assert "0l" not in text
@@ -46,14 +46,14 @@ def test_every_reviewed_text_has_its_source() -> None:
 
 
 def test_sizes_become_trip_counts_and_bytes() -> None:
-    text = explain(planned("lu"), parse_sizes(["n=1024"]))
+    text = explain(kernel_reports(planned("lu"), parse_sizes(["n=1024"])))
     assert re.search(r"for \(int k = 0; k < n; k\+\+\) +1024× +DOACROSS", text)
     assert re.search(r"for \(int i = k \+ 1; i < n; i\+\+\) +1…1023× +DOALL", text)
     assert "copied in and out  8.4 MB\n" in text
 
 
 def test_a_loop_that_does_not_run() -> None:
-    text = explain(planned("smooth"), parse_sizes(["J=0,I=5"]))
+    text = explain(kernel_reports(planned("smooth"), parse_sizes(["J=0,I=5"])))
     assert re.search(r"for \(int j = 1; j <= J; j\+\+\) +0× +DOACROSS", text)
     assert re.search(r"for \(int i = 1; i <= I; i\+\+\) +5× +DOACROSS", text)
 
@@ -75,7 +75,7 @@ def test_sizes_that_are_none(words: list[str], said: str) -> None:
 
 def test_a_size_that_nothing_depends_on() -> None:
     with pytest.raises(SizeError) as refused:
-        explain(planned("smooth"), parse_sizes(["N=8"]))
+        explain(kernel_reports(planned("smooth"), parse_sizes(["N=8"])))
     assert (
         str(refused.value) == "--size N: no kernel depends on that name; parameters are I, J (macros are set with -D)"
     )
