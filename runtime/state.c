@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include "dynamic_library.h"
+#include "environment.h"
 #include "threads.h"
 
 #include <pthread.h>
@@ -72,12 +73,14 @@ static void finish(void)
     tilek_queues_finish();
     tilek_profile_finish();
     tilek_verify_finish();
+    tilek_sizes_finish();
     tilek_threads_free();
     tilek_present_free();
     while (states != NULL) {
         tilek_state *state = states;
         states = state->next;
         if (state->kernel->state != NULL) *state->kernel->state = NULL;
+        for (int target = 0; target < TILEK_TARGETS; ++target) free(state->steps[target]);
         free(state->differences);
         free(state);
     }

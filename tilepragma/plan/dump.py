@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilepragma.ir.dump import expression_text, statement_text
+from tilepragma.ir.dump import plain_text, statement_text
 from tilepragma.plan.chains import axis_text
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch
+from tilepragma.plan.kernel_plan import ArrayArgument, HostCondition, HostLoop, KernelPlan, Launch, Step
 
 
 def plan_text(plan: KernelPlan) -> str:
@@ -25,21 +25,23 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
         yield f"  {_argument(argument)}"
     if plan.scalars:
         yield f"  by value {', '.join(object_.host for object_ in plan.scalars)}"
+    if plan.conditions:
+        yield f"  only where {' and '.join(map(plain_text, plan.conditions))}"
     for count in plan.counts:
         yield f"  {count.axis.value} {count.dimension} count {count.count.text}"
     for final in plan.final_values:
         yield f"  after it {final.iterator.host} has the last value of loop {final.loop.symbol}"
-    for kind, launches in (("host", plan.host), ("device", plan.device)):
-        if kind == "device" and plan.device == plan.host:
-            return
-        for launch in launches:
-            yield from _launch("" if plan.device == plan.host else f"{kind} ", launch)
+    for size in plan.sizes:
+        yield f"  tile size {size.object.name}: {size.host} on the host, {size.device} on devices"
+    if plan.host_steps == plan.device_steps:
+        yield from _steps("", plan.host_steps, "  ")
+    else:
+        yield from _steps("host ", plan.host_steps, "  ")
+        yield from _steps("device ", plan.device_steps, "  ")
 
 
 def _argument(argument: ArrayArgument) -> str:
-    section = "".join(
-        f"[{expression_text(bound.lower)} : {expression_text(bound.length)}]" for bound in argument.section
-    )
+    section = "".join(f"[{plain_text(bound.lower)} : {plain_text(bound.length)}]" for bound in argument.section)
     if argument.object.rank and not argument.section:
         section = "[?]"
     mode = "".join(letter for letter, holds in (("r", argument.reads), ("w", argument.writes)) if holds)
@@ -48,13 +50,31 @@ def _argument(argument: ArrayArgument) -> str:
     return f"{argument.object.storage.value} {argument.object.host}{section} {mode}, {movement}"
 
 
+def _steps(kind: str, steps: tuple[Step, ...], indentation: str) -> Iterator[str]:
+    for step in steps:
+        match step:
+            case HostLoop(loop, inner):
+                declared = "" if loop.declares_iterator else ", declared outside"
+                bounds = f"from {plain_text(loop.lower)} while {loop.comparison} {plain_text(loop.upper)}"
+                stride = plain_text(loop.step)
+                by = "" if stride == "1" else f" by {stride}"
+                yield f"{indentation}{kind}loop {loop.iterator.name} on the host {bounds}{by}{declared}"
+                yield from _steps(kind, inner, indentation + "  ")
+            case HostCondition(condition, inner):
+                yield f"{indentation}{kind}if {plain_text(condition)}, on the host"
+                yield from _steps(kind, inner, indentation + "  ")
+            case Launch():
+                yield from (indentation + line for line in _launch(kind, step))
+
+
 def _launch(kind: str, launch: Launch) -> Iterator[str]:
     axes = ", ".join(axis_text(axis) for axis in launch.axes)
-    yield f"  {kind}launch {launch.name}: {axes or 'one instance'}"
+    values = f"; takes {', '.join(object_.name for object_ in launch.values)}" if launch.values else ""
+    yield f"{kind}launch {launch.name}: {axes or 'one instance'}{values}"
     for reduction in launch.reductions:
-        yield f"    reduces {reduction.object.host} with {reduction.operator}"
+        yield f"  reduces {reduction.object.host} with {reduction.operator}"
     first = set(launch.first_privates)
     for object_ in launch.privates:
-        yield f"    {'firstprivate' if object_ in first else 'private'} {object_.host}"
+        yield f"  {'firstprivate' if object_ in first else 'private'} {object_.host}"
     for line in statement_text(launch.body).splitlines():
-        yield f"    {line}"
+        yield f"  {line}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any
 
 import islpy as isl
@@ -11,32 +13,39 @@ import islpy as isl
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
-from tilepragma.ir.looptree import Barrier, Block, Declaration, Function, If, Loop, Statement, TileNest
-from tilepragma.ir.polynomial import Polynomial
+from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
+from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import RecordType
+from tilepragma.ir.types import INT, RecordType, ScalarType
 from tilepragma.polyhedral.affine import (
     Frame,
     NotAffine,
     NotAffineError,
     affine,
-    as_polynomial,
     compare,
     condition,
 )
 from tilepragma.polyhedral.delinearise import split_subscript, strides
+from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
 
-def extract_scop(body: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject]) -> Scop:
+def extract_scop(
+    body: Iterable[Statement],
+    functions: tuple[Function, ...],
+    written: frozenset[DataObject],
+    movable: Movable | None = None,
+) -> Scop:
     """The Scop of statements that run one after another; `written` are the objects that the region changes.
 
-    Raises OperationLimitError.
+    With `movable`, for code that is to be transformed, each statement's `node` can be moved on its own: it holds all of a
+    control structure that is not affine, all uses of the variables that it declares, and nothing is a statement that is
+    not a leaf. Raises OperationLimitError.
     """
     context = isl.Context()
     with operation_limit(context, DEFAULT_LIMIT, "reading the nest"):
-        return _Extraction(context, functions, written).scop(tuple(body))
+        return _Extraction(context, functions, written, movable).scop(tuple(body))
 
 
 @dataclass(frozen=True)
@@ -54,11 +63,13 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Found:
-    """A statement before its accesses are made relations."""
+    """A statement before its accesses are made relations; `parts` are what a leaf of several consists of."""
 
     place: _Place
     uses: tuple[Use, ...]
     range: SourceRange
+    node: Statement
+    parts: tuple[_Found, ...] = ()
 
 
 @dataclass
@@ -66,22 +77,32 @@ class _Extraction:
     context: isl.Context
     functions: tuple[Function, ...]
     written: frozenset[DataObject]
+    movable: Movable | None = None
+    exposed: frozenset[DataObject] = frozenset()
     found: list[_Found] = field(default_factory=list)
     depths: dict[DataObject, int] = field(default_factory=dict)
     reasons: dict[NotAffine, None] = field(default_factory=dict)
+    once: frozenset[DataObject] = frozenset()
 
     def scop(self, body: tuple[Statement, ...]) -> Scop:
         frame = Frame(self.context, (), self.written)
+        self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
+        self.once = declared_once(body, self.functions)
         self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
         layouts = self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
-        statements = tuple(self._statement(place, found, layouts, depth) for place, found in enumerate(self.found))
-        return Scop(self.context, statements, tuple(self.reasons))
+        statements = tuple(
+            self._statement(f"S{place}", found, layouts, depth) for place, found in enumerate(self.found)
+        )
+        return Scop(self.context, statements, tuple(self.reasons), frame.parameters, self.written, layouts)
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
     def _statements(self, statements: Iterable[Statement], at: _Place, count: list[int]) -> None:
         """`count` numbers the statements of the innermost loop around, braces and conditions looked through."""
+        if self.movable is not None:
+            self._movable_statements(statements, at, count, self.movable)
+            return
         for statement in statements:
             if isinstance(statement, Block):
                 self._statements(statement.statements, at, count)
@@ -93,6 +114,35 @@ class _Extraction:
                 self._if(statement, at, count)
             elif not isinstance(statement, Barrier):
                 self._leaf(statement, at, count)
+            if isinstance(statement, Declaration):
+                at = replace(at, frame=declare(statement, at.frame, self.once))
+
+    def _movable_statements(
+        self, statements: Iterable[Statement], at: _Place, count: list[int], movable: Movable
+    ) -> None:
+        for group in grouped(statements):
+            first = group[0]
+            if len(group) > 1 or isinstance(first, Declaration):
+                self._whole(Block(group, getattr(first, "range", NOWHERE)), at, count)
+            elif movable.is_leaf(first, at.frame, self.exposed):
+                self._whole(first, at, count)
+            elif isinstance(first, Block):
+                self._statements(first.statements, at, count)
+            elif isinstance(first, Loop):
+                self._loop(first, at, count)
+            elif isinstance(first, If):
+                self._if(first, at, count)
+
+    def _whole(self, node: Statement, at: _Place, count: list[int]) -> None:
+        """One leaf with all that stands in it, which is looked at as a region of its own to see what it accesses."""
+        inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons)
+        inside._statements((node,), at, [0])
+        self.depths |= inside.depths
+        own = {d.object for s in walk(node) if isinstance(s, Declaration) for d in s.declarators}
+        if any(use.object not in own for part in inside.found for use in part.uses):
+            place = replace(at, position=(*at.position, count[0]))
+            self.found.append(_Found(place, (), getattr(node, "range", NOWHERE), node, tuple(inside.found)))
+            count[0] += 1
 
     def _leaf(self, node: Any, at: _Place, count: list[int]) -> None:
         """Whatever is no affine control: one statement with all that it may touch."""
@@ -104,12 +154,12 @@ class _Extraction:
         touched = [_anywhere(use, node) for use in uses(node, self.functions) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
-        self._add(touched, at, count, getattr(node, "range", NOWHERE))
+        self._add(touched, at, count, getattr(node, "range", NOWHERE), node)
 
-    def _add(self, touched: Iterable[Use], at: _Place, count: list[int], range_: SourceRange) -> None:
+    def _add(self, touched: Iterable[Use], at: _Place, count: list[int], range_: SourceRange, node: Statement) -> None:
         own = tuple(use for use in touched if self._is_data(use, at))
         if own:
-            self.found.append(_Found(replace(at, position=(*at.position, count[0])), own, range_))
+            self.found.append(_Found(replace(at, position=(*at.position, count[0])), own, range_, node))
             count[0] += 1
 
     def _is_data(self, use: Use, at: _Place) -> bool:
@@ -119,7 +169,7 @@ class _Extraction:
         return use.writes or use.object in self.written or use.object.storage is not Storage.SCALAR
 
     def _if(self, node: If, at: _Place, count: list[int]) -> None:
-        self._add(uses(node.condition, self.functions), at, count, node.range)
+        self._add(uses(node.condition, self.functions), at, count, node.range, node)
         try:
             holds = condition(node.condition, at.frame)
             inside = replace(at, domain=at.domain.intersect(holds))
@@ -133,7 +183,7 @@ class _Extraction:
 
     def _loop(self, loop: Loop, at: _Place, count: list[int]) -> None:
         for bound in (loop.lower, loop.upper, loop.step):
-            self._add(uses(bound, self.functions), at, count, loop.header)
+            self._add(uses(bound, self.functions), at, count, loop.header, loop)
         frame = at.frame.inside(loop.iterator)
         domain = at.domain.add_dims(isl.dim_type.set, 1)
         exact = at.exact
@@ -192,7 +242,7 @@ class _Extraction:
     def _layouts(self) -> dict[DataObject, tuple[Polynomial, ...]]:
         """The strides of every array of one dimension whose subscripts can all be taken apart by them."""
         subscripts: dict[DataObject, list[tuple[Expression, _Place]]] = {}
-        for found in self.found:
+        for found in (part for whole in self.found for part in whole.parts or (whole,)):
             for use in found.uses:
                 if use.object.rank == 1 and len(use.subscripts) == 1:
                     subscripts.setdefault(use.object, []).append((use.subscripts[0], found.place))
@@ -206,13 +256,24 @@ class _Extraction:
         return layouts
 
     def _statement(
-        self, number: int, found: _Found, layouts: dict[DataObject, tuple[Polynomial, ...]], depth: int
+        self, name: str, found: _Found, layouts: dict[DataObject, tuple[Polynomial, ...]], depth: int
     ) -> ScopStatement:
         at = found.place
-        name = f"S{number}"
         domain = at.domain.set_tuple_name(name)
         for place, loop in enumerate(at.loops):
             domain = domain.set_dim_name(isl.dim_type.set, place, loop.iterator.name)
+        inner = max((len(part.place.loops) for part in found.parts), default=0)
+        parts = tuple(
+            self._statement(f"{name}_{place}", part, layouts, inner) for place, part in enumerate(found.parts)
+        )
+        references = self._of_leaf(name, found, parts) if parts else self._references(name, found, domain, layouts)
+        schedule = _schedule(name, at, depth)
+        return ScopStatement(name, at.loops, domain, schedule, references, found.range, found.node, parts)
+
+    def _references(
+        self, name: str, found: _Found, domain: isl.Set, layouts: dict[DataObject, tuple[Polynomial, ...]]
+    ) -> tuple[Reference, ...]:
+        at = found.place
         references = []
         for use in found.uses:
             relation, exact = self._relation(use, at, layouts)
@@ -224,8 +285,21 @@ class _Extraction:
             if use.writes:
                 kind = AccessKind.MUST_WRITE if exact and member is None else AccessKind.MAY_WRITE
                 references.append(Reference(use.object, kind, relation, exact, member, use.range))
-        schedule = _schedule(name, at, depth)
-        return ScopStatement(name, at.loops, domain, schedule, tuple(references), found.range)
+        return tuple(references)
+
+    def _of_leaf(self, name: str, found: _Found, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
+        """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] } of every part P; what the leaf declares itself is nobody else's."""
+        depth = len(found.place.loops)
+        own = {d.object for s in walk(found.node) if isinstance(s, Declaration) for d in s.declarators}
+        references = []
+        for part in parts:
+            for each in part.references:
+                if each.object not in own:
+                    inner = each.relation.dim(isl.dim_type.in_) - depth
+                    relation = each.relation.project_out(isl.dim_type.in_, depth, inner).coalesce()
+                    relation = relation.set_tuple_name(isl.dim_type.in_, name)
+                    references.append(replace(each, relation=relation))
+        return tuple(references)
 
     def _relation(
         self, use: Use, at: _Place, layouts: dict[DataObject, tuple[Polynomial, ...]]
@@ -250,6 +324,34 @@ class _Extraction:
         return relation.set_tuple_name(isl.dim_type.out, use.object.name), all(
             function is not None for function in functions
         )
+
+
+def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:
+    """Local integers that nothing but their declaration writes: they hold its value throughout their scope."""
+    declarators = [node for statement in body for node in walk(statement) if isinstance(node, Declarator)]
+    candidates = {one.object for one in declarators if one.initializer is not None and _holds_integers(one.object)}
+    if not candidates:
+        return frozenset()
+    writes = Counter(use.object for statement in body for use in uses(statement, functions) if use.writes)
+    return frozenset(object_ for object_ in candidates if writes[object_] == 1)
+
+
+def _holds_integers(object_: DataObject) -> bool:
+    """Whether it is a scalar wide enough that C's conversion to it keeps what arithmetic gives."""
+    type_ = object_.element
+    wide = isinstance(type_, ScalarType) and type_.is_integer and type_.signed and type_.bits >= INT.bits
+    return wide and object_.storage is Storage.SCALAR and not object_.volatile
+
+
+def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:
+    """The frame behind a declaration: what its initializers are is known of those of `once` that are affine."""
+    for declarator in declaration.declarators:
+        if declarator.object in once and not isinstance(declarator.initializer, (tuple, NoneType)):
+            try:
+                frame = frame.knowing(declarator.object, affine(declarator.initializer, frame))
+            except NotAffineError:
+                continue
+    return frame
 
 
 def _schedule(name: str, at: _Place, depth: int) -> isl.Map:
@@ -280,4 +382,4 @@ def _member(use: Use) -> str | None:
 
 def step_of(loop: Loop) -> int | None:
     """The loop's step where it is a constant other than 0."""
-    return as_polynomial(loop.step).constant or None
+    return polynomial(loop.step).constant or None
