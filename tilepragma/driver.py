@@ -276,6 +276,14 @@ def kernel_reports(result: TranslateResult, sizes: Sizes | None = None) -> tuple
     return tuple(kernel_facts(plan, source, numbers) for plan in result.plans)
 
 
+def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
+    """Notes that `check` adds: the kernels that run as written and, with `loops`, what every loop is."""
+    from tilepragma.report.advice import as_written_notes, loop_notes
+
+    found = list(as_written_notes(result.plans, result.diagnostics))
+    return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
+
+
 @dataclass(frozen=True)
 class ExplainPage:
     """The report as a page, and its pictures as (file name, SVG)."""

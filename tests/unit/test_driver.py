@@ -134,8 +134,8 @@ def test_explain() -> None:
     Path("a.c").write_text(KERNEL)
     text = explain(kernel_reports(translate(TranslateRequest("a.c", last="plan"))))
     assert text.startswith("a.c:5: kernel scale\n")
-    assert "  on cores    launch scale  i: threads\n" in text
-    assert "  on devices  launch scale  i: gangs 0 × workers 0\n" in text
+    assert "  on cores    launch scale, line 5  i: threads\n" in text
+    assert "  on devices  launch scale, line 5  i: gangs 0 × workers 0\n" in text
     assert "  data        a[0:n]  double  read and written  copied in and out\n" in text
 
 

@@ -18,6 +18,7 @@ from tilepragma.driver import (
     ExplainPage,
     TranslateRequest,
     TranslateResult,
+    advice,
     explain,
     translate,
 )
@@ -117,10 +118,13 @@ def _targets(text: str) -> tuple[str, ...]:
 def _finish(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
     for name, text in result.dumps:
         sys.stderr.write(f"--- {name}\n{text}\n")
+    diagnostics = result.diagnostics
+    if options.command == "check":
+        diagnostics += advice(result, options.loops)
     if options.command == "check" and options.format == "json":
-        print(as_json(result.diagnostics))
+        print(as_json(diagnostics))
     else:
-        print_diagnostics(result.diagnostics, request.source, request.text)
+        print_diagnostics(diagnostics, request.source, request.text)
     if not result.succeeded:
         return 1
     if options.command == "explain":

@@ -110,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--format", choices=("text", "json"), default="text", help="how to report (default: %(default)s)"
     )
+    check.add_argument("--loops", action="store_true", help="note what each loop is: DOALL, DOACROSS or sequential")
     _add_explain(commands)
     commands.add_parser("devices", help="list what can run here", allow_abbrev=False)
     return parser

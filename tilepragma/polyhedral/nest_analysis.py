@@ -20,7 +20,7 @@ from tilepragma.polyhedral.schedule import Row, Schedule, row_text
 from tilepragma.polyhedral.schedule_legality import LevelParallelism, parallelism
 from tilepragma.polyhedral.scop import Scop, ScopStatement
 from tilepragma.polyhedral.tile_shapes import tile_shapes
-from tilepragma.polyhedral.wavefronts import BandWavefronts, band_wavefronts
+from tilepragma.polyhedral.wavefronts import BandWavefronts, band_wavefronts, tiling_map, two_level_map
 
 
 class LoopKind(Enum):
@@ -203,3 +203,40 @@ def _iterations(analysis: NestAnalysis, loop: Loop, sizes: Callable[[str], int |
             part = domain.project_out(isl.dim_type.set, places[0] + 1, inner).reset_tuple_id()
             union = part if union is None else union.union(part)
     return union
+
+
+@dataclass(frozen=True)
+class TileCounts:
+    """How many tiles there are along each row of a band, and how many wavefronts of tiles follow each other."""
+
+    tiles: tuple[int, ...]
+    wavefronts: int
+
+
+def tile_counts(
+    analysis: NestAnalysis, band: BandWavefronts, sizes: Callable[[str], int | None], extent: int
+) -> TileCounts | None:
+    """The tiles of a band at these sizes, `extent` along every row: the ranges of floor(Phi_S(i) / s) and of Theta_T of it.
+
+    None where the sizes do not say it.
+    """
+    extents = (extent,) * len(band.levels)
+    try:
+        with operation_limit(analysis.scop.context, DEFAULT_LIMIT, "counting tiles"):
+            ranges: list[list[tuple[int, int]]] = [[] for _ in range(len(extents) + 1)]
+            for statement in analysis.program.statements:
+                domain = at_sizes(statement.domain, sizes)
+                if statement.name not in band.statements or domain.is_empty():
+                    continue
+                schedule = analysis.schedule.of(statement.name)
+                tiles = tiling_map(schedule, band.levels, extents).intersect_domain(domain).range()
+                waves = two_level_map(schedule, band, extents).intersect_domain(domain).range()
+                for place, (image, row) in enumerate([(waves, 0), *((tiles, row) for row in range(len(extents)))]):
+                    least, most = image.dim_min_val(row), image.dim_max_val(row)
+                    if not (least.is_int() and most.is_int()):
+                        return None
+                    ranges[place].append((int(least.to_python()), int(most.to_python())))
+    except OperationLimitError:
+        return None
+    counts = [max(high for _, high in each) - min(low for low, _ in each) + 1 if each else 0 for each in ranges]
+    return TileCounts(tuple(counts[1:]), counts[0] if band.inter_sequential else min(counts[0], 1))

@@ -21,7 +21,7 @@ from tilepragma.report.scene import (
     statement_name,
 )
 from tilepragma.report.sheet import Sheet
-from tilepragma.report.svg import Box, Point, text_width
+from tilepragma.report.svg import Box, Point, around, text_width
 
 #: More arrows than this hide what they show; then only those of one iteration are drawn.
 _MOST_ARROWS = 420
@@ -107,7 +107,10 @@ def _label_distances(sheet: Sheet, scene: Scene, ends: Mapping[tuple[int, int], 
         words = distance_text(distance or ())
         start, end = sheet.at(scene.placed.spots[source]), sheet.at(scene.placed.spots[sink])
         centre = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
-        places = {at: _trouble(at, words, taken) for at in _around(start, end, scene.space.depth == 1)}
+        candidates = list(_around(start, end, scene.space.depth == 1))
+        room = around(candidates).grown(text_width(words, 9.5))
+        near = [box for box in taken if room.overlap(box) > 0]
+        places = {at: _trouble(at, words, near) for at in candidates}
         at = min(places, key=lambda one: places[one] + 1.5 * math.dist(one, centre))
         if places[at] < _TOLERABLE:
             taken.append(_text_box(at, words))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.looptree import Kernel, Loop
 from tilepragma.plan.invariance import written_objects
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, TileSize
 from tilepragma.plan.mapping import top_loops
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
     from tilepragma.polyhedral.nest_analysis import LoopFacts, NestAnalysis
     from tilepragma.polyhedral.scop import ScopStatement
+
+
+DEFAULT_EXTENT = 32
+"""along each row, of tiles that are counted where the plan has none"""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,9 @@ class KernelFacts:
     targets: str
     as_written: str | None
     rejected: tuple[str, ...]
+    checks: tuple[str, ...]
+    """what the launch tests, or else runs the original loop"""
+    tile_sizes: str
     data: tuple[DataRow, ...]
     scalars: str
     launches: tuple[LaunchGroup, ...]
@@ -110,14 +117,28 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFa
         line=start.line,
         targets=_targets(plan),
         as_written=plan.as_written,
-        rejected=(),
+        rejected=tuple(dict.fromkeys(reason for reason in plan.rejected if reason != plan.as_written)),
+        checks=tuple(_checks(plan)),
+        tile_sizes=", ".join(_tile_size(size) for size in plan.sizes),
         data=tuple(_data_row(argument, sizes) for argument in plan.arrays),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
-        launches=launch_groups(plan),
+        launches=launch_groups(plan, sizes),
         finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
         nests=tuple(_numbered(nests, plan, source, sizes)),
         listing=source.lines(plan.kernel.range),
     )
+
+
+def _checks(plan: KernelPlan) -> Iterator[str]:
+    if plan.apart:
+        yield "no written array overlaps another"
+    for condition in plan.conditions:
+        yield plain_text(condition)
+
+
+def _tile_size(size: TileSize) -> str:
+    other = "" if size.device == size.host else f" ({size.device} on devices)"
+    return f"{size.object.host} = {size.host}{other}"
 
 
 def _targets(plan: KernelPlan) -> str:
@@ -186,7 +207,7 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
             problem = "Its dependences are unknown: the engine reached its limit of operations."
             yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)
             continue
-        yield _nest_facts(analysis, plan.kernel, source, sizes, first)
+        yield _nest_facts(analysis, plan, source, sizes, first)
         first += len(analysis.statements)
 
 
@@ -202,20 +223,21 @@ def statement_labels(analysis: NestAnalysis, first: int = 1) -> dict[str, str]:
     return {each.name: f"S{number}" for number, each in enumerate(analysis.statements, first)}
 
 
-def _nest_facts(analysis: NestAnalysis, kernel: Kernel, source: SourceText, sizes: Sizes, first: int) -> NestFacts:
+def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, sizes: Sizes, first: int) -> NestFacts:
     from tilepragma.polyhedral.nest_analysis import hyperplane_texts
     from tilepragma.report.wavefront_facts import wavefront_rows
 
     labels = statement_labels(analysis, first)
+    extent = next((size.host for size in plan.sizes), DEFAULT_EXTENT)
     shapes = [(labels[each.name], f"({', '.join(hyperplane_texts(analysis, each))})") for each in analysis.statements]
     notes = [f"line {reason.range.start.line}: {reason.reason}" for reason in analysis.scop.reasons]
     return NestFacts(
         line=analysis.nest.header.start.line,
         iterator=analysis.nest.iterator.host,
-        code=tuple(_code(analysis, kernel, source, sizes, labels)),
+        code=tuple(_code(analysis, plan.kernel, source, sizes, labels)),
         dependences=tuple(_dependences(analysis, source, labels)),
         hyperplanes=tuple(shapes),
-        wavefronts=tuple(wavefront_rows(analysis, labels)),
+        wavefronts=tuple(wavefront_rows(analysis, labels, sizes.by_name(plan.kernel), extent)),
         notes=(*notes, *(_relabelled(note, labels) for note in analysis.schedule.notes)),
         problem="",
         analysis=analysis,
@@ -243,7 +265,7 @@ def _code(
             source.at(header) or f"for {facts.loop.iterator.host}",
             "",
             facts.kind.value,
-            _carried(facts),
+            carried_text(facts),
             _trips(analysis, facts.loop, sizes, named) if named else "",
         )
         rows.append((header.start.offset, row))
@@ -267,7 +289,7 @@ def _statement(each: ScopStatement, source: SourceText) -> str:
     return text
 
 
-def _carried(facts: LoopFacts) -> str:
+def carried_text(facts: LoopFacts) -> str:
     """`carries flow and anti of A, perhaps flow of B`."""
     by_array: dict[tuple[str, bool], set[str]] = {}
     for one in facts.carried:

@@ -135,6 +135,6 @@ class Projection:
 
 #: Nearly isometric, turned so far that points of a lattice do not fall on each other: the first axis recedes to the upper
 #: left, the second runs to the right, the third up.
-AXONOMETRIC = Projection((-0.72, 0.86, 0.0), (-0.28, -0.10, -1.0))
+AXONOMETRIC = Projection((-0.74, 0.90, 0.0), (-0.26, -0.08, -1.0))
 #: The plane as it is, y upwards.
 PLANE = Projection((1.0, 0.0, 0.0), (0.0, -1.0, 0.0))

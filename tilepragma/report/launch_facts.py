@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.looptree import Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
+from tilepragma.report.sizes import Sizes, iterations
 from tilepragma.report.source_text import plain_text
 
 
 @dataclass(frozen=True)
 class LaunchLine:
-    """A loop that the host runs, a condition, or a launch; `loops` are (iterator, how it is dealt out) of a launch."""
+    """A loop that the host runs (`trips` times, where the sizes say it), a condition, or a launch; `loops` are
+    (iterator, how it is dealt out) of a launch.
+    """
 
     depth: int
     what: str
     loops: tuple[tuple[str, str], ...] = ()
     remarks: tuple[str, ...] = ()
+    trips: str = ""
 
 
 @dataclass(frozen=True)
@@ -29,28 +34,45 @@ class LaunchGroup:
     lines: tuple[LaunchLine, ...]
 
 
-def launch_groups(plan: KernelPlan) -> tuple[LaunchGroup, ...]:
+def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
     """For cores and for devices, or for all where both are the same."""
     if not plan.host_steps and not plan.device_steps:
         return ()
-    if plan.host_steps == plan.device_steps:
-        return (LaunchGroup("on every target", tuple(_lines(plan.host_steps, 0))),)
+    on_cores = sizes.with_numbers({size.object.host: size.host for size in plan.sizes})
+    on_devices = sizes.with_numbers({size.object.host: size.device for size in plan.sizes})
+    if plan.host_steps == plan.device_steps and on_cores == on_devices:
+        return (LaunchGroup("on all", tuple(_lines(plan.host_steps, 0, on_cores))),)
     return (
-        LaunchGroup("on cores", tuple(_lines(plan.host_steps, 0))),
-        LaunchGroup("on devices", tuple(_lines(plan.device_steps, 0))),
+        LaunchGroup("on cores", tuple(_lines(plan.host_steps, 0, on_cores))),
+        LaunchGroup("on devices", tuple(_lines(plan.device_steps, 0, on_devices))),
     )
 
 
-def _lines(steps: tuple[Step, ...], depth: int) -> Iterator[LaunchLine]:
+def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[LaunchLine]:
     for step in steps:
         if isinstance(step, Launch):
-            yield LaunchLine(depth, f"launch {step.name}", _loops(step), tuple(_remarks(step)))
+            what = f"launch {step.name}{_line_of(step)}"
+            yield LaunchLine(depth, what, _loops(step, sizes), tuple(_remarks(step)))
         elif isinstance(step, HostLoop):
-            yield LaunchLine(depth, f"{loop_text(step.loop)}, in order")
-            yield from _lines(step.steps, depth + 1)
+            yield LaunchLine(depth, f"{loop_text(step.loop)} in order", trips=_trips(step.loop, sizes))
+            yield from _lines(step.steps, depth + 1, sizes)
         elif isinstance(step, HostCondition):
-            yield LaunchLine(depth, f"if {plain_text(step.condition)}")
-            yield from _lines(step.steps, depth + 1)
+            yield LaunchLine(depth, f"if ({plain_text(step.condition)})")
+            yield from _lines(step.steps, depth + 1, sizes)
+
+
+def _line_of(launch: Launch) -> str:
+    """Where the first loop or statement of the launch stands in the user's text."""
+    for node in walk(launch.body):
+        place = node.header if isinstance(node, Loop) else getattr(node, "range", NOWHERE)
+        if place.file != NOWHERE.file:
+            return f", line {place.start.line}"
+    return ""
+
+
+def _trips(loop: Loop, sizes: Sizes) -> str:
+    count = iterations(loop, sizes) if sizes.numbers else None
+    return "" if count is None else f"{count}×"
 
 
 def loop_text(loop: Loop) -> str:
@@ -61,9 +83,9 @@ def loop_text(loop: Loop) -> str:
     return f"for ({name} = {plain_text(loop.lower)}; {name} {loop.comparison} {plain_text(loop.upper)}{by})"
 
 
-def _loops(launch: Launch) -> tuple[tuple[str, str], ...]:
+def _loops(launch: Launch, sizes: Sizes) -> tuple[tuple[str, str], ...]:
     tiled = [loop for nest in walk(launch.body) if isinstance(nest, TileNest) for loop in nest.loops]
-    return tuple((loop.loop.iterator.host, _tiles(loop)) for loop in tiled)
+    return tuple((loop.loop.iterator.host, f"{_trips(loop.loop, sizes)} {_tiles(loop)}".strip()) for loop in tiled)
 
 
 def _tiles(tiled: TiledLoop) -> str:

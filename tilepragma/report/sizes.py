@@ -44,6 +44,10 @@ class Sizes:
         """The number said for a scalar."""
         return self.numbers.get(object_.host)
 
+    def with_numbers(self, more: Mapping[str, int]) -> Sizes:
+        """These and others, such as tile sizes; the user's stand. Without any of the user's none are added."""
+        return Sizes({**more, **self.numbers}) if self.numbers else self
+
     def by_name(self, kernel: Kernel) -> dict[str, int]:
         """The numbers by the names that objects have inside the engine."""
         return {one.name: self.numbers[one.host] for one in kernel.objects if one.host in self.numbers}

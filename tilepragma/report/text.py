@@ -26,6 +26,10 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
         yield from _launches(group)
     if facts.finals:
         yield f"  {'after it':<10}  {', '.join(facts.finals)} as the loops leave them"
+    if facts.tile_sizes:
+        yield f"  {'tile sizes':<10}  {facts.tile_sizes}"
+    for check in facts.checks:
+        yield from _wrapped(f"  {'checked':<10}  ", f"at each launch: {check}")
     for reason in facts.rejected:
         yield from _wrapped(f"  {'rejected':<10}  ", reason)
     yield from _data(facts)
@@ -44,9 +48,9 @@ def _launches(group: LaunchGroup) -> Iterator[str]:
     texts = ["  " * line.depth + line.what for line in group.lines]
     width = max(len(text) for text in texts)
     for text, line in zip(texts, group.lines, strict=True):
-        loops = ", ".join(f"{name}: {how}" for name, how in line.loops)
-        remarks = f"  ({'; '.join(line.remarks)})" if line.remarks else ""
-        yield f"  {title:<10}  {text:<{width}}  {loops}{remarks}"
+        loops = ", ".join(f"{name}: {how}" for name, how in line.loops) or line.trips
+        remarks = f"({'; '.join(line.remarks)})" if line.remarks else ""
+        yield f"  {title:<10}  {text:<{width}}  {'  '.join(part for part in (loops, remarks) if part)}"
         title = ""
 
 

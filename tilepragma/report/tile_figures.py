@@ -94,8 +94,7 @@ def _flat_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
     outlines = {tile: hull(spots[number] for number in numbers) for tile, numbers in scene.tiles().items()}
     for tile, numbers in scene.tiles().items():
         colour = time_colour(scene.space.instances[numbers[0]].wavefront, waves)
-        for node_ in blob(outlines[tile], margin, colour):
-            sheet.draw(node_)
+        sheet.draw(group(_blob(outlines[tile], margin, colour), class_="tile"))
         for x, y in outlines[tile]:
             sheet.reach.extend([(x - margin, y - margin), (x + margin, y + margin)])
     for number, instance in enumerate(scene.space.instances):
@@ -114,14 +113,14 @@ def _flat_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
             sheet.label((x, y), words, 11, font_weight="bold")
 
 
-def blob(outline: Sequence[Point], margin: float, colour: str) -> list[Node]:
+def _blob(outline: Sequence[Point], margin: float, colour: str) -> list[Node]:
     """A convex shape with round corners, `margin` larger than its outline, with a thin line around it."""
     both = []
     for wide, fill in ((2 * margin + 1.2, shaded(colour, 0.55)), (2 * margin, colour)):
         points = list(outline) if len(outline) > 1 else [outline[0], (outline[0][0] + 0.01, outline[0][1])]
         style: Style = {"fill": fill, "stroke": fill, "stroke_width": wide, "stroke_linejoin": "round"}
         both.append(polygon(points, stroke_linecap="round", **style))
-    return [group(both, class_="tile")]
+    return both
 
 
 def _free_place(outline: Sequence[Point], spots: Sequence[Point], scale: float) -> tuple[Point, float]:
@@ -220,7 +219,7 @@ def _solid(sheet: Sheet, points: Sequence[Vector], colour: str, words: str) -> N
         outline = hull(sheet.at(point) for point in points)
         margin = 5.0 if len(outline) > 2 else 9.0
         sheet.reach.extend((x + side, y + side) for x, y in outline for side in (-margin, margin))
-        drawn += blob(outline, margin, colour)
+        drawn += _blob(outline, margin, colour)
     on_faces = [
         point
         for point in points

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,8 +11,13 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.wavefronts import BandWavefronts
 
 
-def wavefront_rows(analysis: NestAnalysis, labels: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """(what runs at once, a sentence) for the two levels of each band; for a band of one row there is one level."""
+def wavefront_rows(
+    analysis: NestAnalysis, labels: dict[str, str], named: Mapping[str, int], extent: int
+) -> Iterator[tuple[str, str]]:
+    """(what runs at once, a sentence) for the two levels of each band; for a band of one row there is one level.
+
+    Where `named`, the parameters' values, say how many there are, tiles of this `extent` along every row are counted.
+    """
     for band in analysis.bands:
         rows = ", ".join(f"phi{level + 1}" for level in band.levels)
         some = (
@@ -22,7 +27,22 @@ def wavefront_rows(analysis: NestAnalysis, labels: dict[str, str]) -> Iterator[t
             yield f"{rows}{some}", ("in order" if band.inter_sequential else "all at once") + _order(band, labels)
         else:
             yield f"tiles of {rows}{some}", _inter(band)
+            if named:
+                yield from _counts(analysis, band, named, extent)
             yield "points of a tile", _intra(band) + _order(band, labels)
+
+
+def _counts(
+    analysis: NestAnalysis, band: BandWavefronts, named: Mapping[str, int], extent: int
+) -> Iterator[tuple[str, str]]:
+    from tilepragma.polyhedral.nest_analysis import tile_counts
+
+    found = tile_counts(analysis, band, named.get, extent)
+    if found is not None:
+        tiles = " × ".join(str(count) for count in found.tiles)
+        shape = " × ".join(str(extent) for _ in found.tiles)
+        waves = f"in {found.wavefronts} wavefronts" if found.wavefronts > 1 else "all at once"
+        yield "", f"with tiles of {shape}: {tiles} tiles, {waves}"
 
 
 def _inter(band: BandWavefronts) -> str:

@@ -164,3 +164,54 @@ def test_wrong_sizes(sizes: list[str], said: str, real_translator: None, capsys:
     captured = capsys.readouterr()
     assert captured.out == ""
     assert said in captured.err
+
+
+def test_explain_writes_a_page_and_pictures(real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["explain", "in.c", "--html", "page.html", "--figures", "drawn"]) == 0
+    assert capsys.readouterr().out.startswith("in.c:4: kernel f\n")
+    assert Path("page.html").read_text().startswith("<!DOCTYPE html>")
+    assert sorted(path.name for path in Path("drawn").iterdir()) == [
+        "f-1-dependences.svg",
+        "f-1-tile.svg",
+        "f-1-tiles.svg",
+    ]
+
+
+def test_explain_writes_the_page_to_standard_output(real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["explain", "in.c", "--html", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("page", "said"), [("no/page.html", "no such folder"), (".", "that is a folder"), ("in.c", "the source itself")]
+)
+def test_pages_that_cannot_be_written(
+    page: str, said: str, real_translator: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tilepragma.run(["explain", "in.c", "--html", page]) == 2
+    assert said in capsys.readouterr().err
+    assert Path("in.c").read_text() == SIZED
+
+
+CARRIED = SIZED.replace("a[i] = 0.0", "a[i] = a[0] + 1.0")
+
+
+def test_check_notes_kernels_that_run_as_written(real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("in.c").write_text(CARRIED)
+    assert tilepragma.run(["check", "in.c"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("in.c:3:1: note: kernel 'f' runs as written, on one core: the loop over 'i' carries a flow")
+    assert said.count("note: ") == 2
+
+
+def test_check_of_a_kernel_that_is_distributed_says_nothing(
+    real_translator: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tilepragma.run(["check", "in.c"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_check_classifies_loops_where_asked(real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["check", "in.c", "--loops", "--format", "json"]) == 0
+    [one] = json.loads(capsys.readouterr().out)
+    assert (one["severity"], one["line"], one["message"]) == ("note", 4, "the loop over 'i' is DOALL")
