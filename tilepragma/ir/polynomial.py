@@ -112,6 +112,13 @@ def polynomial(expression: Expression) -> Polynomial:
     return of_atom(expression)
 
 
+def combination(parts: Iterable[tuple[int, Polynomial]]) -> Polynomial:
+    """The sum of factor * polynomial over (factor, polynomial)."""
+    return _collect(
+        (monomial, factor * coefficient) for factor, value in parts for monomial, coefficient in value.terms
+    )
+
+
 def minimum(values: Iterable[Polynomial]) -> Polynomial:
     """The least of the values: a number or one of them where that is known, else a call of tilek_minimum."""
     return _extreme(values, "tilek_minimum", -1)
@@ -177,7 +184,8 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
     sums: dict[Monomial, int] = {}
     for monomial, coefficient in terms:
         sums[monomial] = sums.get(monomial, 0) + coefficient
-    return Polynomial(tuple(sorted(((m, c) for m, c in sums.items() if c), key=repr)))
+    kept = [(monomial, coefficient) for monomial, coefficient in sums.items() if coefficient]
+    return Polynomial(tuple(sorted(kept, key=repr) if len(kept) > 1 else kept))
 
 
 def _is_integer(value: Expression) -> bool:

@@ -120,7 +120,7 @@ class _Extraction:
     def _movable_statements(
         self, statements: Iterable[Statement], at: _Place, count: list[int], movable: Movable
     ) -> None:
-        for group in grouped(statements):
+        for group in grouped(statements, movable.together, self.functions):
             first = group[0]
             if len(group) > 1 or isinstance(first, Declaration):
                 self._whole(Block(group, getattr(first, "range", NOWHERE)), at, count)
@@ -136,7 +136,11 @@ class _Extraction:
     def _whole(self, node: Statement, at: _Place, count: list[int]) -> None:
         """One leaf with all that stands in it, which is looked at as a region of its own to see what it accesses."""
         inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons)
-        inside._statements((node,), at, [0])
+        count_inside = [0]
+        inside._statements((node,), at, count_inside)
+        for loop in (one for one in walk(node) if isinstance(one, Loop) and one.iterator in self.exposed):
+            left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
+            inside._add((left,), at, count_inside, loop.header, node)
         self.depths |= inside.depths
         own = {d.object for s in walk(node) if isinstance(s, Declaration) for d in s.declarators}
         if any(use.object not in own for part in inside.found for use in part.uses):
