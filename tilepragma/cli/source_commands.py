@@ -11,7 +11,7 @@ from pathlib import Path
 from tilepragma.base.files import write_atomically
 from tilepragma.cli.compiler_arguments import read_command
 from tilepragma.cli.dependency_files import make_rule
-from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, print_error, report_fault
+from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, print_error, print_report, report_fault
 from tilepragma.driver import (
     PASSES,
     TARGET_NAMES,
@@ -145,7 +145,7 @@ def _explain(options: argparse.Namespace, result: TranslateResult) -> None:
     except SizeError as error:
         raise WrongUsageError(str(error)) from None
     if options.html != "-":
-        sys.stdout.write(explain(reports))
+        print_report(explain(reports))
     if options.html or options.figures:
         page = explain_page(result, reports, sizes, "<stdin>" if options.input == "-" else options.input)
         _write_page(options, page)

@@ -95,7 +95,7 @@ def _draw_instance(sheet: Sheet, scene: Scene, number: int, strong: bool) -> Non
 def _label_distances(sheet: Sheet, scene: Scene, ends: Mapping[tuple[int, int], str]) -> None:
     """The distance vector of each strong arrow, where these are few and there is room."""
     known = {(pair.source, pair.sink): pair.distance for pair in scene.space.pairs}
-    strong = {known[pair]: pair for pair in ends if known[pair] is not None}
+    strong = {known[pair]: pair for pair in ends if len(known[pair] or ()) == scene.space.depth}
     if not 0 < len(strong) <= _MOST_LABELS:
         return
     taken = [_square(sheet.at(spot), RADIUS + 0.5) for spot in scene.placed.spots]

@@ -101,10 +101,16 @@ def draw_arrows(sheet: Sheet, scene: Scene, ends: Mapping[tuple[int, int], str],
         width = HAIRLINE if faint else LINE
         style: Style = {"class_": f"arrow {kind}", "opacity": 0.3 if faint else 1.0}
         if scene.space.depth == 1 or _crosses(a, b, spots):
-            bend = 0.16 * size if scene.space.depth > 1 else math.copysign(min(0.28 * size, 90.0), end[0] - start[0])
+            bend = (
+                min(0.16 * size, 45.0)
+                if scene.space.depth > 1
+                else math.copysign(min(0.28 * size, 90.0), end[0] - start[0])
+            )
             angle = math.atan2(4 * bend, size)
             drawn = bent_arrow(_off(start, end, gap, angle), _off(end, start, gap, -angle), bend, colour, width, dashes)
-            sheet.reach.append(((start[0] + end[0]) / 2, (start[1] + end[1]) / 2 - abs(bend)))
+            across = ((end[1] - start[1]) / size, -(end[0] - start[0]) / size)
+            apex = ((start[0] + end[0]) / 2 + bend * across[0], (start[1] + end[1]) / 2 + bend * across[1])
+            sheet.reach.append(apex)
         else:
             drawn = arrow(_off(start, end, gap), _off(end, start, gap), colour, width, dashes)
         sheet.draw(group([drawn], **style))
@@ -117,10 +123,11 @@ def _off(start: Point, end: Point, gap: float, turn: float = 0.0) -> Point:
 
 
 def _crosses(start: Spot, end: Spot, spots: set[Spot]) -> bool:
-    """Whether some instance stands on the segment between the ends."""
-    parts = 12
+    """Whether some instance stands on the segment between the ends; instances are whole, half, third or quarter steps apart."""
+    longest = max(abs(b - a) for a, b in zip(start, end, strict=True))
     return any(
         tuple(round(a + (b - a) * part / parts, 6) for a, b in zip(start, end, strict=True)) in spots
+        for parts in {round(longest * fraction) for fraction in (1, 2, 3, 4)}
         for part in range(1, parts)
     )
 
@@ -136,7 +143,7 @@ def draw_axes(sheet: Sheet, scene: Scene) -> None:
     high = [max(values) for values in zip(*scene.placed.spots, strict=True)]
     names = scene.placed.axes
     if scene.flat:
-        corner = [value - 0.75 for value in low] if len(low) > 1 else [low[0] - 0.75, -0.75]
+        corner = [value - 0.75 for value in low] if len(low) > 1 else [low[0] - 0.75, -1.0]
         _axis(sheet, scene, 0, tuple(corner), high[0] + 0.95, names[0], (0.0, 1.0))
         if len(low) > 1:
             _axis(sheet, scene, 1, tuple(corner), high[1] + 0.95, names[1], (-1.0, 0.0))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.dump import expression_text
-from tilepragma.ir.expressions import Expression
+from tilepragma.ir.expressions import Conditional, Expression, IntegerLiteral
 from tilepragma.ir.looptree import SourceFile
 
 _INTEGER_CASTS = re.compile(r"\((?:(?:unsigned|signed|long|int|short|char) ?)+\)")
@@ -41,7 +41,7 @@ class SourceText:
 
 
 def _one_line(raw: bytes, longest: int) -> str:
-    text = " ".join(raw.decode("utf-8", "replace").split())
+    text = " ".join(raw.decode("utf-8", "replace").split()).removesuffix(";")
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
@@ -51,6 +51,12 @@ def source_text(files: Iterable[SourceFile]) -> SourceText:
 
 
 def plain_text(expression: Expression | ClauseExpression) -> str:
-    """An expression without the casts and suffixes that only types need."""
+    """An expression without the casts and suffixes that only types need, nor the case in which it is 0."""
+    if isinstance(expression, Conditional) and _is_zero(expression.otherwise):
+        expression = expression.then
     text = _SUFFIXES.sub(r"\1", _INTEGER_CASTS.sub("", expression_text(expression)))
     return re.sub(r"^\((\w+)\)$", r"\1", text)
+
+
+def _is_zero(expression: Expression) -> bool:
+    return isinstance(expression, IntegerLiteral) and expression.value == 0

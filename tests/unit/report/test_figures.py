@@ -138,3 +138,14 @@ def test_numbers_that_are_none_never_reach_a_picture() -> None:
     with pytest.raises(ValueError, match="inf"):
         node("circle", r=math.inf)
     assert [number(value) for value in (1.0, -0.001, 2.344, 0.1)] == ["1", "0", "2.34", "0.1"]
+
+
+def test_arrows_bend_around_what_stands_between() -> None:
+    """A dependence over eleven iterations of the inner loop is no straight line through them."""
+    space = space_of(
+        "void f(int n, double x[n])\n{\n#pragma tilek kernel\n    for (int i = 0; i < 3; i++) {\n        x[i] = 1.0;\n"
+        "        for (int j = 0; j < 9; j++)\n            x[20 + 10 * i + j] = 2.0;\n        x[i] = x[i] + 3.0;\n    }\n}\n"
+    )
+    arrows = elements(drawn(space)["dependences"], "arrow")
+    assert len(arrows) == 3
+    assert all("Q" in element[0][0].get("d", "") for element in arrows)

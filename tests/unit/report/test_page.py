@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from html.parser import HTMLParser
 
 import pytest
 
-from tests.unit.report.pictures import CASES, golden
+from tests.unit.report.pictures import CASES, GOLDEN, golden
 from tilepragma.driver import ExplainPage, TranslateRequest, explain_page, kernel_reports, translate
 from tilepragma.report.sizes import Sizes
 
@@ -88,3 +89,13 @@ def test_a_nest_without_a_picture_says_why() -> None:
 
 def test_a_file_without_kernels() -> None:
     assert "No kernel regions" in page_of("int x;\n").html
+
+
+def test_the_user_guide_shows_what_is_printed_and_drawn_today() -> None:
+    docs = GOLDEN.parents[2] / "docs"
+    assert (
+        dict(page_of(golden("smooth")).figures)["smooth-1-tiles.svg"]
+        == (docs / "pictures" / "smooth-1-tiles.svg").read_text()
+    )
+    said = textwrap.indent((GOLDEN / "smooth.txt").read_text(), "  ")
+    assert said in (docs / "USER_GUIDE.md").read_text()
