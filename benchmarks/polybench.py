@@ -276,7 +276,7 @@ def show_times(console: Console, outcomes: Sequence[Outcome]) -> None:
     """Most and median of the analysis times, against the goals."""
     slowest = max(outcomes, key=lambda each: each.planning)
     median = statistics.median(each.planning for each in outcomes)
-    table = Table(title="Analysis, planning and proof, seconds a program", title_justify="left")
+    table = Table(title="Analysis, planning and proof, processor seconds a program", title_justify="left")
     for heading in ("", "seconds", "goal", "reached"):
         table.add_column(heading, justify="left" if not heading else "right")
     rows = ((f"most ({slowest.name})", slowest.planning, MOST_SECONDS), ("median", median, MEDIAN_SECONDS))

@@ -34,7 +34,7 @@ def shared_scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 #: Variables of the developer's shell that would change what programs do.
-FOREIGN = ("TARGET", "DEVICE", "NUM_THREADS", "VERIFY", "TOLERANCE", "PROFILE", "STRICT", "SPECIALIZE")
+FOREIGN = ("TARGET", "DEVICE", "NUM_THREADS", "VERIFY", "TOLERANCE", "PROFILE", "STRICT", "SPECIALIZE", "SIZES")
 
 
 @pytest.fixture(scope="session", autouse=True)

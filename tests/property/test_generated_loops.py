@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import islpy as isl
 import pytest
 
-from tests.support.affine_nests import random_nest, unimodular
+from tests.support.affine_nests import NestText, random_nest, unimodular
 from tests.support.interpreter import Cell, Interpreter
 from tests.unit.polyhedral.scops import scop
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
@@ -222,6 +222,35 @@ def test_tiles_of_any_size_cover_each_instance_once(seed: int) -> None:
         assert sorted(found) == sorted(expected)
         waves = [sum(order(cell)[place] for place in carrying) for cell in found]
         assert waves == sorted(waves)
+
+
+NESTS = {
+    "triangular, skewed": (
+        "for (int i = 0; i < n; i++) { A0[i] = 0; for (int j = i; j >= 0; j--) A1[i][j] = 1; }",
+        {"A0": [[0, 0], [1, 0], [1, 0], [0, 0]], "A1": [[0, 0, 0], [1, 0, 0], [1, -1, 0], [0, 0, 1]]},
+    ),
+    "steps, down": (
+        "for (int i = n; i > -3; i -= 2) for (int j = 1; j <= m; j += 3) A0[i + 3][j] = 0;",
+        {"A0": [[0, 0, 0], [-1, 0, 0], [-2, 1, 0], [0, 0, 0]]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NESTS)
+def test_every_pair_of_sizes_up_to_seven(name: str) -> None:
+    body, rows = NESTS[name]
+    ranks = {array: len(found[0]) - 1 for array, found in rows.items()}
+    found = scop(NestText(body, ranks).parameters, body, movable=Movable())
+    statements = tuple(
+        ScannedStatement(each, _times(found.context, each.name, len(each.loops), own))
+        for each, own in zip(found.statements, rows.values(), strict=True)
+    )
+    case = Case(found, statements, {})
+    tree = tiled(band(case, (1, 2)), nested=True)
+    values = {"n": 5, "m": 9}
+    expected = sorted(original(case, values))
+    for first, second in itertools.product(range(1, 8), repeat=2):
+        assert sorted(stores(tree, values | {"s1": first, "s2": second})) == expected
 
 
 def subsets(count: int) -> list[tuple[int, ...]]:

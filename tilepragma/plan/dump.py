@@ -58,10 +58,10 @@ def _steps(kind: str, steps: tuple[Step, ...], indentation: str) -> Iterator[str
                 bounds = f"from {plain_text(loop.lower)} while {loop.comparison} {plain_text(loop.upper)}"
                 stride = plain_text(loop.step)
                 by = "" if stride == "1" else f" by {stride}"
-                yield f"{indentation}{kind}loop {loop.iterator.name} on the host {bounds}{by}{declared}"
+                yield f"{indentation}{kind}steps over {loop.iterator.name} {bounds}{by}{declared}"
                 yield from _steps(kind, inner, indentation + "  ")
             case HostCondition(condition, inner):
-                yield f"{indentation}{kind}if {plain_text(condition)}, on the host"
+                yield f"{indentation}{kind}steps if {plain_text(condition)}"
                 yield from _steps(kind, inner, indentation + "  ")
             case Launch():
                 yield from (indentation + line for line in _launch(kind, step))

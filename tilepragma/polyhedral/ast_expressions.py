@@ -17,6 +17,7 @@ from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, 
 from tilepragma.ir.polynomial import expression as plain_expression
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.polyhedral.ast_tree import identifier, operands, operation
+from tilepragma.polyhedral.operation_limit import OperationLimitError
 
 _Op = isl.ast_expr_op_type
 # islpy's stubs name these otherwise than islpy does.
@@ -28,7 +29,10 @@ _QUOTIENTS = {_Op.div: "/", _Op.pdiv_q: "/", _Op.pdiv_r: "%", _Op.zdiv_r: "%"}
 
 @dataclass(frozen=True)
 class AstReader:
-    """Reads isl's expressions; `values` says what each of its identifiers stands for."""
+    """Reads isl's expressions; `values` says what each of its identifiers stands for.
+
+    Raises OperationLimitError where a number does not fit 64 bits.
+    """
 
     values: Mapping[str, Polynomial]
 
@@ -37,7 +41,7 @@ class AstReader:
         does = operation(ast)
         if does is None:
             name = identifier(ast)
-            return number(int(ast.get_val().to_python())) if name is None else self.values[name]
+            return number(_number(ast.get_val())) if name is None else self.values[name]
         arguments = operands(ast)
         if does in (_Op.add, _Op.sub, _Op.minus):
             return combination(self._terms(ast, 1))
@@ -81,6 +85,13 @@ class AstReader:
             yield 1, helper("tilek_ceiling_quotient", -dividend, divisor)
         else:
             yield sign, self.value(ast)
+
+
+def _number(value: isl.Val) -> int:
+    found = int(value.to_python())
+    if abs(found) >= 2**63:
+        raise OperationLimitError(f"The number {found} in the bounds of a loop does not fit 64 bits.")
+    return found
 
 
 def negated(value: Polynomial) -> Polynomial:

@@ -135,7 +135,7 @@ class _Extraction:
 
     def _whole(self, node: Statement, at: _Place, count: list[int]) -> None:
         """One leaf with all that stands in it, which is looked at as a region of its own to see what it accesses."""
-        inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons)
+        inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons, once=self.once)
         count_inside = [0]
         inside._statements((node,), at, count_inside)
         for loop in (one for one in walk(node) if isinstance(one, Loop) and one.iterator in self.exposed):

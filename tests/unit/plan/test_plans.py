@@ -497,9 +497,11 @@ def test_what_an_untransformed_region_asked_for_is_not_dropped_quietly() -> None
     source = """
     void f(int n, int t, double *a) {{
     #pragma tilek kernel {}
-      for (int k = 0; k < t; k++)
+      for (int k = 0; k < t; k++) {{
+        if (a[0] > k) break;
     #pragma tilek loop {}
-        for (int i = 1; i < n; i++) a[i] = a[i - 1] + k;
+        for (int i = 0; i < n; i++) a[i] = i + k;
+      }}
     }}"""
 
     def warnings(kernel: str, loop: str) -> list[str]:

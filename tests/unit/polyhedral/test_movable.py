@@ -187,3 +187,9 @@ def test_parameters_are_known_by_their_expressions() -> None:
     names = [domain.get_dim_name(isl.dim_type.param, place) for place in range(domain.dim(isl.dim_type.param))]
     assert names and all(name in found.parameters for name in names)
     assert {expression_text(found.parameters[name]) for name in names} == {"(long)m * (long)n"}
+
+
+def test_what_a_leaf_declares_is_seen_through_in_its_subscripts() -> None:
+    (only,) = movable("for (int i = 0; i < n - 1; i++) { int k = i + 1; b[k] = 0; }").statements
+    ((kind, relation),) = accesses(only, "b")
+    assert kind is AccessKind.MUST_WRITE and same(relation, "[n] -> { S0[i] -> b[i + 1] : 0 <= i < n - 1 }")
