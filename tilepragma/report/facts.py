@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Kernel, Loop
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, TileSize
@@ -55,7 +55,7 @@ class CodeRow:
 
 @dataclass(frozen=True)
 class DependenceRow:
-    """Dependences of one array and distance between two statements: `kinds` are `flow, anti`, a ? behind those that data decide.
+    """Dependences of one distance between two statements: `kinds` are `flow, anti`, a ? behind those that data decide.
 
     `distance` counts iterations of `loops`, those around both; `accesses` are `A[i] → A[i + 1]`.
     """
@@ -326,6 +326,8 @@ def _dependences(analysis: NestAnalysis, source: SourceText, labels: dict[str, s
 
     groups: dict[tuple[str, str, str, str], dict[str, list[tuple[str, str]]]] = {}
     for one in analysis.values:
+        if _inside_one_iteration(one):
+            continue
         loops = ", ".join(loop.iterator.host for loop in one.loops)
         ends = labels[one.source_statement.name], labels[one.sink_statement.name]
         kinds = groups.setdefault((*ends, f"({loops})", distance_text(one.distances)), {})
@@ -340,6 +342,13 @@ def _dependences(analysis: NestAnalysis, source: SourceText, labels: dict[str, s
                     found.append(kind)
         for accesses, words in merged.items():
             yield DependenceRow(start, end, ", ".join(words), distance, loops, accesses)
+
+
+def _inside_one_iteration(one: Dependence) -> bool:
+    """Whether it only says that a variable of the loop's own body is set before it is used."""
+    from tilepragma.polyhedral.dependences import carried_at
+
+    return one.source.object.scope is Scope.LOCAL and not carried_at(one)
 
 
 def _by_number(group: tuple[tuple[str, str, str, str], object]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilepragma.base.ranges import NOWHERE
-from tilepragma.ir.looptree import Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 from tilepragma.report.sizes import Sizes, iterations
@@ -64,7 +64,12 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
 def _line_of(launch: Launch) -> str:
     """Where the first loop or statement of the launch stands in the user's text."""
     for node in walk(launch.body):
-        place = node.header if isinstance(node, Loop) else getattr(node, "range", NOWHERE)
+        if isinstance(node, TileNest):
+            place = node.loops[0].loop.header
+        elif isinstance(node, (Loop, ExpressionStatement, Declaration, If)):
+            place = node.header if isinstance(node, Loop) else node.range
+        else:
+            continue
         if place.file != NOWHERE.file:
             return f", line {place.start.line}"
     return ""

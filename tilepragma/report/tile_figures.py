@@ -236,19 +236,25 @@ def _solid(sheet: Sheet, points: Sequence[Vector], colour: str, words: str) -> N
 # -- one tile -------------------------------------------------------------------------------------------------------------
 
 
+_MOST_POINTS = 120
+_MOST_ARROWS = 260
+
+
 def one_tile(scene: Scene) -> Figure | None:
-    """The fullest tile, large: its points numbered by their wavefronts, with the dependences inside; None for tiles of one point."""
+    """The fullest tile, large: its points numbered by their wavefronts, with the dependences inside; None for tiles of one point, and for
+    those with so much inside that nothing could be told apart.
+    """
     found = scene.tiles()
     centre = middle(scene.placed.spots)
     fullest = max(
         found.values(),
         key=lambda numbers: (len(numbers), -math.dist(middle([scene.placed.spots[n] for n in numbers]), centre)),
     )
-    if len(fullest) < 2:
-        return None
-    sheet = scene.sheet(_scale_inside(scene, fullest))
     there = set(fullest)
     ends = {pair: kind for pair, kind in scene.strongest().items() if set(pair) <= there}
+    if not 1 < len(fullest) <= _MOST_POINTS or len(ends) > _MOST_ARROWS:
+        return None
+    sheet = scene.sheet(_scale_inside(scene, fullest))
     count = 1 + max(scene.space.instances[number].place for number in fullest)
     spots = {number: sheet.at(scene.placed.spots[number]) for number in fullest}
     _tile_shape(sheet, scene, fullest)
@@ -294,7 +300,11 @@ def _tile_shape(sheet: Sheet, scene: Scene, numbers: Sequence[int]) -> None:
         for x, y in outline:
             sheet.reach.extend([(x - margin, y - margin), (x + margin, y + margin)])
         return
-    for face in faces(own):
+    outer = faces(own)
+    if not outer:
+        outline = hull(sheet.at(spot) for spot in own)
+        sheet.draw(polygon(outline, fill="#f3f4f6", stroke=shaded(INK, 1.5), stroke_width=HAIRLINE), *outline)
+    for face in outer:
         corners = [sheet.at(corner) for corner in face.corners]
         hidden = dot(face.normal, AXONOMETRIC.towards) <= 0
         dashes: dict[str, str | float] = {"stroke_dasharray": "2 3"} if hidden else {}
