@@ -13,6 +13,7 @@ from tilepragma.ir.looptree import Function, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.dependences import Dependence, carried_at, memory_dependences, value_dependences
 from tilepragma.polyhedral.extraction import extract_scop, step_of
+from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
 from tilepragma.polyhedral.model import Dependence as ProgramDependence
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.program import Program, program_of
@@ -69,16 +70,26 @@ class NestAnalysis:
 
 
 def analyse_nest(
-    nest: Loop, functions: tuple[Function, ...], written: frozenset[DataObject], owned: frozenset[DataObject]
+    nest: Loop,
+    functions: tuple[Function, ...],
+    written: frozenset[DataObject],
+    owned: frozenset[DataObject],
+    least_communication: bool = False,
 ) -> NestAnalysis:
-    """What can be known of a nest; `written` is what the region around it changes. Raises OperationLimitError."""
+    """What can be known of a nest; `written` is what the region around it changes.
+
+    `least_communication` asks for the hyperplanes of thesis section 4.2.1, else those of `tile_shapes`. Raises OperationLimitError.
+    """
     body: tuple[Statement, ...] = (nest,)
     scop = extract_scop(body, functions, written)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
         memory = _others(memory_dependences(scop), owned)
         values = _others(value_dependences(scop), owned)
         program = program_of(scop, values)
-    schedule = tile_shapes(program.statements, program.dependences)
+    if least_communication:
+        schedule = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
+    else:
+        schedule = tile_shapes(program.statements, program.dependences)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding wavefronts"):
         bands = band_wavefronts(schedule, program.dependences)
         levels = parallelism(schedule, program.dependences)

@@ -202,7 +202,8 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
     written = written_objects(plan.kernel)
     for nest in nests:
         try:
-            analysis = analyse_nest(nest, plan.kernel.functions, written, owned)
+            # Plans with tiles of their own have those of least communication.
+            analysis = analyse_nest(nest, plan.kernel.functions, written, owned, bool(plan.sizes))
         except OperationLimitError:
             problem = "Its dependences are unknown: the engine reached its limit of operations."
             yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)

@@ -54,7 +54,7 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
             what = f"launch {step.name}{_line_of(step)}"
             yield LaunchLine(depth, what, _loops(step, sizes), tuple(_remarks(step)))
         elif isinstance(step, HostLoop):
-            yield LaunchLine(depth, f"{loop_text(step.loop)} in order", trips=_trips(step.loop, sizes))
+            yield LaunchLine(depth, f"{_host_loop(step.loop)} in order", trips=_trips(step.loop, sizes))
             yield from _lines(step.steps, depth + 1, sizes)
         elif isinstance(step, HostCondition):
             yield LaunchLine(depth, f"if ({plain_text(step.condition)})")
@@ -78,6 +78,11 @@ def _line_of(launch: Launch) -> str:
 def _trips(loop: Loop, sizes: Sizes) -> str:
     count = iterations(loop, sizes) if sizes.numbers else None
     return "" if count is None else f"{count}×"
+
+
+def _host_loop(loop: Loop) -> str:
+    """The user's loop with its bounds; of one that the planner made, whose bounds are long, the iterator alone."""
+    return loop_text(loop) if loop.header.file != NOWHERE.file else f"for each {loop.iterator.host}"
 
 
 def loop_text(loop: Loop) -> str:

@@ -13,6 +13,7 @@ from tilepragma.ir.expressions import Conditional, Expression, IntegerLiteral
 from tilepragma.ir.looptree import SourceFile
 
 _INTEGER_CASTS = re.compile(r"\((?:(?:unsigned|signed|long|int|short|char) ?)+\)")
+_HELPERS = re.compile(r"\btilek_((?:min|max)imum|(?:floor|ceiling)_quotient)\b")
 _SUFFIXES = re.compile(r"\b(\d+)[uUlL]+\b")
 
 
@@ -54,7 +55,7 @@ def plain_text(expression: Expression | ClauseExpression) -> str:
     """An expression without the casts and suffixes that only types need, nor the case in which it is 0."""
     if isinstance(expression, Conditional) and _is_zero(expression.otherwise):
         expression = expression.then
-    text = _SUFFIXES.sub(r"\1", _INTEGER_CASTS.sub("", expression_text(expression)))
+    text = _HELPERS.sub(r"\1", _SUFFIXES.sub(r"\1", _INTEGER_CASTS.sub("", expression_text(expression))))
     return re.sub(r"^\((\w+)\)$", r"\1", text)
 
 

@@ -10,6 +10,8 @@ from tilepragma.report.launch_facts import LaunchGroup
 
 _WIDTH = 110
 """columns of a line that is not source text"""
+_WIDEST_STEP = 64
+"""beyond that, what stands behind a step of the host is not aligned"""
 
 
 def report_text(kernels: Iterable[KernelFacts]) -> str:
@@ -46,7 +48,7 @@ def _wrapped(head: str, text: str) -> list[str]:
 def _launches(group: LaunchGroup) -> Iterator[str]:
     title = group.title
     texts = ["  " * line.depth + line.what for line in group.lines]
-    width = max(len(text) for text in texts)
+    width = max((len(text) for text in texts if len(text) <= _WIDEST_STEP), default=0)
     for text, line in zip(texts, group.lines, strict=True):
         loops = ", ".join(f"{name}: {how}" for name, how in line.loops) or line.trips
         remarks = f"({'; '.join(line.remarks)})" if line.remarks else ""
