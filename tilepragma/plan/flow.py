@@ -35,6 +35,11 @@ def exposed_read(body: Any, object_: DataObject, functions: tuple[Function, ...]
     return flow.exposed
 
 
+def surely_assigned(body: Any, object_: DataObject, functions: tuple[Function, ...] = ()) -> bool:
+    """Whether `object_` holds a value from under `body` whenever `body` has run."""
+    return _Flow(object_, functions).run(body, False)
+
+
 def is_distributed(nest: TileNest) -> bool:
     """Whether a tile of the nest belongs to an axis."""
     return any(tile.axis is not None for tile in nest.order)

@@ -33,26 +33,29 @@ def written_objects(kernel: Kernel) -> frozenset[DataObject]:
     return frozenset(found)
 
 
-def host_evaluable(written: Iterable[DataObject]) -> Callable[[Expression], bool]:
+def host_evaluable(written: Iterable[DataObject], known: Iterable[DataObject] = ()) -> Callable[[Expression], bool]:
     """A predicate: the expression reads only outside scalars that the region does not write, and has no side effect.
 
-    Array elements do not count: inside a data region the host's copy may be old.
+    Array elements do not count: inside a data region the host's copy may be old. `known` are what the host knows besides: iterators
+    of its own loops, and tile sizes.
     """
-    changing = frozenset(written)
+    changing, given = frozenset(written), frozenset(known)
 
     def evaluable(value: Expression) -> bool:
-        return all(_evaluable(node, changing) for node in walk(value))
+        return all(_evaluable(node, changing, given) for node in walk(value))
 
     return evaluable
 
 
-def _evaluable(node: object, changing: frozenset[DataObject]) -> bool:
+def _evaluable(node: object, changing: frozenset[DataObject], given: frozenset[DataObject]) -> bool:
     if isinstance(node, (Assignment, Increment, AddressOf, Comma)):
         return False
     if isinstance(node, Call):
         return node.callee is not Callee.USER
     if isinstance(node, Access):
         object_ = node.object
+        if object_ in given:
+            return True
         outside = object_.scope is not Scope.LOCAL and object_.storage is Storage.SCALAR
         return outside and object_ not in changing and not object_.volatile
     return True

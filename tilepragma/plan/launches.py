@@ -89,16 +89,23 @@ def _read_first(bodies: tuple[Block, ...], kernel: Kernel) -> frozenset[str]:
 
 def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> tuple[Launch, list[DataObject]]:
     check_repeated(body, context.diagnostics)
-    found: LaunchScalars = classify(body, context)
+    found = classify(body, context)
     named = _named_in_clauses(kernel.directive, body)
     owned = frozenset((*found.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
     vouched = kernel.directive.independent or any(directive.independent for directive in _loop_directives(body))
     check_legality(
         body, LegalityContext(kernel.functions, written_objects(kernel), owned, vouched, context.diagnostics)
     )
-    check_coverage(body, kernel.functions, lambda object_: object_ in found.privates, context.diagnostics)
-    body = insert_barriers(body, kernel.functions, frozenset(found.privates), context.diagnostics)
-    launch = Launch(
+    return finished_launch(name, body, found, context), found.shared
+
+
+def finished_launch(
+    name: str, body: Block, found: LaunchScalars, context: ScalarContext, values: tuple[DataObject, ...] = ()
+) -> Launch:
+    """The launch of a body whose nests are built and whose scalars are decided: coverage is checked, barriers are put in."""
+    check_coverage(body, context.functions, lambda object_: object_ in found.privates, context.diagnostics)
+    body = insert_barriers(body, context.functions, frozenset(found.privates), context.diagnostics)
+    return Launch(
         name,
         body,
         launch_loops(body),
@@ -106,8 +113,8 @@ def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> t
         tuple(found.reductions),
         tuple(found.privates),
         tuple(found.first_privates),
+        values,
     )
-    return launch, found.shared
 
 
 def _named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Declarator, Kernel, Loop
+from tilepragma.ir.looptree import Block, Declarator, Kernel, Loop
 from tilepragma.ir.traversal import walk
 
 #: What codegen appends to a loop's symbol or an object's name to name its numbers.
@@ -14,10 +16,14 @@ _DERIVED = re.compile(
 )
 
 
-def loop_symbols(kernel: Kernel) -> dict[int, str]:
-    """For each loop's index its symbol: unique over the region; `i`, then `i_2` for a second loop over `i`."""
-    loops = [node for node in walk(kernel.body) if isinstance(node, Loop)]
-    names = _object_names(kernel, loops)
+def loop_symbols(kernel: Kernel, bodies: Iterable[Block] | None = None) -> dict[int, str]:
+    """For each loop's index its symbol: unique over the region; `i`, then `i_2` for a second loop over `i`.
+
+    The loops are those of `bodies` where these take the place of the region's own.
+    """
+    nodes = [node for body in (bodies if bodies is not None else (kernel.body,)) for node in walk(body)]
+    loops = [node for node in nodes if isinstance(node, Loop)]
+    names = _object_names(kernel, loops, nodes)
     reserved = {_DERIVED.sub("", name) for name in names if _DERIVED.search(name)}
     taken: set[str] = set()
     symbols: dict[int, str] = {}
@@ -32,7 +38,7 @@ def loop_symbols(kernel: Kernel) -> dict[int, str]:
     return symbols
 
 
-def _object_names(kernel: Kernel, loops: list[Loop]) -> set[str]:
+def _object_names(kernel: Kernel, loops: list[Loop], nodes: list[Any]) -> set[str]:
     objects: list[DataObject] = [*kernel.objects, *(loop.iterator for loop in loops)]
-    objects += [node.object for node in walk(kernel.body) if isinstance(node, Declarator)]
+    objects += [node.object for node in nodes if isinstance(node, Declarator)]
     return {object_.name for object_ in objects} | {function.name for function in kernel.functions}

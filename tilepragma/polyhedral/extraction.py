@@ -59,6 +59,7 @@ class _Found:
     place: _Place
     uses: tuple[Use, ...]
     range: SourceRange
+    node: Statement
 
 
 @dataclass
@@ -104,12 +105,12 @@ class _Extraction:
         touched = [_anywhere(use, node) for use in uses(node, self.functions) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
-        self._add(touched, at, count, getattr(node, "range", NOWHERE))
+        self._add(touched, at, count, getattr(node, "range", NOWHERE), node)
 
-    def _add(self, touched: Iterable[Use], at: _Place, count: list[int], range_: SourceRange) -> None:
+    def _add(self, touched: Iterable[Use], at: _Place, count: list[int], range_: SourceRange, node: Statement) -> None:
         own = tuple(use for use in touched if self._is_data(use, at))
         if own:
-            self.found.append(_Found(replace(at, position=(*at.position, count[0])), own, range_))
+            self.found.append(_Found(replace(at, position=(*at.position, count[0])), own, range_, node))
             count[0] += 1
 
     def _is_data(self, use: Use, at: _Place) -> bool:
@@ -119,7 +120,7 @@ class _Extraction:
         return use.writes or use.object in self.written or use.object.storage is not Storage.SCALAR
 
     def _if(self, node: If, at: _Place, count: list[int]) -> None:
-        self._add(uses(node.condition, self.functions), at, count, node.range)
+        self._add(uses(node.condition, self.functions), at, count, node.range, node)
         try:
             holds = condition(node.condition, at.frame)
             inside = replace(at, domain=at.domain.intersect(holds))
@@ -133,7 +134,7 @@ class _Extraction:
 
     def _loop(self, loop: Loop, at: _Place, count: list[int]) -> None:
         for bound in (loop.lower, loop.upper, loop.step):
-            self._add(uses(bound, self.functions), at, count, loop.header)
+            self._add(uses(bound, self.functions), at, count, loop.header, loop)
         frame = at.frame.inside(loop.iterator)
         domain = at.domain.add_dims(isl.dim_type.set, 1)
         exact = at.exact
@@ -225,7 +226,7 @@ class _Extraction:
                 kind = AccessKind.MUST_WRITE if exact and member is None else AccessKind.MAY_WRITE
                 references.append(Reference(use.object, kind, relation, exact, member, use.range))
         schedule = _schedule(name, at, depth)
-        return ScopStatement(name, at.loops, domain, schedule, tuple(references), found.range)
+        return ScopStatement(name, at.loops, domain, schedule, tuple(references), found.range, found.node)
 
     def _relation(
         self, use: Use, at: _Place, layouts: dict[DataObject, tuple[Polynomial, ...]]

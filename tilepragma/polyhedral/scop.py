@@ -6,14 +6,14 @@ a condition on data may hold or not (its writes are may-writes). `Scop.reasons` 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import islpy as isl
 
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Loop
+from tilepragma.ir.looptree import Loop, Statement
 from tilepragma.polyhedral.affine import NotAffine
 
 
@@ -62,6 +62,8 @@ class ScopStatement:
     schedule: isl.Map
     references: tuple[Reference, ...]
     range: SourceRange
+    node: Statement = field(compare=False)
+    """the very node of the LoopTree: the statement, or the If or Loop whose condition or bounds these instances evaluate"""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,47 @@
+"""The automatic planner: its strategies, in the order in which they are tried, and which answer is taken.
+
+The first answer is taken that leaves no launch sequential which has as many loops as the deepest parallel one; failing
+that, the first that gains anything; failing that, the region runs as written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
+from tilepragma.plan.structure import structure
+
+STRATEGIES: tuple[Strategy, ...] = (structure,)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The answer that is taken, if any, and a clause on each that was not."""
+
+    taken: Automatic | None
+    rejected: tuple[str, ...]
+
+
+def choose(region: Region, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
+    """Try the strategies one after another."""
+    rejected: list[str] = []
+    second_best: Automatic | None = None
+    for strategy in strategies:
+        answer = strategy(region)
+        if isinstance(answer, Refusal):
+            rejected.append(answer.reason)
+            continue
+        rejected += answer.notes
+        if answer.sequential_depth < answer.parallel_depth:
+            return Choice(answer, tuple(rejected))
+        rejected.append(
+            f"{answer.strategy}: {answer.sequential_depth} nested loops would run on one core, {answer.parallel_depth} in parallel"
+        )
+        if second_best is None and _gains(answer):
+            second_best = answer
+    return Choice(second_best, tuple(rejected))
+
+
+def _gains(answer: Automatic) -> bool:
+    """A launch for a single loop's work, with as much left sequential, costs more than it saves."""
+    return answer.parallel_depth > 1 and answer.parallel_depth >= answer.sequential_depth

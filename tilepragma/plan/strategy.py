@@ -1,0 +1,87 @@
+"""What strategies of the automatic planner are given, and what they answer.
+
+A strategy turns a region that nobody gave tiles into drafts: launches without their nests, with host loops around. It vouches for
+them: `plan/drafts.py` makes launches of drafts and looks at scalars, not at dependences; the plan verifier proves the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import FloatingRules, Kernel, Loop, Statement
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import Step, TileSize
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.dependences import Dependence
+    from tilepragma.polyhedral.scop import Scop
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region that nobody gave tiles, as every strategy sees it.
+
+    `statements` are those of the region without its declarations (`prologue` of the plan), which the host executes before. `written` are
+    the objects that they change. `live_out` names the scalars that someone may read after the region; `final` those iterators among them whose
+    last value the host computes from the loops' bounds.
+    """
+
+    kernel: Kernel
+    statements: tuple[Statement, ...]
+    written: frozenset[DataObject]
+    live_out: frozenset[str]
+    final: frozenset[str]
+    floating: FloatingRules
+
+    @cached_property
+    def scop(self) -> Scop:
+        """The Scop of all statements. Raises OperationLimitError."""
+        from tilepragma.polyhedral.extraction import extract_scop
+
+        return extract_scop(self.statements, self.kernel.functions, self.written)
+
+    @cached_property
+    def dependences(self) -> tuple[Dependence, ...]:
+        """The memory-based dependences of all statements. Raises OperationLimitError."""
+        from tilepragma.polyhedral.dependences import memory_dependences
+        from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+
+        with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the dependences"):
+            return memory_dependences(self.scop)
+
+    @property
+    def first_index(self) -> int:
+        """The first number that is no loop's index: new loops are numbered from here."""
+        return 1 + max((node.index for node in walk(self.kernel.body) if isinstance(node, Loop)), default=-1)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A strategy does not apply; `reason` is a clause that says why, in the user's terms."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """What a strategy makes of a region. `shared` are the scalars that its launches reach by address.
+
+    `parallel_depth` is the most loops in a launch that is distributed, `sequential_depth` in one that is not (those of the launch
+    itself, without the host's loops around it). `notes` are clauses on what was given up on the way.
+    """
+
+    strategy: str
+    host_steps: tuple[Step, ...]
+    device_steps: tuple[Step, ...]
+    shared: tuple[DataObject, ...]
+    sizes: tuple[TileSize, ...] = ()
+    parallel_depth: int = 0
+    sequential_depth: int = 0
+    notes: tuple[str, ...] = ()
+
+
+Strategy = Callable[[Region], Automatic | Refusal]

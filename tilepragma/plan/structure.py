@@ -1,0 +1,9 @@
+"""S1: the user's own loops. What is independent is launched, sequential loops around it run on the host."""
+
+from __future__ import annotations
+
+from tilepragma.plan.strategy import Automatic, Refusal, Region
+
+
+def structure(region: Region) -> Automatic | Refusal:
+    return Refusal("not written yet")
