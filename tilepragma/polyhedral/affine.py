@@ -8,7 +8,7 @@ overflow is undefined in C, and what unsigned operations would wrap is refused w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import islpy as isl
 
@@ -32,6 +32,7 @@ from tilepragma.ir.expressions import (
     Unary,
 )
 from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
+from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarKind, ScalarType
 
@@ -58,12 +59,14 @@ class NotAffineError(Exception):
 class Frame:
     """{ [i_1, …, i_n] } over parameters: the space in which expressions under the loops of `iterators` are functions.
 
-    `written` are the objects that the region changes; a scalar among neither is a parameter.
+    `written` are the objects that the region changes; a scalar among neither is a parameter. `parameters` collects what
+    each parameter that was asked for stands for; frames inside each other share it.
     """
 
     context: isl.Context
     iterators: tuple[DataObject, ...]
     written: frozenset[DataObject]
+    parameters: dict[str, Expression] = field(default_factory=dict, compare=False)
 
     @property
     def space(self) -> isl.Space:
@@ -72,7 +75,7 @@ class Frame:
 
     def inside(self, iterator: DataObject) -> Frame:
         """The frame of a loop's body."""
-        return Frame(self.context, (*self.iterators, iterator), self.written)
+        return Frame(self.context, (*self.iterators, iterator), self.written, self.parameters)
 
     def number(self, value: int) -> isl.PwAff:
         """{ [i] -> [value] }"""
@@ -83,8 +86,10 @@ class Frame:
         """{ [i] -> [i_place] }"""
         return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(self.space), isl.dim_type.set, place))
 
-    def parameter(self, name: str) -> isl.PwAff:
-        """[p] -> { [i] -> [p] }"""
+    def parameter(self, name: str, value: Expression | None = None) -> isl.PwAff:
+        """[p] -> { [i] -> [p] } for the parameter of this name; it is noted what it stands for, if it stands for anything."""
+        if value is not None:
+            self.parameters[name] = value
         # By name: an isl.Id made in Python carries an object of its own, and would differ from the same name parsed.
         space = self.space.add_dims(isl.dim_type.param, 1).set_dim_name(isl.dim_type.param, 0, name)
         return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.param, 0))
@@ -160,7 +165,9 @@ def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
     if len(monomial) == 1:
         return _atom(monomial[0], frame)
     if all(frame.invariant(atom) for atom in monomial):
-        return frame.parameter("*".join(expression_text(atom) for atom in monomial))
+        return frame.parameter(
+            "*".join(expression_text(atom) for atom in monomial), collected(Polynomial(((monomial, 1),)))
+        )
     varying = next(atom for atom in monomial if not frame.invariant(atom))
     raise NotAffineError(whole, f"multiplies '{expression_text(varying)}' by a value that is no constant")
 
@@ -178,7 +185,7 @@ def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
         if not frame.invariant(atom):
             raise
     if frame.invariant(atom):
-        return frame.parameter(expression_text(atom))
+        return frame.parameter(expression_text(atom), atom)
     raise NotAffineError(atom, _why(atom))
 
 

@@ -25,18 +25,26 @@ from tilepragma.polyhedral.affine import (
     condition,
 )
 from tilepragma.polyhedral.delinearise import split_subscript, strides
+from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
 
-def extract_scop(body: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject]) -> Scop:
+def extract_scop(
+    body: Iterable[Statement],
+    functions: tuple[Function, ...],
+    written: frozenset[DataObject],
+    movable: Movable | None = None,
+) -> Scop:
     """The Scop of statements that run one after another; `written` are the objects that the region changes.
 
-    Raises OperationLimitError.
+    With `movable`, for code that is to be transformed, each statement's `node` can be moved on its own: it holds all of a
+    control structure that is not affine, all uses of the variables that it declares, and nothing is a statement that is
+    not a leaf. Raises OperationLimitError.
     """
     context = isl.Context()
     with operation_limit(context, DEFAULT_LIMIT, "reading the nest"):
-        return _Extraction(context, functions, written).scop(tuple(body))
+        return _Extraction(context, functions, written, movable).scop(tuple(body))
 
 
 @dataclass(frozen=True)
@@ -54,12 +62,13 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Found:
-    """A statement before its accesses are made relations."""
+    """A statement before its accesses are made relations; `parts` are what a leaf of several consists of."""
 
     place: _Place
     uses: tuple[Use, ...]
     range: SourceRange
     node: Statement
+    parts: tuple[_Found, ...] = ()
 
 
 @dataclass
@@ -67,22 +76,30 @@ class _Extraction:
     context: isl.Context
     functions: tuple[Function, ...]
     written: frozenset[DataObject]
+    movable: Movable | None = None
+    exposed: frozenset[DataObject] = frozenset()
     found: list[_Found] = field(default_factory=list)
     depths: dict[DataObject, int] = field(default_factory=dict)
     reasons: dict[NotAffine, None] = field(default_factory=dict)
 
     def scop(self, body: tuple[Statement, ...]) -> Scop:
         frame = Frame(self.context, (), self.written)
+        self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
         self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
         layouts = self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
-        statements = tuple(self._statement(place, found, layouts, depth) for place, found in enumerate(self.found))
-        return Scop(self.context, statements, tuple(self.reasons))
+        statements = tuple(
+            self._statement(f"S{place}", found, layouts, depth) for place, found in enumerate(self.found)
+        )
+        return Scop(self.context, statements, tuple(self.reasons), frame.parameters)
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
     def _statements(self, statements: Iterable[Statement], at: _Place, count: list[int]) -> None:
         """`count` numbers the statements of the innermost loop around, braces and conditions looked through."""
+        if self.movable is not None:
+            self._movable_statements(statements, at, count, self.movable)
+            return
         for statement in statements:
             if isinstance(statement, Block):
                 self._statements(statement.statements, at, count)
@@ -94,6 +111,33 @@ class _Extraction:
                 self._if(statement, at, count)
             elif not isinstance(statement, Barrier):
                 self._leaf(statement, at, count)
+
+    def _movable_statements(
+        self, statements: Iterable[Statement], at: _Place, count: list[int], movable: Movable
+    ) -> None:
+        for group in grouped(statements):
+            first = group[0]
+            if len(group) > 1 or isinstance(first, Declaration):
+                self._whole(Block(group, getattr(first, "range", NOWHERE)), at, count)
+            elif movable.is_leaf(first, at.frame, self.exposed):
+                self._whole(first, at, count)
+            elif isinstance(first, Block):
+                self._statements(first.statements, at, count)
+            elif isinstance(first, Loop):
+                self._loop(first, at, count)
+            elif isinstance(first, If):
+                self._if(first, at, count)
+
+    def _whole(self, node: Statement, at: _Place, count: list[int]) -> None:
+        """One leaf with all that stands in it, which is looked at as a region of its own to see what it accesses."""
+        inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons)
+        inside._statements((node,), at, [0])
+        self.depths |= inside.depths
+        own = {d.object for s in walk(node) if isinstance(s, Declaration) for d in s.declarators}
+        if any(use.object not in own for part in inside.found for use in part.uses):
+            place = replace(at, position=(*at.position, count[0]))
+            self.found.append(_Found(place, (), getattr(node, "range", NOWHERE), node, tuple(inside.found)))
+            count[0] += 1
 
     def _leaf(self, node: Any, at: _Place, count: list[int]) -> None:
         """Whatever is no affine control: one statement with all that it may touch."""
@@ -193,7 +237,7 @@ class _Extraction:
     def _layouts(self) -> dict[DataObject, tuple[Polynomial, ...]]:
         """The strides of every array of one dimension whose subscripts can all be taken apart by them."""
         subscripts: dict[DataObject, list[tuple[Expression, _Place]]] = {}
-        for found in self.found:
+        for found in (part for whole in self.found for part in whole.parts or (whole,)):
             for use in found.uses:
                 if use.object.rank == 1 and len(use.subscripts) == 1:
                     subscripts.setdefault(use.object, []).append((use.subscripts[0], found.place))
@@ -207,13 +251,24 @@ class _Extraction:
         return layouts
 
     def _statement(
-        self, number: int, found: _Found, layouts: dict[DataObject, tuple[Polynomial, ...]], depth: int
+        self, name: str, found: _Found, layouts: dict[DataObject, tuple[Polynomial, ...]], depth: int
     ) -> ScopStatement:
         at = found.place
-        name = f"S{number}"
         domain = at.domain.set_tuple_name(name)
         for place, loop in enumerate(at.loops):
             domain = domain.set_dim_name(isl.dim_type.set, place, loop.iterator.name)
+        inner = max((len(part.place.loops) for part in found.parts), default=0)
+        parts = tuple(
+            self._statement(f"{name}_{place}", part, layouts, inner) for place, part in enumerate(found.parts)
+        )
+        references = self._of_leaf(name, found, parts) if parts else self._references(name, found, domain, layouts)
+        schedule = _schedule(name, at, depth)
+        return ScopStatement(name, at.loops, domain, schedule, references, found.range, found.node, parts)
+
+    def _references(
+        self, name: str, found: _Found, domain: isl.Set, layouts: dict[DataObject, tuple[Polynomial, ...]]
+    ) -> tuple[Reference, ...]:
+        at = found.place
         references = []
         for use in found.uses:
             relation, exact = self._relation(use, at, layouts)
@@ -225,8 +280,21 @@ class _Extraction:
             if use.writes:
                 kind = AccessKind.MUST_WRITE if exact and member is None else AccessKind.MAY_WRITE
                 references.append(Reference(use.object, kind, relation, exact, member, use.range))
-        schedule = _schedule(name, at, depth)
-        return ScopStatement(name, at.loops, domain, schedule, tuple(references), found.range, found.node)
+        return tuple(references)
+
+    def _of_leaf(self, name: str, found: _Found, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
+        """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] } of every part P; what the leaf declares itself is nobody else's."""
+        depth = len(found.place.loops)
+        own = {d.object for s in walk(found.node) if isinstance(s, Declaration) for d in s.declarators}
+        references = []
+        for part in parts:
+            for each in part.references:
+                if each.object not in own:
+                    inner = each.relation.dim(isl.dim_type.in_) - depth
+                    relation = each.relation.project_out(isl.dim_type.in_, depth, inner).coalesce()
+                    relation = relation.set_tuple_name(isl.dim_type.in_, name)
+                    references.append(replace(each, relation=relation))
+        return tuple(references)
 
     def _relation(
         self, use: Use, at: _Place, layouts: dict[DataObject, tuple[Polynomial, ...]]

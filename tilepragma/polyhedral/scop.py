@@ -6,13 +6,14 @@ a condition on data may hold or not (its writes are may-writes). `Scop.reasons` 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
 import islpy as isl
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Loop, Statement
 from tilepragma.polyhedral.affine import NotAffine
 
@@ -54,6 +55,8 @@ class ScopStatement:
     `domain`: { S[i_1, …, i_n] : bounds, steps and affine conditions }, i being values of the iterators.
     `schedule`: { S[i_1, …, i_n] -> [c_0, ±i_1, c_1, …, ±i_n, c_n, 0, …] }, lexicographic order being that of execution
     (thesis (3.8), scalar dimensions included; -i where the loop counts down).
+    `node` is what it stands for in the LoopTree: the leaf, or the loop or condition whose bounds or condition it evaluates.
+    `parts` are the statements inside a leaf of several, in order, with the iterators of loops inside the leaf after `loops`.
     """
 
     name: str
@@ -63,13 +66,17 @@ class ScopStatement:
     references: tuple[Reference, ...]
     range: SourceRange
     node: Statement = field(compare=False)
-    """the very node of the LoopTree: the statement, or the If or Loop whose condition or bounds these instances evaluate"""
+    parts: tuple[ScopStatement, ...] = ()
 
 
 @dataclass(frozen=True)
 class Scop:
-    """All statements of a region, in textual order, and what could not be said exactly of them."""
+    """All statements of a region, in textual order, and what could not be said exactly of them.
+
+    `parameters`: what each parameter of the sets stands for, by its name.
+    """
 
     context: isl.Context
     statements: tuple[ScopStatement, ...]
     reasons: tuple[NotAffine, ...]
+    parameters: Mapping[str, Expression] = field(default_factory=dict)

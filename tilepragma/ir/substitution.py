@@ -1,0 +1,46 @@
+"""One object in place of another throughout a piece of LoopTree."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.types import RecordType, ScalarType, VoidType
+
+T = TypeVar("T")
+
+
+def with_objects(node: T, instead: Mapping[DataObject, DataObject]) -> T:
+    """`node`, a statement or expression, with the objects that `instead` gives; untouched parts are shared, not copied."""
+    return _changed(node, instead) if instead else node
+
+
+def _changed(node: Any, instead: Mapping[DataObject, DataObject]) -> Any:
+    if isinstance(node, DataObject):
+        found = instead.get(node)
+        if found is not None:
+            return found
+    if type(node) is tuple:
+        parts = tuple(_changed(part, instead) for part in node)
+        return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
+    kind: Any = type(node)
+    changes = {}
+    for name in _fields(kind):
+        old = getattr(node, name)
+        new = _changed(old, instead)
+        if new is not old:
+            changes[name] = new
+    return dataclasses.replace(node, **changes) if changes else node
+
+
+@functools.cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """Where objects may stand in nodes of a kind; none for what is no node."""
+    plain = (SourceRange, ScalarType, RecordType, VoidType)
+    if not dataclasses.is_dataclass(kind) or issubclass(kind, plain) or kind.__module__ == "tilepragma.ir.directives":
+        return ()
+    return tuple(field.name for field in dataclasses.fields(kind) if field.name not in ("range", "header"))

@@ -1,0 +1,196 @@
+"""Polyhedral code generation: loops that visit every instance of some statements once, in the order of a schedule.
+
+    { S[i] -> [t_0, ..., t_n] } for each statement S  ->  for (t_0 ...) ... { const int i = i(t); S }
+
+`scan` is the entry. isl's AstBuild makes the loops, over the images of the instances in lexicographic order; here they
+become LoopTree. Instances with one image run in any order. Loops that run at most once vanish: what they set becomes
+part of the expressions below. Loops run from their least to their greatest value, unless what they count is a user's
+iterator negated, which then counts down under the user's name.
+
+Each leaf is the statement's `node`, its iterators declared anew where no loop has them as they are. In generated code all
+iterators have scope LOCAL and are declared by their loops, so nothing of it outlives its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, integer
+from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Loop, Statement
+from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
+from tilepragma.ir.substitution import with_objects
+from tilepragma.polyhedral.ast_expressions import AstReader, negated, short_expression
+from tilepragma.polyhedral.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes
+from tilepragma.polyhedral.loop_names import LoopName, LoopNames, mentioned
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.polyhedral.scop import ScopStatement
+
+
+@dataclass(frozen=True)
+class ScannedStatement:
+    """{ S[i] -> [t] }: when the instances of a statement run. Those of its domain that have a time are visited.
+
+    All statements of one scan have as many dimensions of time. `times` may restrict the domain and may have parameters of its own.
+    """
+
+    statement: ScopStatement
+    times: isl.Map
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """What stands in generated code for isl's parameters, by their names, and which identifiers no new iterator may have.
+
+    Parameters are expressions of integer type: a Scop's own (`Scop.parameters`), sizes and origins of tiles, iterators
+    of loops around.
+    """
+
+    parameters: Mapping[str, Expression]
+    taken: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """`block` visits the instances. `dimensions`: for each new loop's index the dimension of time that it runs over."""
+
+    block: Block
+    dimensions: Mapping[int, int]
+
+    @property
+    def next_index(self) -> int | None:
+        """The least index beyond those of the new loops; None where there are none."""
+        return max(self.dimensions, default=-1) + 1 or None
+
+
+def scan(
+    statements: tuple[ScannedStatement, ...],
+    symbols: Symbols,
+    first_index: int,
+    context: isl.Set | None = None,
+) -> Scanned:
+    """The loops that visit the instances of `statements` in the lexicographic order of their times.
+
+    New loops are numbered from `first_index`, in textual order. `context`, { : facts on parameters }, is what is known to hold;
+    bounds that it implies are left out. Raises OperationLimitError.
+    """
+    isl_context = statements[0].times.get_ctx()
+    with operation_limit(isl_context, DEFAULT_LIMIT, "generating loops"):
+        executed = [each.times.intersect_domain(each.statement.domain) for each in statements]
+        dimensions = executed[0].dim(isl.dim_type.out)
+        union = isl.UnionMap.from_map(executed[0])
+        for one in executed[1:]:
+            union = union.union(isl.UnionMap.from_map(one))
+        names = isl.IdList.alloc(isl_context, dimensions)
+        for place in range(dimensions):
+            names = names.add(isl.Id(_time(place), context=isl_context))
+        known = context if context is not None else isl.Set.universe(isl.Space.params_alloc(isl_context, 0))
+        build = isl.AstBuild.from_context(known).set_iterators(names)
+        nodes = ast_nodes(build.node_from_schedule_map(union))
+        by_name = {each.statement.name: each for each in statements}
+        values = {name: polynomial(value) for name, value in symbols.parameters.items()}
+        writer = _Writer(by_name, LoopNames(by_name, symbols), first_index)
+        block = Block(tuple(writer.statements(nodes, _Inside(values, {}))))
+        return Scanned(block, writer.dimensions)
+
+
+def _time(place: int) -> str:
+    return f"time {place}"
+
+
+def _place(name: str) -> int | None:
+    word, _, digits = name.partition(" ")
+    return int(digits) if word == "time" and digits.isdigit() else None
+
+
+@dataclass(frozen=True)
+class _Inside:
+    """What holds at a place in the new loops: `values` of isl's identifiers, and the loops around, by isl's iterator."""
+
+    values: Mapping[str, Polynomial]
+    loops: Mapping[str, LoopName]
+
+    def read(self) -> AstReader:
+        return AstReader(self.values)
+
+
+@dataclass
+class _Writer:
+    """Turns isl's tree to LoopTree."""
+
+    by_name: Mapping[str, ScannedStatement]
+    names: LoopNames
+    next_index: int
+    dimensions: dict[int, int] = field(default_factory=dict)
+
+    def statements(self, nodes: tuple[AstNode, ...], at: _Inside) -> Iterator[Statement]:
+        for node in nodes:
+            if isinstance(node, AstLoop):
+                yield from self._loop(node, at)
+            elif isinstance(node, AstIf):
+                then = Block(tuple(self.statements(node.then, at)))
+                otherwise = Block(tuple(self.statements(node.otherwise, at))) if node.otherwise else None
+                yield If(at.read().condition(node.condition), then, otherwise)
+            else:
+                yield self._leaf(node, at)
+
+    def _loop(self, node: AstLoop, at: _Inside) -> Iterator[Statement]:
+        start = at.read().value(node.start)
+        if node.once:
+            yield from self.statements(node.body, replace(at, values={**at.values, node.iterator: start}))
+            return
+        around = frozenset(name.object.name for name in at.loops.values())
+        name = self.names.choose(node, _place(node.iterator), around)
+        index = self.next_index
+        self.next_index += 1
+        place = _place(node.iterator)
+        if place is not None:
+            self.dimensions[index] = place
+        end = at.read().value(node.end)
+        comparison = node.comparison
+        if name.negated:
+            start, end, comparison = negated(start), negated(end), comparison.replace("<", ">")
+        value = of_atom(Access(name.object, (), (), name.object.element))
+        inside = _Inside(
+            {**at.values, node.iterator: -value if name.negated else value}, {**at.loops, node.iterator: name}
+        )
+        yield Loop(
+            index,
+            name.object,
+            True,
+            short_expression(start),
+            comparison,
+            short_expression(end),
+            integer(-node.step if name.negated else node.step),
+            name.negated,
+            Block(tuple(self.statements(node.body, inside))),
+            None,
+        )
+
+    def _leaf(self, node: AstLeaf, at: _Inside) -> Statement:
+        """The statement, each iterator that it mentions replaced by the loop's that is it, or declared with its value."""
+        statement = self.by_name[node.statement].statement
+        read = at.read()
+        iterators = [loop.iterator for loop in statement.loops]
+        declared: list[Statement] = []
+        instead: dict[DataObject, DataObject] = {}
+        used = mentioned(statement.node)
+        for place, (iterator, argument) in enumerate(zip(iterators, node.arguments, strict=True)):
+            # An inner loop may reuse an outer one's iterator: the innermost is meant.
+            if iterator in iterators[place + 1 :] or iterator.name not in used:
+                continue
+            value = read.value(argument)
+            loop = next((name.object for name in at.loops.values() if name.object.name == iterator.name), None)
+            if loop is not None and value == of_atom(Access(loop, (), (), loop.element)):
+                own = loop
+            else:
+                own = replace(iterator, scope=Scope.LOCAL, const=True)
+                declared.append(Declaration((Declarator(own, short_expression(value)),)))
+            if own != iterator:
+                instead[iterator] = own
+        body = with_objects(statement.node, instead)
+        if not declared:
+            return body
+        return Block((*declared, *(body.statements if isinstance(body, Block) else (body,))))
