@@ -7,18 +7,37 @@ tiles of one wavefront (wavefront_plan.py); rows that are stepped through become
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, make_automatic
-from tilepragma.plan.row_loops import RowLoops
+from tilepragma.plan.row_loops import (
+    Names,
+    RowLoops,
+    TileSizes,
+    UnboundedRowError,
+    base_name,
+    clauses,
+    declared,
+    fixed_rows,
+    names_in,
+    term,
+    value,
+)
 from tilepragma.plan.strategy import Automatic, Refusal, Region
 from tilepragma.plan.wavefront_plan import wavefront_draft
 
 if TYPE_CHECKING:
-    from tilepragma.ir.expressions import DataObject
-    from tilepragma.polyhedral.parallel_parts import Part
-    from tilepragma.polyhedral.parallel_parts import RowLoop as SteppedRow
+    from tilepragma.polyhedral.parallel_parts import Part, RowLoop
+
+CHUNK = 64
+"""Values of a row that one thread takes at a time, on the host."""
+MOST_DIMENSIONS = 3
+"""Gangs and workers have so many dimensions."""
 
 
 def hyperplanes(region: Region) -> Automatic | Refusal:
@@ -29,23 +48,95 @@ def hyperplanes(region: Region) -> Automatic | Refusal:
         return _hyperplanes(region)
     except OperationLimitError as limit:
         return Refusal(str(limit))
+    except UnboundedRowError:
+        return Refusal("a row of the hyperplanes has no bound that is known at launch")
 
 
 def _hyperplanes(region: Region) -> Automatic | Refusal:
+    from tilepragma.polyhedral.dependences import memory_dependences
+    from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.leaves import Movable
     from tilepragma.polyhedral.parallel_parts import PartKind, parallel_parts, parts_in
     from tilepragma.polyhedral.part_scan import PartCode
     from tilepragma.polyhedral.program import program_of
 
-    if region.scop.reasons:
-        first = region.scop.reasons[0]
-        return Refusal(f"line {first.range.start.line} is not affine: {first.reason}")
-    program = program_of(region.scop, region.dependences)
+    scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable())
+    program = program_of(scop, memory_dependences(scop))
     parts = parallel_parts(program.statements, program.dependences)
     if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once")
-    code = PartCode(region.scop, program)
-    host, device = RowLoops(region, code, device=False), RowLoops(region, code, device=True)
-    drafts = tuple(_Drafts(each).drafts(parts, ()) for each in (host, device))
-    if isinstance(drafts[0], Refusal) or isinstance(drafts[1], Refusal):
-        return Refusal("a row of the hyperplanes has no bound that is known at launch")
-    return make_automatic("hyperplanes", region, drafts[0], drafts[1], tuple(host.sizes.values()))
+    numbered = {id(each): place for place, each in enumerate(parts_in(parts))}
+    code = PartCode(scop, program)
+    sizes = TileSizes(Names(set(names_in(region.kernel))))
+    host, device = (
+        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), numbered).drafts(parts, ())
+        for device in (False, True)
+    )
+    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()))
+
+
+@dataclass(frozen=True)
+class _Drafts:
+    """Makes drafts of parts for one kind of target; `numbered` tells the parts apart, by identity."""
+
+    loops: RowLoops
+    numbered: dict[int, int]
+
+    def drafts(self, parts: Iterable[Part | RowLoop], around: tuple[DataObject, ...]) -> tuple[Draft, ...]:
+        """The parts one after another, for each value of the host loops' iterators `around`."""
+        return tuple(self._draft(each, around) for each in parts)
+
+    def _draft(self, part: Part | RowLoop, around: tuple[DataObject, ...]) -> Draft:
+        from tilepragma.polyhedral.parallel_parts import PartKind, RowLoop
+        from tilepragma.polyhedral.point_order import original_order
+
+        if isinstance(part, RowLoop):
+            return self._stepped(part, around)
+        if part.kind is PartKind.WAVEFRONT:
+            return wavefront_draft(self.loops, part, self.numbered[id(part)], around)
+        if part.kind is PartKind.DOALL:
+            return self._on_device(part, around) if self.loops.device else self._on_host(part, around)
+        return DraftLaunch(Block(self.loops.points(part, original_order(part), fixed_rows(around))))
+
+    def _stepped(self, row: RowLoop, around: tuple[DataObject, ...]) -> Draft:
+        bounds = self.loops.bounds(row.statements, row.level, fixed_rows(around))
+        iterator = self.loops.names.scalar(f"{base_name(row.statements, row.level)}_row")
+        loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
+        return DraftLoop(loop, self.drafts(row.parts, (*around, iterator)))
+
+    def _on_host(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
+        """Blocks of the first row that runs at once, dealt to threads in turn."""
+        from tilepragma.polyhedral.point_order import original_order
+        from tilepragma.polyhedral.row_tiles import Restriction, floor_quotient
+
+        level, outside = part.at_once[0], fixed_rows(around)
+        base = base_name(part.statements, level)
+        size = self.loops.sizes.of(self.numbered[id(part)], level, base, CHUNK, CHUNK)
+        bounds = self.loops.bounds(part.statements, level, outside)
+        block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
+        tile = (*outside, Restriction(level, value(first), value(size)))
+        body = (
+            declared(first, term(block) * term(size)),
+            *self.loops.points(part, original_order(part), tile),
+        )
+        lower, upper = (floor_quotient(one, term(size)) for one in (bounds.lower, bounds.upper))
+        loop = self.loops.loop(block, lower, upper, body)
+        return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
+
+    def _on_device(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
+        """Single values of up to three rows that run at once, dealt to workers and gangs."""
+        from tilepragma.polyhedral.point_order import row_order
+        from tilepragma.polyhedral.row_tiles import Restriction
+
+        levels, outside = part.at_once[:MOST_DIMENSIONS], fixed_rows(around)
+        iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
+        tile = tuple(Restriction(level, value(one)) for level, one in zip(levels, iterators, strict=True))
+        body = self.loops.points(part, row_order(part), (*outside, *tile))
+        tiles: dict[int, tuple[TileClause, ...]] = {}
+        for dimension, (level, iterator) in enumerate(reversed(tuple(zip(levels, iterators, strict=True)))):
+            bounds = self.loops.bounds(part.statements, level, outside)
+            loop = self.loops.loop(iterator, bounds.lower, bounds.upper, body)
+            kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
+            tiles[loop.index] = clauses(*kinds, dimension=dimension)
+            body = (loop,)
+        return DraftLaunch(Block(body), tiles)

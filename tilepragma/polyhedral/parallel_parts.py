@@ -55,6 +55,11 @@ class Part:
         """The levels of the band that carry nothing."""
         return tuple(level for level in self.band if level not in self.carrying)
 
+    @property
+    def at_once(self) -> tuple[int, ...]:
+        """Of these, the levels that are worth running at once."""
+        return tuple(level for level in self.free if _worth_running_at_once(self.statements, self.outer, level))
+
 
 @dataclass(frozen=True)
 class RowLoop:
@@ -129,9 +134,7 @@ class _Decision:
             pieces.append(piece)
         return pieces
 
-    def _part(
-        self, group: tuple[Statement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int
-    ) -> Part:
+    def _part(self, group: tuple[Statement, ...], pending: tuple[Dependence, ...], before: Rows, outer: int) -> Part:
         """The group as one part, with the rows that Algorithm 4.1 finds."""
         inside = _inside(group, pending)
         schedule = tiling_hyperplanes(group, inside, self.options, before)
@@ -175,11 +178,7 @@ def _linked(last: Part, component: tuple[Statement, ...], pending: tuple[Depende
 
 
 def _as_parallel(joint: Part, *alone: Part) -> bool:
-    return joint.kind is PartKind.DOALL and all(_freedom(joint) >= _freedom(each) for each in alone)
-
-
-def _freedom(part: Part) -> int:
-    return sum(_worth_running_at_once(part.statements, part.outer, level) for level in part.free)
+    return joint.kind is PartKind.DOALL and all(len(joint.at_once) >= len(each.at_once) for each in alone)
 
 
 def _without_constant_rows(statements: tuple[StatementSchedule, ...], outer: int) -> tuple[StatementSchedule, ...]:
