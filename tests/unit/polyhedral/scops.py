@@ -10,10 +10,11 @@ from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.looptree import Declaration
 from tilepragma.polyhedral.extraction import extract_scop
+from tilepragma.polyhedral.leaves import Movable
 from tilepragma.polyhedral.scop import Reference, Scop
 
 
-def scop(parameters: str, body: str, before: str = "") -> Scop:
+def scop(parameters: str, body: str, before: str = "", movable: Movable | None = None) -> Scop:
     """The Scop of `body`, one kernel region in a function with these parameters."""
     source = f"{before}\nvoid f({parameters})\n{{\n#pragma tilek kernel\n{{\n{textwrap.dedent(body)}\n}}\n}}\n"
     found = Diagnostics()
@@ -22,7 +23,7 @@ def scop(parameters: str, body: str, before: str = "") -> Scop:
     (kernel,) = unit.kernels
     statements = [one for one in kernel.body.statements if not isinstance(one, Declaration)]
     written = {use.object for one in statements for use in uses(one, kernel.functions) if use.writes}
-    return extract_scop(statements, kernel.functions, frozenset(written))
+    return extract_scop(statements, kernel.functions, frozenset(written), movable)
 
 
 def references(made: Scop, name: str) -> list[Reference]:

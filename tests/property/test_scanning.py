@@ -1,0 +1,173 @@
+"""Generated loops, interpreted: every instance of random nests runs exactly once, in the order of a random schedule."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+import pytest
+
+from tests.support.affine_nests import NestText, random_nest, unimodular
+from tests.support.interpreter import Cell, Interpreter
+from tests.unit.polyhedral.scops import scop
+from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.looptree import Block, If, Loop, Statement
+from tilepragma.ir.types import LONG
+from tilepragma.polyhedral.leaves import Movable
+from tilepragma.polyhedral.parametric_tiles import (
+    TileRow,
+    has_points,
+    points_of_tile,
+    sizes_are_positive,
+    tile_range,
+)
+from tilepragma.polyhedral.scanning import ScannedStatement, Symbols, scan
+from tilepragma.polyhedral.scop import Scop
+
+SIZES = ((5, 4), (4, 7), (1, 2), (0, 3))
+Times = dict[str, list[list[int]]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A nest with a schedule: `rows` of each statement, in its iterators and 1."""
+
+    scop: Scop
+    statements: tuple[ScannedStatement, ...]
+    rows: Times
+
+
+def random_case(seed: int) -> Case:
+    nest = random_nest(seed)
+    found = scop(nest.parameters, nest.body, movable=Movable())
+    chance = random.Random(seed)
+    depth = max(len(each.loops) for each in found.statements)
+    statements, rows = [], {}
+    for number, each in enumerate(found.statements):
+        own = len(each.loops)
+        matrix = [[*row, chance.choice((0, 0, 0, 1, -2))] for row in unimodular(chance, own)]
+        matrix += [[0] * own + [chance.choice((0, 2))] for _ in range(depth - own)]
+        scalar = [0] * own + [chance.choice((0, 0, number))]
+        last = [0] * own + [number]
+        every = [scalar, *matrix, last]
+        (array,) = {one.object.name for one in each.references if one.writes}
+        rows[array] = every
+        statements.append(ScannedStatement(each, _times(found.context, each.name, own, every)))
+    return Case(found, tuple(statements), rows)
+
+
+def _times(context: isl.Context, name: str, depth: int, rows: list[list[int]]) -> isl.Map:
+    names = [f"i{place}" for place in range(depth)]
+    sums = [" + ".join([*(f"{f}*{i}" for f, i in zip(row, names, strict=False)), str(row[-1])]) for row in rows]
+    return isl.Map(f"{{ {name}[{', '.join(names)}] -> [{', '.join(sums)}] }}", context=context)
+
+
+def when(case: Case, cell: Cell) -> tuple[int, ...]:
+    array, instance = cell
+    return tuple(sum(f * i for f, i in zip(row, instance, strict=False)) + row[-1] for row in case.rows[array])
+
+
+def stores(block: Statement, values: Mapping[str, int]) -> list[Cell]:
+    interpreter = Interpreter(dict(values))
+    interpreter.run(block)
+    return interpreter.stores
+
+
+def original(nest: NestText, case: Case, values: Mapping[str, int]) -> list[Cell]:
+    """The instances by the user's own loops, which isl had no part in."""
+    del nest
+    seen: dict[int, Statement] = {}
+    for each in case.scop.statements:
+        outer = each.loops[0]
+        seen[outer.index] = outer
+    return [cell for loop in seen.values() for cell in stores(loop, values)]
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_each_instance_runs_once_and_in_order(seed: int) -> None:
+    case = random_case(seed)
+    made = scan(case.statements, Symbols(case.scop.parameters), 100)
+    check_loops(made.block, 100, made.dimensions)
+    for n, m in SIZES:
+        values = {"n": n, "m": m}
+        expected = original(random_nest(seed), case, values)
+        found = stores(made.block, values)
+        assert sorted(found) == sorted(expected)
+        assert [when(case, cell) for cell in found] == sorted(when(case, cell) for cell in expected)
+
+
+def check_loops(block: Block, first: int, dimensions: Mapping[int, int]) -> None:
+    """Indices are in textual order and known; no loop's iterator hides that of a loop around it."""
+    found: list[int] = []
+
+    def visit(node: Statement, names: tuple[str, ...]) -> None:
+        if isinstance(node, Loop):
+            found.append(node.index)
+            assert node.iterator.name not in names and node.iterator.scope is Scope.LOCAL and node.declares_iterator
+            names = (*names, node.iterator.name)
+            visit(node.body, names)
+        elif isinstance(node, Block):
+            for one in node.statements:
+                visit(one, names)
+        elif isinstance(node, If):
+            visit(node.then, names)
+            if node.otherwise is not None:
+                visit(node.otherwise, names)
+
+    visit(block, ())
+    assert found == list(range(first, first + len(found)))
+    assert set(dimensions) == set(found)
+
+
+def variable(name: str) -> Access:
+    return Access(DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL), (), (), LONG)
+
+
+def tiled(case: Case, levels: tuple[int, ...], nested: bool) -> Block:
+    """Loops over tiles around the points of a tile; `nested` takes bounds that depend on the tiles around."""
+    rows = tuple(TileRow(level, f"o{level}", f"s{level}") for level in levels)
+    parameters: dict[str, Expression] = dict(case.scop.parameters)
+    for row in rows:
+        size = variable(row.size)
+        parameters |= {row.size: size, row.origin: Binary("*", size, variable(f"tile{row.level}"), LONG)}
+    symbols = Symbols(parameters, frozenset(f"tile{level}" for level in levels))
+    context = sizes_are_positive(case.scop.context, rows)
+    body = scan(points_of_tile(case.statements, rows), symbols, 100, context).block
+    condition = has_points(case.statements, rows, symbols, context)
+    if condition is not None:
+        body = Block((If(condition, body, None),))
+    for place in range(len(rows) - 1, -1, -1):
+        given = (rows, place) if nested else (rows[place:], 0)
+        bounds = tile_range(case.statements, *given, symbols, context)
+        assert bounds is not None
+        iterator = variable(f"tile{levels[place]}").object
+        loop = Loop(place, iterator, True, bounds.lower, "<=", bounds.upper, integer(1), False, body, None)
+        body = Block((loop,))
+    return body
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_tiles_of_any_size_cover_each_instance_once(seed: int) -> None:
+    case = random_case(seed)
+    chance = random.Random(seed)
+    count = chance.choice((1, 2, 2, 3))
+    levels = tuple(range(1, len(next(iter(case.rows.values()))) - 1))[:count]
+    trees = [tiled(case, levels, nested) for nested in (False, True)]
+    every = list(itertools.product(range(1, 8), repeat=len(levels)))
+    for lengths in chance.sample(every, min(7, len(every))):
+        sizes = dict(zip(levels, lengths, strict=True))
+        n, m = chance.choice(SIZES)
+        values = {"n": n, "m": m}
+        expected = original(random_nest(seed), case, values)
+
+        def order(cell: Cell, sizes: dict[int, int] = sizes) -> tuple[int, ...]:
+            time = when(case, cell)
+            return (*(time[level] // size for level, size in sizes.items()), *time)
+
+        for tree in trees:
+            found = stores(tree, values | {f"s{level}": size for level, size in sizes.items()})
+            assert sorted(found) == sorted(expected)
+            assert [order(cell) for cell in found] == sorted(order(cell) for cell in expected)

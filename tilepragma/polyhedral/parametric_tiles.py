@@ -1,0 +1,212 @@
+"""Tiles whose sizes are symbols: the points of one tile, and which tiles there are.
+
+A band of rows phi_1, ..., phi_m with sizes s_k is cut into the tiles t_k = floor(phi_k / s_k) (thesis (3.14)). While s_k
+is a symbol that is not affine, but the tile's origin o_k = s_k t_k is one more parameter and
+
+    [o, s] -> { S[i] -> [phi(i)] : o_k <= phi_k(i) < o_k + s_k }
+
+is: its points are scanned exactly, at borders too (`points_of_tile`). Which tiles there are is over-approximated by
+projection (`tile_range`); what it has too many of are tiles without points. `Symbols.parameters` must say what the
+parameters o_k and s_k stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Call, Callee, Expression
+from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
+from tilepragma.ir.types import LONG
+from tilepragma.polyhedral.ast_expressions import AstReader, short_expression
+from tilepragma.polyhedral.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.polyhedral.scanning import ScannedStatement, Symbols
+
+
+@dataclass(frozen=True)
+class TileRow:
+    """A row of a band: phi_k is the dimension `level` of time, `origin` and `size` are the names of isl's parameters o_k and s_k."""
+
+    level: int
+    origin: str
+    size: str
+
+
+@dataclass(frozen=True)
+class Range:
+    """lower, ..., upper: both belong to it; empty where lower > upper. Expressions of at most 64 bits."""
+
+    lower: Expression
+    upper: Expression
+
+
+def points_of_tile(statements: tuple[ScannedStatement, ...], rows: tuple[TileRow, ...]) -> tuple[ScannedStatement, ...]:
+    """{ S[i] -> [t] : o_k <= t_k < o_k + s_k for the rows given }; the order of the points is the one of before."""
+    return tuple(replace(each, times=each.times.intersect_range(_box(each.times, rows))) for each in statements)
+
+
+def at_values(statements: tuple[ScannedStatement, ...], fixed: Mapping[int, str]) -> tuple[ScannedStatement, ...]:
+    """{ S[i] -> [t] : t_level = p } for parameters p, by dimension: what runs in one iteration of loops around."""
+    return tuple(replace(each, times=each.times.intersect_range(_fixed(each.times, fixed))) for each in statements)
+
+
+def sizes_are_positive(context: isl.Context, rows: tuple[TileRow, ...]) -> isl.Set:
+    """{ : s_k >= 1 }, a fact for `scan`."""
+    sizes = [row.size for row in rows]
+    conditions = " and ".join(f"{name} >= 1" for name in sizes) or "true"
+    return isl.Set(f"[{', '.join(sizes)}] -> {{ : {conditions} }}", context=context)
+
+
+def row_range(
+    statements: tuple[ScannedStatement, ...], level: int, symbols: Symbols, context: isl.Set | None = None
+) -> Range | None:
+    """The least and the greatest value of one dimension of time over all instances; None where there is no instance.
+
+    May be larger, where the statements' values have no common form. Raises OperationLimitError.
+    """
+    found = _extremes(statements, level, symbols, context)
+    return None if found is None else Range(short_expression(found[0]), short_expression(found[1]))
+
+
+def tile_range(
+    statements: tuple[ScannedStatement, ...],
+    rows: tuple[TileRow, ...],
+    place: int,
+    symbols: Symbols,
+    context: isl.Set | None = None,
+) -> Range | None:
+    """floor(min phi_k / s_k), ..., floor(max phi_k / s_k) for the row k at `place`, over the points of the tiles given by rows before it.
+
+    Pass rows[place:] alone for bounds that depend on no other row. None where there is no instance at all. The range may be
+    larger than that of the tiles that have points, never smaller. Raises OperationLimitError.
+    """
+    row = rows[place]
+    found = _extremes(points_of_tile(statements, rows[:place]), row.level, symbols, context)
+    if found is None:
+        return None
+    size = symbols.parameters[row.size]
+    return Range(_quotient(found[0], size), _quotient(found[1], size))
+
+
+def has_points(
+    statements: tuple[ScannedStatement, ...],
+    rows: tuple[TileRow, ...],
+    symbols: Symbols,
+    context: isl.Set | None = None,
+) -> Expression | None:
+    """A condition on o and s that is false for tiles without points, and cheap; None where it would be always true.
+
+    It may be true for a tile without points. Raises OperationLimitError.
+    """
+    isl_context = statements[0].times.get_ctx()
+    with operation_limit(isl_context, DEFAULT_LIMIT, "finding the tiles that have points"):
+        known = _known(isl_context, rows, context)
+        inside = None
+        for each in points_of_tile(statements, rows):
+            own = each.times.intersect_domain(each.statement.domain).params().remove_divs()
+            inside = own if inside is None else inside.union(own)
+        assert inside is not None
+        inside = inside.coalesce()
+        if inside.n_basic_set() > 1:
+            inside = isl.Set.from_basic_set(inside.unshifted_simple_hull())
+        inside = inside.gist(known)
+        if known.is_subset(inside):
+            return None
+        condition = isl.AstBuild.from_context(known).expr_from_set(inside)
+    return _reader(symbols).condition(condition)
+
+
+def _box(times: isl.Map, rows: tuple[TileRow, ...]) -> isl.Set:
+    """[o, s] -> { [t] : o_k <= t_k < o_k + s_k }"""
+    names = [f"t{place}" for place in range(times.dim(isl.dim_type.out))]
+    parameters = [name for row in rows for name in (row.origin, row.size)]
+    conditions = [f"{row.origin} <= t{row.level} < {row.origin} + {row.size}" for row in rows]
+    return _set(times, parameters, names, conditions)
+
+
+def _fixed(times: isl.Map, fixed: Mapping[int, str]) -> isl.Set:
+    names = [f"t{place}" for place in range(times.dim(isl.dim_type.out))]
+    return _set(times, list(fixed.values()), names, [f"t{level} = {name}" for level, name in fixed.items()])
+
+
+def _set(times: isl.Map, parameters: list[str], names: list[str], conditions: list[str]) -> isl.Set:
+    text = f"[{', '.join(parameters)}] -> {{ [{', '.join(names)}] : {' and '.join(conditions) or 'true'} }}"
+    return isl.Set(text, context=times.get_ctx())
+
+
+def _known(isl_context: isl.Context, rows: tuple[TileRow, ...], context: isl.Set | None) -> isl.Set:
+    known = sizes_are_positive(isl_context, rows)
+    return known if context is None else known.intersect(context)
+
+
+def _extremes(
+    statements: tuple[ScannedStatement, ...], level: int, symbols: Symbols, context: isl.Set | None
+) -> tuple[Polynomial, Polynomial] | None:
+    """The least and greatest value of a dimension of time, over all statements."""
+    isl_context = statements[0].times.get_ctx()
+    with operation_limit(isl_context, DEFAULT_LIMIT, "finding the bounds of a loop"):
+        values = None
+        for each in statements:
+            image = each.times.intersect_domain(each.statement.domain).range()
+            image = image.project_out(isl.dim_type.set, level + 1, image.dim(isl.dim_type.set) - level - 1)
+            image = image.project_out(isl.dim_type.set, 0, level)
+            values = image if values is None else values.union(image)
+        assert values is not None
+        known = context if context is not None else isl.Set.universe(values.get_space().params())
+        read = _reader(symbols)
+        found = [_bounds(one, known, read) for one in _pieces(values)]
+    bounds = [one for one in found if one is not None]
+    if not bounds:
+        return None
+    return minimum(lower for lower, _ in bounds), maximum(upper for _, upper in bounds)
+
+
+def _pieces(values: isl.Set) -> list[isl.BasicSet]:
+    """A set { [x] } as one convex piece where that is bounded by what bounds its parts, else as several."""
+    values = values.remove_divs().coalesce()
+    hull = values.simple_hull()
+    whole = isl.Set.from_basic_set(hull)
+    if values.n_basic_set() > 1 and _bounded(whole):
+        return [hull]
+    return list(values.get_basic_sets())
+
+
+def _bounded(values: isl.Set) -> bool:
+    return bool(
+        values.dim_has_any_lower_bound(isl.dim_type.set, 0) and values.dim_has_any_upper_bound(isl.dim_type.set, 0)
+    )
+
+
+def _bounds(values: isl.BasicSet, known: isl.Set, read: AstReader) -> tuple[Polynomial, Polynomial] | None:
+    """lower, upper with { [x] } = { [x] : lower <= x <= upper }, as far as parameters admit any x."""
+    identity = isl.UnionMap.from_map(isl.Map.identity(values.get_space().map_from_set()).intersect_domain(values))
+    nodes = ast_nodes(isl.AstBuild.from_context(known).node_from_schedule_map(identity))
+    for node in _below_conditions(nodes):
+        if isinstance(node, AstLoop):
+            lower, end = read.value(node.start), read.value(node.end)
+            return lower, end if node.comparison == "<=" else end - number(1)
+        if isinstance(node, AstLeaf):
+            (only,) = node.arguments
+            return read.value(only), read.value(only)
+    return None
+
+
+def _below_conditions(nodes: Iterable[AstNode]) -> Iterator[AstNode]:
+    for node in nodes:
+        if isinstance(node, AstIf):
+            yield from _below_conditions(node.then)
+        else:
+            yield node
+
+
+def _quotient(value: Polynomial, size: Expression) -> Expression:
+    if value == number(0):
+        return short_expression(value)
+    return Call("tilek_floor_quotient", Callee.HELPER, (short_expression(value), size), LONG)
+
+
+def _reader(symbols: Symbols) -> AstReader:
+    return AstReader({name: polynomial(value) for name, value in symbols.parameters.items()})
