@@ -2,10 +2,12 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch.h"
 
+#include "environment.h"
 #include "message.h"
 #include "program.h"
 #include "profile.h"
 #include "reduce.h"
+#include "steps.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,79 +15,82 @@
 enum { BYTES_OF_VALUE = 64 };
 
 typedef struct device_job {
+    tilek_run run;
     tilek_state *state;
-    const tilek_call *call;
     tilek_residence residence;
-    const tilek_limits *limits;
-    tilek_numbers *numbers;        /* per launch */
     const tilek_built *built;
+    const int64_t **numbers;       /* per launch that some step meets: one a parameter, those that may be constants */
+    int64_t *known;                /* what numbers points to */
     tilek_argument *arguments;     /* for the longest parameter list */
     int64_t *values;               /* likewise */
     tilek_buffer *partials;        /* of all launches, concatenated */
+    int profiling, specializing;
+    size_t touched;                /* bytes, by one step of each launch */
+    int64_t waiting;               /* launches since the queue was empty */
     void *block;
 } device_job;
 
-static tilek_status decide_all(device_job *job, tilek_message *why)
+/* More launches than that are not left waiting in a queue: each takes memory there. */
+enum { MOST_WAITING = 4096 };
+
+/* Keeps what may be a constant of the program when a launch is met first; later steps must agree with that. */
+static tilek_status keep_numbers(tilek_run *run, int launch, tilek_message *why)
 {
-    const tilek_kernel *kernel = job->state->kernel;
-    const int *loop_map = kernel->device_loops;
-    for (int index = 0; index < kernel->device_launch_count; ++index) {
-        const int64_t total = job->built != NULL ? tilek_minimum(job->built->group_totals[index], job->limits->group_total) : job->limits->group_total;
-        const tilek_machine machine = {job->limits, 1, total};
-        const tilek_status status = tilek_decide(&kernel->device_launches[index], loop_map, job->call, &machine, &job->numbers[index], why);
-        if (status != TILEK_OK) return status;
-        loop_map += kernel->device_launches[index].loop_count;
+    device_job *job = run->context;
+    const tilek_launch_shape *shape = &run->launches[launch];
+    int64_t *known = job->known;
+    for (int before = 0; before < launch; ++before) known += run->launches[before].parameter_count;
+    job->numbers[launch] = known;
+    for (int index = 0; index < shape->parameter_count; ++index) {
+        const tilek_parameter *parameter = &shape->parameters[index];
+        int64_t number;
+        if (parameter->constant == NULL) continue;
+        number = tilek_number_of(parameter, &job->residence, &run->planned[launch].numbers, run->sizes);
+        if (!run->planned[launch].seen) known[index] = number;
+        if (known[index] == number || !job->specializing) continue;
+        tilek_say(why, "%s of launch %s differs from step to step, and was taken for a constant", parameter->constant, shape->entry);
+        return TILEK_INVALID;
     }
     return TILEK_OK;
 }
 
-static int is_empty(const device_job *job)
+static tilek_status find_program(device_job *job, tilek_message *why)
 {
-    for (int index = 0; index < job->state->kernel->device_launch_count; ++index)
-        if (!job->numbers[index].empty) return 0;
-    return 1;
-}
-
-static int64_t workers_of(const tilek_numbers *numbers)
-{
-    return numbers->axes[TILEK_AXIS_WORKER] * numbers->axes[TILEK_AXIS_WORKER + 1] * numbers->axes[TILEK_AXIS_WORKER + 2];
+    tilek_status status = tilek_rehearse(&job->run, why);
+    if (status != TILEK_OK || tilek_run_is_empty(&job->run)) return status;
+    status = tilek_program_for(job->state, &job->residence.place, job->numbers, &job->built, why);
+    if (status == TILEK_OK) job->run.group_totals = job->built->group_totals;
+    return status;
 }
 
 /* Decides counts and finds the program. A program may turn out to hold fewer workers than the device allows in general; counts are then decided
  * again under its limit. */
 static tilek_status prepare(device_job *job, tilek_message *why)
 {
-    tilek_status status = decide_all(job, why);
-    if (status == TILEK_OK && is_empty(job)) return TILEK_OK;
-    if (status == TILEK_OK) status = tilek_program_for(job->state, &job->residence, job->numbers, &job->built, why);
-    for (int index = 0; index < job->state->kernel->device_launch_count && status == TILEK_OK; ++index) {
-        if (workers_of(&job->numbers[index]) <= job->built->group_totals[index]) continue;
-        status = decide_all(job, why);
-        if (status == TILEK_OK) status = tilek_program_for(job->state, &job->residence, job->numbers, &job->built, why);
-        break;
-    }
+    tilek_status status = find_program(job, why);
+    for (int index = 0; index < job->run.launch_count && status == TILEK_OK && job->built != NULL; ++index)
+        if (job->run.planned[index].most_workers > job->built->group_totals[index]) return find_program(job, why);
     return status;
 }
 
 static tilek_status take_partials(device_job *job, tilek_message *why)
 {
-    const tilek_kernel *kernel = job->state->kernel;
     tilek_buffer *partial = job->partials;
-    for (int launch = 0; launch < kernel->device_launch_count; ++launch) {
-        for (int index = 0; index < kernel->device_launches[launch].reduction_count; ++index, ++partial) {
-            const size_t size = tilek_type_size(kernel->device_launches[launch].reductions[index].type);
-            const tilek_status status = job->numbers[launch].empty ? TILEK_OK
-                                        : tilek_take_buffer(&job->residence.place, size * (size_t)job->numbers[launch].instances, partial, why);
+    for (int launch = 0; launch < job->run.launch_count; ++launch) {
+        const tilek_planned *planned = &job->run.planned[launch];
+        for (int index = 0; index < job->run.launches[launch].reduction_count; ++index, ++partial) {
+            const size_t size = tilek_type_size(job->run.launches[launch].reductions[index].type);
+            const tilek_status status = planned->runs ? tilek_take_buffer(&job->residence.place, size * (size_t)planned->most_instances, partial, why) : TILEK_OK;
             if (status != TILEK_OK) return status;
         }
     }
     return TILEK_OK;
 }
 
-static int marshal(device_job *job, int launch, const tilek_buffer *partials)
+static int marshal(device_job *job, int launch, const tilek_buffer *partials, const void *const values[])
 {
     static const tilek_buffer nothing;
-    const tilek_launch_shape *shape = &job->state->kernel->device_launches[launch];
+    const tilek_launch_shape *shape = &job->run.launches[launch];
     int count = 0;
     for (int index = 0; index < shape->parameter_count; ++index) {
         const tilek_parameter *parameter = &shape->parameters[index];
@@ -98,10 +103,13 @@ static int marshal(device_job *job, int launch, const tilek_buffer *partials)
             argument->buffer = parameter->kind == TILEK_PARAMETER_PARTIALS ? &partials[parameter->index] : job->residence.arrays[parameter->index].buffer;
             if (argument->buffer == NULL) argument->buffer = &nothing;
         } else if (parameter->kind == TILEK_PARAMETER_SCALAR) {
-            argument->value = job->call->scalars[parameter->index];
-            argument->size = job->state->kernel->scalar_sizes[parameter->index];
+            argument->value = job->run.call->scalars[parameter->index];
+            argument->size = job->run.kernel->scalar_sizes[parameter->index];
+        } else if (parameter->kind == TILEK_PARAMETER_VALUE) {
+            argument->value = values[parameter->index];
+            argument->size = shape->value_sizes[parameter->index];
         } else {
-            job->values[count] = tilek_number_of(parameter, &job->residence, &job->numbers[launch]);
+            job->values[count] = tilek_number_of(parameter, &job->residence, &job->run.planned[launch].numbers, job->run.sizes);
             argument->value = &job->values[count];
             argument->size = sizeof job->values[count];
         }
@@ -113,9 +121,9 @@ static int marshal(device_job *job, int launch, const tilek_buffer *partials)
 /* The scalar's value so far lies on the device too: it may be read by a later nest. */
 static tilek_status combine(device_job *job, int launch, const tilek_buffer *partials, tilek_message *why)
 {
-    const tilek_launch_shape *shape = &job->state->kernel->device_launches[launch];
+    const tilek_launch_shape *shape = &job->run.launches[launch];
     const tilek_place *place = &job->residence.place;
-    const int64_t instances = job->numbers[launch].instances;
+    const int64_t instances = job->run.planned[launch].numbers.instances;
     tilek_status status = TILEK_OK;
     for (int index = 0; index < shape->reduction_count && status == TILEK_OK; ++index) {
         const tilek_reduction *reduction = &shape->reductions[index];
@@ -139,24 +147,32 @@ static tilek_status combine(device_job *job, int launch, const tilek_buffer *par
     return status;
 }
 
-static tilek_status launch_one(device_job *job, int launch, const tilek_buffer *partials, tilek_message *why)
+static tilek_status perform(tilek_run *run, int launch, const void *const values[], tilek_message *why)
 {
-    const tilek_launch_shape *shape = &job->state->kernel->device_launches[launch];
+    device_job *job = run->context;
+    const tilek_launch_shape *shape = &run->launches[launch];
     const tilek_place *place = &job->residence.place;
-    const tilek_numbers *numbers = &job->numbers[launch];
-    const int by_thread = (shape->axes >> TILEK_AXIS_THREAD & 1u) != 0, profiling = tilek_profiling();
-    const int count = marshal(job, launch, partials);
+    const tilek_numbers *numbers = &run->planned[launch].numbers;
+    const tilek_buffer *partials = job->partials;
+    const int by_thread = (shape->axes >> TILEK_AXIS_THREAD & 1u) != 0;
     int64_t groups[3], group[3], nanoseconds = 0;
-    const int64_t start = profiling ? tilek_now() : 0;
+    const int64_t start = job->profiling ? tilek_now() : 0;
     tilek_status status;
+    int count;
+    for (int before = 0; before < launch; ++before) partials += run->launches[before].reduction_count;
+    count = marshal(job, launch, partials, values);
     for (int dimension = 0; dimension < 3; ++dimension) {
         const int axis = by_thread && dimension == 0 ? TILEK_AXIS_THREAD : TILEK_AXIS_GANG + dimension;
-        groups[dimension] = by_thread && dimension > 0 ? 1 : tilek_groups(numbers, axis, job->limits);
+        groups[dimension] = by_thread && dimension > 0 ? 1 : tilek_groups(numbers, axis, run->machine.limits);
         group[dimension] = by_thread ? 1 : numbers->axes[TILEK_AXIS_WORKER + dimension];
     }
     status = place->backend->run(place->device, place->queue, job->built->entries[launch], count, job->arguments, groups, group,
-                                 profiling ? &nanoseconds : NULL, why);
-    if (status == TILEK_OK && profiling) tilek_record(job->state, place->target, TILEK_ACTIVITY_KERNEL, start, nanoseconds, tilek_touched(job->state->kernel, job->call) / (size_t)job->state->kernel->device_launch_count);
+                                 job->profiling ? &nanoseconds : NULL, why);
+    if (status == TILEK_OK && ++job->waiting >= MOST_WAITING) {
+        status = place->backend->wait(place->device, place->queue, why);
+        job->waiting = 0;
+    }
+    if (status == TILEK_OK && job->profiling) tilek_record(job->state, place->target, TILEK_ACTIVITY_KERNEL, start, nanoseconds, tilek_share(run, launch, job->touched));
     return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, why) : status;
 }
 
@@ -165,13 +181,8 @@ static tilek_status run_launches(device_job *job, tilek_message *why)
 {
     const tilek_kernel *kernel = job->state->kernel;
     const tilek_place *place = &job->residence.place;
-    const tilek_buffer *partials = job->partials;
     tilek_message loss;
-    tilek_status status = TILEK_OK;
-    for (int index = 0; index < kernel->device_launch_count && status == TILEK_OK; ++index) {
-        if (!job->numbers[index].empty) status = launch_one(job, index, partials, why);
-        partials += kernel->device_launches[index].reduction_count;
-    }
+    tilek_status status = tilek_perform(&job->run, perform, why);
     if (status == TILEK_OK) status = place->backend->wait(place->device, place->queue, why);
     else (void)place->backend->wait(place->device, place->queue, &loss);
     if (status == TILEK_OK) status = tilek_take_home(&job->residence, why);
@@ -184,24 +195,27 @@ static tilek_status run_launches(device_job *job, tilek_message *why)
 static tilek_status make_room(device_job *job, tilek_message *why)
 {
     const tilek_kernel *kernel = job->state->kernel;
-    size_t parameters = 1, reductions = 0;
+    const size_t room = tilek_run_room(kernel, 1), launches = (size_t)kernel->device_launch_count;
+    size_t parameters = 1, known = 0, reductions = 0;
     char *block;
     for (int index = 0; index < kernel->device_launch_count; ++index) {
         const tilek_launch_shape *shape = &kernel->device_launches[index];
         if ((size_t)shape->parameter_count > parameters) parameters = (size_t)shape->parameter_count;
+        known += (size_t)shape->parameter_count;
         reductions += (size_t)shape->reduction_count;
     }
-    job->block = block = malloc((size_t)kernel->device_launch_count * sizeof *job->numbers + parameters * (sizeof *job->arguments + sizeof *job->values) +
-                                reductions * sizeof *job->partials);
+    job->block = block = malloc(room + parameters * (sizeof *job->arguments + sizeof *job->values) + launches * sizeof *job->numbers +
+                                known * sizeof *job->known + reductions * sizeof *job->partials);
     if (block == NULL) {
         tilek_say(why, "memory is exhausted");
         return TILEK_NO_MEMORY;
     }
-    job->numbers = (tilek_numbers *)(void *)block;
-    block += (size_t)kernel->device_launch_count * sizeof *job->numbers;
-    job->arguments = (tilek_argument *)(void *)block;
+    job->arguments = (tilek_argument *)(void *)(block + room);
     job->values = (int64_t *)(void *)(job->arguments + parameters);
-    job->partials = (tilek_buffer *)(void *)(job->values + parameters);
+    job->known = job->values + parameters;
+    job->numbers = (const int64_t **)(void *)(job->known + known);
+    job->partials = (tilek_buffer *)(void *)(job->numbers + launches);
+    for (size_t index = 0; index < launches; ++index) job->numbers[index] = NULL;
     memset(job->partials, 0, reductions * sizeof *job->partials);
     return TILEK_OK;
 }
@@ -220,22 +234,29 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
 {
     device_job job;
     tilek_place place = {NULL, NULL, candidate->target, queue, state};
+    const tilek_limits *limits;
     tilek_status status = tilek_open_device(candidate->target, call->device, candidate->gpu_only, &place.backend, &place.device, why);
     if (status != TILEK_OK) return status;
     memset(&job, 0, sizeof job);
     job.state = state;
-    job.call = call;
-    job.limits = place.backend->limits(place.device);
-    if (tilek_profiling()) tilek_record_limits(candidate->target, job.limits);
-    if ((state->kernel->flags & TILEK_USES_DOUBLE) != 0 && !job.limits->has_double) {
-        tilek_say(why, "%s has no double precision", job.limits->name);
+    limits = place.backend->limits(place.device);
+    job.profiling = tilek_profiling();
+    job.specializing = tilek_get_settings()->specialize;
+    if (job.profiling) tilek_record_limits(candidate->target, limits);
+    if ((state->kernel->flags & TILEK_USES_DOUBLE) != 0 && !limits->has_double) {
+        tilek_say(why, "%s has no double precision", limits->name);
         return TILEK_UNSUPPORTED;
     }
     status = make_room(&job, why);
     if (status != TILEK_OK) return status;
     status = tilek_reside(&job.residence, state->kernel, call, &place, why);
+    if (status == TILEK_OK) status = tilek_run_start(&job.run, state->kernel, call, 1, job.block, why);
+    job.run.machine = (tilek_machine){limits, 1, limits->group_total};
+    job.run.context = &job;
+    job.run.decided = keep_numbers;
+    job.touched = tilek_touched(state->kernel, call) / (size_t)tilek_maximum(state->kernel->device_launch_count, 1);
     if (status == TILEK_OK) status = prepare(&job, why);
-    if (status == TILEK_OK && !is_empty(&job)) {
+    if (status == TILEK_OK && !tilek_run_is_empty(&job.run)) {
         status = take_partials(&job, why);
         if (status == TILEK_OK) status = tilek_bring(&job.residence, why);
         if (status == TILEK_OK) status = run_launches(&job, why);

@@ -15,7 +15,12 @@ static tilek_settings settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static tilek_message rejection; /* of the first bad value under STRICT */
 static int is_rejected;         /* atomic once the settings are read */
-static char *owned[3]; /* copies of strings: the environment may change under us */
+static char *owned[4]; /* copies of strings: the environment may change under us */
+
+/* One item of TILEK_SIZES, [KERNEL.]NAME=VALUE. */
+typedef struct given_size { const char *kernel, *name; int64_t value; int asked_for; } given_size;
+static given_size *given_sizes; /* asked_for: atomic */
+static int given_size_count;
 
 /* The variable's value, NULL where it is unset or empty. */
 static const char *value_of(const char *name)
@@ -109,6 +114,65 @@ static void read_tolerance(void)
     else reject("TILEK_TOLERANCE", value, "a number from 0, relative");
 }
 
+static int is_word(const char *text) { return text[0] != '\0' && text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")] == '\0'; }
+
+/* Takes `item` apart; whether it is one. */
+static int read_size(char *item, given_size *size)
+{
+    char *equals = strchr(item, '='), *dot;
+    int ok;
+    if (equals == NULL) return 0;
+    *equals = '\0';
+    dot = strchr(item, '.');
+    if (dot != NULL) *dot = '\0';
+    *size = (given_size){dot != NULL ? item : NULL, dot != NULL ? dot + 1 : item, read_number(equals + 1, 1, &ok), 0};
+    return ok && equals[1] >= '0' && equals[1] <= '9' && size->value <= INT32_MAX && is_word(size->name) && (dot == NULL || is_word(item));
+}
+
+static void read_sizes(void)
+{
+    const char *value = value_of("TILEK_SIZES");
+    int items = 1, ok = 1;
+    char *item;
+    if (value == NULL || keep(3, value) == NULL) return;
+    for (const char *at = value; *at != '\0'; ++at) items += *at == ',';
+    given_sizes = calloc((size_t)items, sizeof *given_sizes);
+    if (given_sizes == NULL) return;
+    item = owned[3];
+    for (int index = 0; index < items && ok; ++index) {
+        char *comma = strchr(item, ',');
+        if (comma != NULL) *comma = '\0';
+        ok = read_size(item, &given_sizes[index]);
+        item = comma != NULL ? comma + 1 : item;
+    }
+    given_size_count = ok ? items : 0;
+    if (!ok) reject("TILEK_SIZES", value, "NAME=SIZE or KERNEL.NAME=SIZE with sizes from 1, several with commas between them (i_size=32,lu.j_size=8)");
+}
+
+/* What is said of a kernel goes before what is said of all. */
+int64_t tilek_given_size(const char *kernel, const char *name, int64_t usual)
+{
+    given_size *found = NULL;
+    (void)tilek_get_settings();
+    for (int index = 0; index < given_size_count; ++index) {
+        given_size *size = &given_sizes[index];
+        if (strcmp(size->name, name) != 0 || (size->kernel != NULL && strcmp(size->kernel, kernel) != 0)) continue;
+        __atomic_store_n(&size->asked_for, 1, __ATOMIC_RELAXED);
+        if (found == NULL || found->kernel == NULL || size->kernel != NULL) found = size;
+    }
+    return found != NULL ? found->value : usual;
+}
+
+void tilek_sizes_finish(void)
+{
+    for (int index = 0; index < given_size_count; ++index) {
+        const given_size *size = &given_sizes[index];
+        if (__atomic_load_n(&size->asked_for, __ATOMIC_RELAXED)) continue;
+        if (size->kernel != NULL) tilek_warn(NULL, 0, "TILEK_SIZES names %s.%s, and no kernel %s with a tile size %s ran", size->kernel, size->name, size->kernel, size->name);
+        else tilek_warn(NULL, 0, "TILEK_SIZES names %s, and no kernel with a tile size of that name ran", size->name);
+    }
+}
+
 static void read_all(void)
 {
     const char *threads = value_of("TILEK_NUM_THREADS"), *cache = value_of("TILEK_CACHE_DIR");
@@ -120,6 +184,7 @@ static void read_all(void)
     read_device();
     read_profile();
     read_tolerance();
+    read_sizes();
     if (threads != NULL) settings.threads = read_number(threads, 1, &ok);
     if (!ok) reject("TILEK_NUM_THREADS", threads, "a number from 1");
     if (cache != NULL) settings.cache_directory = keep(2, cache);
@@ -135,7 +200,10 @@ const tilek_settings *tilek_get_settings(void)
 
 void tilek_settings_free(void)
 {
-    for (int place = 0; place < 3; ++place) {
+    free(given_sizes);
+    given_sizes = NULL;
+    given_size_count = 0;
+    for (int place = 0; place < 4; ++place) {
         free(owned[place]);
         owned[place] = NULL;
     }

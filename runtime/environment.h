@@ -19,6 +19,12 @@ typedef struct tilek_settings {
     const char *cache_directory; /* TILEK_CACHE_DIR; NULL: the cache decides */
 } tilek_settings;
 
+/* The tile size that TILEK_SIZES gives for `name` of a kernel, else `usual`. */
+int64_t tilek_given_size(const char *kernel, const char *name, int64_t usual);
+
+/* At exit: says which names of TILEK_SIZES nothing has asked for. */
+void tilek_sizes_finish(void);
+
 /* The program's settings. The first call reads the environment and complains about bad values; the strings live until exit. */
 const tilek_settings *tilek_get_settings(void);
 

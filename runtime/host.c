@@ -4,13 +4,14 @@
 
 #include "environment.h"
 #include "message.h"
-#include "numbers.h"
 #include "present.h"
 #include "profile.h"
 #include "reduce.h"
+#include "steps.h"
 #include "threads.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Instances are dealt to the parts in one stretch each. */
 typedef struct dealing {
@@ -28,86 +29,139 @@ static void run_part(void *context, int64_t part)
     if (first < last) deal->launch->host(deal->call, first, last);
 }
 
+/* What the steps of one launch have taken so far, for the choice between the pool and the calling thread. */
+typedef struct pace {
+    double rate;  /* nanoseconds of an iteration on the calling thread; negative: not known */
+    int patience; /* this many more short steps on the pool, and the calling thread is tried */
+    int untimed;  /* steps on the calling thread since the last timed one */
+} pace;
+
+typedef struct host_job {
+    tilek_run run;
+    tilek_state *state;
+    tilek_target target;
+    int64_t parts;
+    int profiling;
+    size_t touched; /* bytes, by one step of each launch */
+    char *partials;
+    pace *paces;    /* per launch */
+    void *block;
+} host_job;
+
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-/* One block for the partials of all reductions; *places point into it. NULL where memory is exhausted or none is needed. */
-static void *make_partials(const tilek_launch_shape *launch, int64_t instances, void **places)
+/* Where the partial values of a launch's reductions lie in a block; its size. */
+static size_t place_partials(const tilek_launch_shape *launch, int64_t instances, char *block, void **places)
 {
     size_t total = 0;
-    char *block;
-    for (int index = 0; index < launch->reduction_count; ++index) total += align(tilek_type_size(launch->reductions[index].type) * (size_t)instances);
-    block = total > 0 ? malloc(total) : NULL;
-    total = 0;
-    for (int index = 0; index < launch->reduction_count && block != NULL; ++index) {
-        places[index] = block + total;
+    for (int index = 0; index < launch->reduction_count; ++index) {
+        if (block != NULL) places[index] = block + total;
         total += align(tilek_type_size(launch->reductions[index].type) * (size_t)instances);
     }
-    return block;
+    return total;
 }
 
 enum { MOST_REDUCTIONS = 32 };
 
-static tilek_status run_one(const tilek_launch_shape *launch, const tilek_call *call, const tilek_numbers *numbers, int64_t parts, tilek_message *why)
+/* Nanoseconds. Waking and gathering the pool takes about what BREAK_EVEN says; a step of the pool longer than SHORT is worth it on any machine. */
+enum { BREAK_EVEN = 8000, SHORT_STEP = 30000, PATIENCE = 16, TIMED_EACH = 16 };
+
+/* A loop of the host around small launches must not cost more than the original: what is known to be small runs on the calling thread. */
+static void run_paced(pace *own, dealing *deal, int64_t iterations)
 {
+    const double expected = own->rate * (double)iterations;
+    const int on_caller = own->rate >= 0 && expected < BREAK_EVEN ? 1 : own->patience == 0;
+    int64_t start, took;
+    if (on_caller && own->rate >= 0 && expected < BREAK_EVEN / 4 && ++own->untimed < TIMED_EACH) {
+        deal->launch->host(deal->call, 0, deal->instances);
+        return;
+    }
+    start = tilek_now();
+    if (on_caller) deal->launch->host(deal->call, 0, deal->instances);
+    else tilek_parallel(deal->parts, run_part, deal);
+    took = tilek_now() - start;
+    own->untimed = 0;
+    if (on_caller) {
+        own->rate = (double)took / (double)tilek_maximum(iterations, 1);
+        own->patience = PATIENCE;
+    } else if (took < SHORT_STEP) --own->patience;
+}
+
+static tilek_status perform(tilek_run *run, int launch, const void *const values[], tilek_message *why)
+{
+    host_job *job = run->context;
+    const tilek_launch_shape *shape = &run->launches[launch];
+    const tilek_planned *planned = &run->planned[launch];
+    const tilek_numbers *numbers = &planned->numbers;
     void *places[MOST_REDUCTIONS];
-    void *block = make_partials(launch, numbers->instances, places);
-    const tilek_host_call host_call = {call->arrays, call->scalars, numbers->bounds, numbers->tiles, call->tile_arguments, numbers->axes, places, NULL, NULL};
-    dealing deal = {launch, &host_call, numbers->instances, tilek_minimum(parts, numbers->instances)};
-    if (launch->reduction_count > 0 && block == NULL) {
-        tilek_say(why, "memory for the partial values of its reductions is exhausted");
-        return TILEK_NO_MEMORY;
+    const tilek_host_call host_call = {run->call->arrays, run->call->scalars, numbers->bounds, numbers->tiles, run->call->tile_arguments,
+                                       numbers->axes, places, values, run->sizes};
+    dealing deal = {shape, &host_call, numbers->instances, tilek_minimum(job->parts, numbers->instances)};
+    const int64_t start = job->profiling ? tilek_now() : 0;
+    (void)why;
+    (void)place_partials(shape, numbers->instances, job->partials, places);
+    if (deal.parts <= 1) shape->host(&host_call, 0, numbers->instances);
+    else if (run->steps == NULL) tilek_parallel(deal.parts, run_part, &deal);
+    else run_paced(&job->paces[launch], &deal, planned->iterations);
+    for (int index = 0; index < shape->reduction_count; ++index) {
+        const tilek_reduction *reduction = &shape->reductions[index];
+        (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, places[index], numbers->instances);
     }
-    tilek_parallel(deal.parts, run_part, &deal);
-    for (int index = 0; index < launch->reduction_count; ++index) {
-        const tilek_reduction *reduction = &launch->reductions[index];
-        (void)tilek_combine(reduction->operation, reduction->type, call->arrays[reduction->array].base, places[index], numbers->instances);
-    }
-    free(block);
+    if (job->profiling) tilek_record(job->state, job->target, TILEK_ACTIVITY_KERNEL, start, tilek_now() - start, tilek_share(run, launch, job->touched));
     return TILEK_OK;
 }
 
-/* Numbers of every launch are decided before the first runs: a refusal then leaves the data as they were. */
-static tilek_status decide_all(const tilek_kernel *kernel, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers, tilek_message *why)
-{
-    const int *loop_map = kernel->host_loops;
-    for (int index = 0; index < kernel->host_launch_count; ++index) {
-        const tilek_launch_shape *launch = &kernel->host_launches[index];
-        tilek_status status = tilek_decide(launch, loop_map, call, machine, &numbers[index], why);
-        if (status != TILEK_OK) return status;
-        if (launch->reduction_count > MOST_REDUCTIONS) {
-            tilek_say(why, "a nest has %d reductions, and the runtime takes %d", launch->reduction_count, (int)MOST_REDUCTIONS);
-            return TILEK_UNSUPPORTED;
-        }
-        loop_map += launch->loop_count;
-    }
-    return TILEK_OK;
-}
-
-static tilek_status run_all(tilek_state *state, const tilek_call *call, tilek_target target, const tilek_numbers *numbers, int64_t parts, tilek_message *why)
+static tilek_status start(host_job *job, tilek_state *state, const tilek_call *call, int64_t threads, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
-    for (int index = 0; index < kernel->host_launch_count; ++index) {
-        const int64_t start = tilek_profiling() ? tilek_now() : 0;
-        tilek_status status;
-        if (numbers[index].empty) continue;
-        status = run_one(&kernel->host_launches[index], call, &numbers[index], parts, why);
-        if (status != TILEK_OK && index == 0) return status;
-        if (status != TILEK_OK) /* the first nests have run: nothing else can go on from here */
-            tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", kernel->name, why->text);
-        if (tilek_profiling()) tilek_record(state, target, TILEK_ACTIVITY_KERNEL, start, tilek_now() - start,
-                                            tilek_touched(kernel, call) / (size_t)kernel->host_launch_count);
+    const size_t launches = (size_t)kernel->host_launch_count, room = align(tilek_run_room(kernel, 0));
+    tilek_status status;
+    memset(job, 0, sizeof *job);
+    job->state = state;
+    job->block = malloc(room + launches * sizeof *job->paces);
+    if (job->block == NULL) {
+        tilek_say(why, "memory is exhausted");
+        return TILEK_NO_MEMORY;
     }
-    return TILEK_OK;
+    job->paces = (pace *)(void *)((char *)job->block + room);
+    for (size_t index = 0; index < launches; ++index) job->paces[index] = (pace){-1, 1, 0};
+    status = tilek_run_start(&job->run, kernel, call, 0, job->block, why);
+    job->run.machine = (tilek_machine){NULL, threads, 0};
+    job->run.context = job;
+    for (int index = 0; index < kernel->host_launch_count && status == TILEK_OK; ++index) {
+        const int count = kernel->host_launches[index].reduction_count;
+        if (count <= MOST_REDUCTIONS) continue;
+        tilek_say(why, "a nest has %d reductions, and the runtime takes %d", count, (int)MOST_REDUCTIONS);
+        status = TILEK_UNSUPPORTED;
+    }
+    return status == TILEK_OK ? tilek_rehearse(&job->run, why) : status;
+}
+
+/* One block serves all launches in turn. */
+static tilek_status make_partials(host_job *job, tilek_message *why)
+{
+    size_t most = 0;
+    for (int index = 0; index < job->run.launch_count; ++index) {
+        const size_t bytes = place_partials(&job->run.launches[index], job->run.planned[index].most_instances, NULL, NULL);
+        if (bytes > most) most = bytes;
+    }
+    if (most == 0 || (job->partials = malloc(most)) != NULL) return TILEK_OK;
+    tilek_say(why, "memory for the partial values of its reductions is exhausted");
+    return TILEK_NO_MEMORY;
+}
+
+static void clean_up(host_job *job)
+{
+    free(job->partials);
+    free(job->block);
 }
 
 int tilek_host_can_run(tilek_state *state, const tilek_call *call)
 {
-    const tilek_machine machine = {NULL, 1, 0};
-    const int count = state->kernel->host_launch_count;
-    tilek_numbers *numbers = count > 0 ? malloc((size_t)count * sizeof *numbers) : NULL;
     tilek_message unused;
-    const int can = numbers != NULL && decide_all(state->kernel, call, &machine, numbers, &unused) == TILEK_OK;
-    free(numbers);
+    host_job job;
+    const int can = state->kernel->host_launch_count > 0 && start(&job, state, call, 1, &unused) == TILEK_OK;
+    if (state->kernel->host_launch_count > 0) clean_up(&job);
     return can;
 }
 
@@ -116,18 +170,18 @@ tilek_status tilek_run_host(tilek_state *state, const tilek_call *call, tilek_ta
     const tilek_kernel *kernel = state->kernel;
     const tilek_settings *settings = tilek_get_settings();
     const int64_t wanted = call->axes[TILEK_AXIS_THREAD] > 0 ? call->axes[TILEK_AXIS_THREAD] : settings->threads > 0 ? settings->threads : tilek_core_count();
-    const int64_t parts = target == TILEK_SERIAL ? 1 : wanted;
-    const tilek_machine machine = {NULL, wanted, 0};
-    tilek_numbers one, *numbers = &one;
-    tilek_status status;
-    if (kernel->host_launch_count > 1 && (numbers = malloc((size_t)kernel->host_launch_count * sizeof *numbers)) == NULL) {
-        tilek_say(why, "memory is exhausted");
-        return TILEK_NO_MEMORY;
-    }
-    status = decide_all(kernel, call, &machine, numbers, why);
+    host_job job;
+    tilek_status status = start(&job, state, call, wanted, why);
+    job.target = target;
+    job.parts = target == TILEK_SERIAL ? 1 : wanted;
+    job.profiling = tilek_profiling();
+    job.touched = tilek_touched(kernel, call) / (size_t)tilek_maximum(kernel->host_launch_count, 1);
+    if (status == TILEK_OK) status = make_partials(&job, why);
     if (status == TILEK_OK) status = tilek_host_begins(state, call, why);
-    if (status == TILEK_OK) status = run_all(state, call, target, numbers, parts, why);
+    if (status == TILEK_OK) status = tilek_perform(&job.run, perform, why);
+    if (status != TILEK_OK && job.run.performed) /* the first steps have run: nothing else can go on from here */
+        tilek_fail(kernel->file, kernel->line, TILEK_EXIT_STRICT, "kernel %s: %s", kernel->name, why->text);
     if (status == TILEK_OK) tilek_host_ended(state, call);
-    if (numbers != &one) free(numbers);
+    clean_up(&job);
     return status;
 }

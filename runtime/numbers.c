@@ -203,14 +203,9 @@ static tilek_status count_instances(const tilek_launch_shape *launch, tilek_numb
     return TILEK_UNSUPPORTED;
 }
 
-static tilek_status take_bounds(const tilek_launch_shape *launch, const int *loop_map, const tilek_call *call, tilek_numbers *numbers, tilek_message *why)
+static tilek_status check_bounds(const tilek_launch_shape *launch, const tilek_numbers *numbers, tilek_message *why)
 {
-    if (launch->loop_count > TILEK_MAX_LOOPS) {
-        tilek_say(why, "a nest has %d tiled loops, and the runtime takes %d", launch->loop_count, (int)TILEK_MAX_LOOPS);
-        return TILEK_UNSUPPORTED;
-    }
     for (int index = 0; index < launch->loop_count; ++index) {
-        numbers->bounds[index] = &call->loops[loop_map[index]];
         if (numbers->bounds[index]->trip >= 0) continue;
         tilek_say(why, "loop %s does not end", launch->loops[index].symbol);
         return TILEK_UNSUPPORTED;
@@ -218,13 +213,12 @@ static tilek_status take_bounds(const tilek_launch_shape *launch, const int *loo
     return TILEK_OK;
 }
 
-tilek_status tilek_decide(const tilek_launch_shape *launch, const int *loop_map, const tilek_call *call, const tilek_machine *machine,
-                          tilek_numbers *numbers, tilek_message *why)
+tilek_status tilek_decide(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers, tilek_message *why)
 {
     int was_open[TILEK_AXES];
-    tilek_status status = take_bounds(launch, loop_map, call, numbers, why);
+    tilek_status status = check_bounds(launch, numbers, why);
     if (status != TILEK_OK) return status;
-    numbers->empty = launch->loop_count > 0 && numbers->bounds[0]->trip == 0;
+    numbers->empty = (launch->axes & TILEK_LAUNCH_ALWAYS) == 0 && launch->loop_count > 0 && numbers->bounds[0]->trip == 0;
     for (int axis = 0; axis < TILEK_AXES; ++axis) {
         if (call->axes[axis] < 0 && uses(launch, axis)) {
             tilek_say(why, "a count of threads, gangs or workers is %" PRId64, call->axes[axis]);

@@ -22,10 +22,9 @@ typedef struct tilek_numbers {
     tilek_tile values[TILEK_MAX_LOOPS][TILEK_MAX_TILES];
 } tilek_numbers;
 
-/* Decides the axes that the user left open and applies Algorithm 1. `loop_map` is the launch's part of host_loops or device_loops.
+/* Decides the axes that the user left open and applies Algorithm 1, for the bounds in numbers->bounds (TILEK_MAX_LOOPS at most).
  * TILEK_UNSUPPORTED: the launch cannot run so on this machine, or a loop is endless or leaves its iterator's type. */
-tilek_status tilek_decide(const tilek_launch_shape *launch, const int *loop_map, const tilek_call *call, const tilek_machine *machine,
-                          tilek_numbers *numbers, tilek_message *why);
+tilek_status tilek_decide(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers, tilek_message *why);
 
 /* Groups that a device launch has along a thread or gang axis: its count, capped by the device's grid. */
 int64_t tilek_groups(const tilek_numbers *numbers, int axis, const tilek_limits *limits);

@@ -17,10 +17,10 @@ static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
 
 static int is_number(tilek_parameter_kind kind)
 {
-    return kind != TILEK_PARAMETER_ARRAY && kind != TILEK_PARAMETER_SCALAR && kind != TILEK_PARAMETER_PARTIALS;
+    return kind != TILEK_PARAMETER_ARRAY && kind != TILEK_PARAMETER_SCALAR && kind != TILEK_PARAMETER_PARTIALS && kind != TILEK_PARAMETER_VALUE;
 }
 
-int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence *residence, const tilek_numbers *numbers)
+int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence *residence, const tilek_numbers *numbers, const int64_t *sizes)
 {
     const int index = parameter->index, dimension = parameter->dimension;
     switch (parameter->kind) {
@@ -38,39 +38,43 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence 
     case TILEK_PARAMETER_AXIS_ROUNDS:
         return tilek_ceiling_quotient(numbers->axes[index], tilek_groups(numbers, index, residence->place.backend->limits(residence->place.device)));
     case TILEK_PARAMETER_TILE_ARGUMENT: return residence->call->tile_arguments[index];
+    case TILEK_PARAMETER_SIZE: return sizes[index];
     default: return 0;
     }
 }
 
-/* Values of all parameters that may be constants, in order; their number, or -1 where the kernel is not to be specialised. */
-static int gather_values(const tilek_residence *residence, const tilek_numbers *numbers, int64_t *values)
+/* Values of all parameters that may be constants, in order, and before those of each launch whether some step meets it, where steps decide that;
+ * their number, or -1 where the kernel is not to be specialised. */
+static int gather_values(const tilek_kernel *kernel, const int64_t *const *numbers, int64_t *values)
 {
-    const tilek_kernel *kernel = residence->kernel;
     int count = 0;
     for (int launch = 0; launch < kernel->device_launch_count; ++launch) {
+        if (kernel->device_steps != NULL && count == MOST_CONSTANTS) return -1;
+        if (kernel->device_steps != NULL) values[count++] = numbers[launch] != NULL;
+        if (numbers[launch] == NULL) continue;
         for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
             const tilek_parameter *parameter = &kernel->device_launches[launch].parameters[index];
             if (parameter->constant == NULL) continue;
             if (count == MOST_CONSTANTS || !is_number(parameter->kind)) return -1;
-            values[count++] = tilek_number_of(parameter, residence, &numbers[launch]);
+            values[count++] = numbers[launch][index];
         }
     }
     return count;
 }
 
 /* Names for the values, each once; -1 where one name would have two values. */
-static int name_values(const tilek_kernel *kernel, const int64_t *values, tilek_constant *constants)
+static int name_values(const tilek_kernel *kernel, const int64_t *const *numbers, tilek_constant *constants)
 {
-    int count = 0, place = 0;
+    int count = 0;
     for (int launch = 0; launch < kernel->device_launch_count; ++launch) {
+        if (numbers[launch] == NULL) continue;
         for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
             const char *name = kernel->device_launches[launch].parameters[index].constant;
             int known = 0;
             if (name == NULL) continue;
             while (known < count && strcmp(constants[known].name, name) != 0) ++known;
-            if (known < count && constants[known].value != values[place]) return -1;
-            if (known == count) constants[count++] = (tilek_constant){name, values[place]};
-            ++place;
+            if (known < count && constants[known].value != numbers[launch][index]) return -1;
+            if (known == count) constants[count++] = (tilek_constant){name, numbers[launch][index]};
         }
     }
     return count;
@@ -101,9 +105,10 @@ static char *join(const char *const *pieces)
     return text;
 }
 
-static tilek_status find_entries(const tilek_kernel *kernel, const tilek_place *place, tilek_built *built, tilek_message *why)
+static tilek_status find_entries(const tilek_kernel *kernel, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, tilek_message *why)
 {
     for (int index = 0; index < kernel->device_launch_count; ++index) {
+        if (built->specialized && numbers[index] == NULL) continue;
         const tilek_status status = place->backend->find(place->device, built->program, kernel->device_launches[index].entry, &built->entries[index],
                                                          &built->group_totals[index], why);
         if (status != TILEK_OK) return status;
@@ -111,7 +116,8 @@ static tilek_status find_entries(const tilek_kernel *kernel, const tilek_place *
     return TILEK_OK;
 }
 
-static tilek_status compile(tilek_state *state, const tilek_place *place, tilek_built *built, const tilek_constant *constants, int constant_count, tilek_message *why)
+static tilek_status compile(tilek_state *state, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, const tilek_constant *constants, int constant_count,
+                            tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const int64_t start = tilek_now();
@@ -127,7 +133,7 @@ static tilek_status compile(tilek_state *state, const tilek_place *place, tilek_
     free(source);
     tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
     if (status != TILEK_OK) return status;
-    status = find_entries(kernel, place, built, why);
+    status = find_entries(kernel, place, built, numbers, why);
     if (status != TILEK_OK) place->backend->drop(place->device, built->program);
     return status;
 }
@@ -154,14 +160,14 @@ static tilek_built *new_built(const tilek_kernel *kernel, const tilek_place *pla
 }
 
 /* The caller holds `building`. */
-static tilek_status build(tilek_state *state, const tilek_place *place, const tilek_constant *constants, int named, int count, const int64_t *values,
+static tilek_status build(tilek_state *state, const tilek_place *place, const int64_t *const *numbers, const tilek_constant *constants, int named, int count, const int64_t *values,
                           const tilek_built **result, tilek_message *why)
 {
     const int specialized = named >= 0;
     tilek_built *built = new_built(state->kernel, place, specialized, specialized ? count : 0, values);
     tilek_status status = TILEK_NO_MEMORY;
     if (built == NULL) tilek_say(why, "memory is exhausted");
-    else status = compile(state, place, built, constants, specialized ? named : 0, why);
+    else status = compile(state, place, built, numbers, constants, specialized ? named : 0, why);
     tilek_state_lock();
     if (status == TILEK_OK) {
         built->next = state->built;
@@ -178,12 +184,11 @@ static tilek_status build(tilek_state *state, const tilek_place *place, const ti
     return status;
 }
 
-tilek_status tilek_program_for(tilek_state *state, const tilek_residence *residence, const tilek_numbers *numbers, const tilek_built **built, tilek_message *why)
+tilek_status tilek_program_for(tilek_state *state, const tilek_place *place, const int64_t *const *numbers, const tilek_built **built, tilek_message *why)
 {
-    const tilek_place *place = &residence->place;
     int64_t values[MOST_CONSTANTS];
     tilek_constant constants[MOST_CONSTANTS];
-    const int count = tilek_get_settings()->specialize ? gather_values(residence, numbers, values) : -1;
+    const int count = tilek_get_settings()->specialize ? gather_values(state->kernel, numbers, values) : -1;
     int named, full;
     tilek_status status = TILEK_OK;
     tilek_state_lock();
@@ -193,11 +198,11 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_residence *reside
     tilek_state_unlock();
     if (*built != NULL) return TILEK_OK;
     (void)pthread_mutex_lock(&building);
-    named = full ? -1 : name_values(state->kernel, values, constants);
+    named = full ? -1 : name_values(state->kernel, numbers, constants);
     tilek_state_lock(); /* another thread may have built it meanwhile */
     *built = named >= 0 ? find_built(state, place, 1, count, values) : find_built(state, place, 0, 0, NULL);
     tilek_state_unlock();
-    if (*built == NULL) status = build(state, place, constants, named, count, values, built, why);
+    if (*built == NULL) status = build(state, place, numbers, constants, named, count, values, built, why);
     (void)pthread_mutex_unlock(&building);
     return status;
 }

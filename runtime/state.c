@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include "dynamic_library.h"
+#include "environment.h"
 #include "threads.h"
 
 #include <pthread.h>
@@ -72,6 +73,7 @@ static void finish(void)
     tilek_queues_finish();
     tilek_profile_finish();
     tilek_verify_finish();
+    tilek_sizes_finish();
     tilek_threads_free();
     tilek_present_free();
     while (states != NULL) {

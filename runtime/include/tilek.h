@@ -139,13 +139,16 @@ struct tilek_host_call;
 struct tilek_call;
 struct tilek_run;
 
+/* tilek_launch_shape.axes: there is something to do even where the first loop has no iteration (it is not the loop of a nest that is all of the launch). */
+enum { TILEK_LAUNCH_ALWAYS = 1 << 8 };
+
 /* One nest. A host function computes the instances [first, last) of the launch's parallel space: the thread axis, else the gangs
  * (linearised, dimension 0 fastest), else one instance. It loops over workers itself. */
 typedef struct tilek_launch_shape {
     const char *entry; /* name in the device source; also shown in profiles */
     int loop_count;
     const tilek_loop_shape *loops;
-    unsigned axes; /* bit k: axis k is in use */
+    unsigned axes; /* bit k: axis k is in use; and TILEK_LAUNCH_ALWAYS */
     void (*host)(const struct tilek_host_call *call, int64_t first, int64_t last); /* NULL in device launches */
     int reduction_count;
     const tilek_reduction *reductions;
@@ -167,7 +170,8 @@ enum { /* tilek_kernel.flags */
     TILEK_FAST_MATH = 2, /* -ffast-math */
     TILEK_USES_DOUBLE = 4,
     TILEK_TARGET_EXPLICIT = 8, /* `preferred` is the user's own target clause: it goes before TILEK_TARGET */
-    TILEK_MUST_BE_APART = 16   /* the original loop runs where a written array shares memory with another */
+    TILEK_MUST_BE_APART = 16,  /* the original loop runs where a written array shares memory with another */
+    TILEK_VARYING_STEPS = 32   /* a launch's bounds may differ from step to step */
 };
 
 typedef struct tilek_kernel {

@@ -117,14 +117,14 @@ static void rows_device(const fake_call *call)
 static const tilek_reduction sum_reductions[] = {{TILEK_ADD, TILEK_DOUBLE, 1}};
 #define GANG_WORKER (1u << TILEK_AXIS_GANG | 1u << TILEK_AXIS_WORKER)
 
-static const tilek_launch_shape scale_hosts[] = {{"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 0, NULL},
-                                                 {"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 0, NULL}};
-static const tilek_launch_shape scale_devices[] = {{"scale", 1, scale_loops, GANG_WORKER, NULL, 0, NULL, 9, scale_parameters},
-                                                   {"scale", 1, scale_loops, GANG_WORKER, NULL, 0, NULL, 9, scale_parameters}};
-static const tilek_launch_shape sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 0, NULL}};
-static const tilek_launch_shape sum_devices[] = {{"sum", 1, scale_loops, GANG_WORKER, NULL, 1, sum_reductions, 10, scale_parameters}};
-static const tilek_launch_shape rows_hosts[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, rows_host, 0, NULL, 0, NULL}};
-static const tilek_launch_shape rows_devices[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, NULL, 0, NULL, 10, rows_parameters}};
+static const tilek_launch_shape scale_hosts[] = {{"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 0, NULL, 0, NULL},
+                                                 {"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 0, NULL, 0, NULL}};
+static const tilek_launch_shape scale_devices[] = {{"scale", 1, scale_loops, GANG_WORKER, NULL, 0, NULL, 9, scale_parameters, 0, NULL},
+                                                   {"scale", 1, scale_loops, GANG_WORKER, NULL, 0, NULL, 9, scale_parameters, 0, NULL}};
+static const tilek_launch_shape sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 0, NULL, 0, NULL}};
+static const tilek_launch_shape sum_devices[] = {{"sum", 1, scale_loops, GANG_WORKER, NULL, 1, sum_reductions, 10, scale_parameters, 0, NULL}};
+static const tilek_launch_shape rows_hosts[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, rows_host, 0, NULL, 0, NULL, 0, NULL}};
+static const tilek_launch_shape rows_devices[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, NULL, 0, NULL, 10, rows_parameters, 0, NULL}};
 
 static const tilek_array_shape scale_arrays[] = {
     {"A", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES | TILEK_COPY_IN | TILEK_COPY_OUT}};
@@ -142,13 +142,13 @@ static void *states[4];
 enum { ALL_TARGETS = 1 << TILEK_SERIAL | 1 << TILEK_THREADS | 1 << TILEK_OPENCL | 1 << TILEK_CUDA };
 
 const tilek_kernel scale_kernel = {TILEK_ABI, "scale", "scale.c", 12, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, 1, scale_arrays, 1, scalar_sizes,
-                                   1, scale_hosts, 1, scale_devices, 3, 1, loop_map, loop_map, &states[0]};
+                                   1, scale_hosts, 1, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[0]};
 const tilek_kernel twice_kernel = {TILEK_ABI, "twice", "twice.c", 13, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, 1, scale_arrays, 1, scalar_sizes,
-                                   2, scale_hosts, 2, scale_devices, 3, 1, loop_map, loop_map, &states[1]};
+                                   2, scale_hosts, 2, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[1]};
 const tilek_kernel sum_kernel = {TILEK_ABI, "sum", "sum.c", 14, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, 2, sum_arrays, 1, scalar_sizes,
-                                 1, sum_hosts, 1, sum_devices, 3, 1, loop_map, loop_map, &states[2]};
+                                 1, sum_hosts, 1, sum_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[2]};
 const tilek_kernel rows_kernel = {TILEK_ABI, "rows", "rows.c", 15, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, 1, rows_arrays, 1, scalar_sizes,
-                                  1, rows_hosts, 1, rows_devices, 2, 1, loop_map, loop_map, &states[3]};
+                                  1, rows_hosts, 1, rows_devices, 2, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[3]};
 
 void make_call(scale_call *call, double *A, int64_t extent, int64_t lower, int64_t length, double *sum)
 {

@@ -7,8 +7,16 @@ from collections.abc import Collection
 from tilepragma.codegen.device_functions import type_size
 from tilepragma.codegen.device_program import cuda_program, opencl_program, uses_double
 from tilepragma.codegen.host_functions import host_function_name
-from tilepragma.codegen.launches import Numbering, number
+from tilepragma.codegen.launches import (
+    Numbering,
+    bound_objects,
+    host_iterators,
+    is_one_nest,
+    needs_function,
+    number,
+)
 from tilepragma.codegen.manifest import (
+    LAUNCH_ALWAYS,
     ArrayShape,
     FieldShape,
     KernelManifest,
@@ -16,14 +24,16 @@ from tilepragma.codegen.manifest import (
     LoopShape,
     Parameter,
     ReductionShape,
+    SizeShape,
     axis_index,
 )
 from tilepragma.codegen.nests import counts_in_iterations
+from tilepragma.codegen.steps import step_functions
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral
 from tilepragma.ir.looptree import TiledLoop
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
 
 _OPERATORS = {
     "+": "ADD", "*": "MULTIPLY", "min": "MINIMUM", "max": "MAXIMUM", "&": "BIT_AND", "|": "BIT_OR", "^": "BIT_XOR",
@@ -46,11 +56,12 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
     on_device = plan.device if device is not None else ()
     parameters = device.parameters if device is not None else ()
     start = plan.kernel.range.start
+    steps = step_functions(plan, device is not None)
     return KernelManifest(
         name=plan.kernel.name,
         file=start.file,
         line=start.line,
-        flags=_flags(plan),
+        flags=_flags(plan, device is not None),
         targets=tuple(target.name for target in wanted),
         preferred=plan.preferred.name,
         opencl=opencl.text if opencl else None,
@@ -63,6 +74,9 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
         ),
         tile_argument_count=numbering.tile_argument_count,
         loop_count=len(numbering.loops),
+        host_steps=steps.host,
+        device_steps=steps.device,
+        sizes=tuple(SizeShape(size.object.name, size.host, size.device) for size in plan.sizes),
     )
 
 
@@ -121,21 +135,28 @@ def _motions(argument: ArrayArgument) -> tuple[str, ...]:
     return tuple(name for name, holds in chosen.items() if holds)
 
 
-def _flags(plan: KernelPlan) -> tuple[str, ...]:
+def _flags(plan: KernelPlan, on_device: bool) -> tuple[str, ...]:
     chosen = {
         "CONTRACT": plan.floating.contract,
         "FAST_MATH": plan.floating.fast,
         "USES_DOUBLE": uses_double(plan),
         "TARGET_EXPLICIT": plan.preferred in plan.kernel.directive.targets and plan.preferred is not Target.AUTO,
         "MUST_BE_APART": plan.apart,
+        "VARYING_STEPS": _varies(plan.host_steps) or (on_device and _varies(plan.device_steps)),
     }
     return tuple(name for name, holds in chosen.items() if holds)
+
+
+def _varies(steps: tuple[Step, ...]) -> bool:
+    iterators = host_iterators(steps)
+    return any(bool(bound_objects(launch) & iterators) for launch in launches_in(steps))
 
 
 def _launch(
     plan: KernelPlan, launch: Launch, numbering: Numbering, host: str | None, parameters: tuple[Parameter, ...]
 ) -> LaunchShape:
     arrays = [argument.object for argument in plan.arrays]
+    known = not needs_function(plan, plan.device_steps if host is None else plan.host_steps)
     reductions = []
     for reduction in launch.reductions:
         assert isinstance(reduction.object.element, ScalarType), "reductions are over numbers"
@@ -143,15 +164,16 @@ def _launch(
         reductions.append(ReductionShape(_OPERATORS[reduction.operator], type_, arrays.index(reduction.object)))
     return LaunchShape(
         entry=launch.name,
-        loops=tuple(_loop(loop, numbering) for loop in launch.loops),
-        axes=sum(1 << axis_index(axis) for axis in set(launch.axes)),
+        loops=tuple(_loop(loop, numbering, known) for loop in launch.loops),
+        axes=sum(1 << axis_index(axis) for axis in set(launch.axes)) + (0 if is_one_nest(launch) else LAUNCH_ALWAYS),
         host=host,
         reductions=tuple(reductions),
         parameters=parameters,
+        value_sizes=tuple(type_size(object_.element) for object_ in launch.values),
     )
 
 
-def _loop(loop: TiledLoop, numbering: Numbering) -> LoopShape:
+def _loop(loop: TiledLoop, numbering: Numbering, known: bool) -> LoopShape:
     lowest, highest = _iterator_range(loop)
     return LoopShape(
         symbol=loop.symbol,
@@ -160,7 +182,7 @@ def _loop(loop: TiledLoop, numbering: Numbering) -> LoopShape:
         first_argument=numbering.first_arguments[loop],
         iterator_minimum=lowest,
         iterator_maximum=highest,
-        number=numbering.loop_number(loop),
+        number=numbering.loop_number(loop) if known else None,
     )
 
 

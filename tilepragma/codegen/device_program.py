@@ -146,6 +146,9 @@ class _Entry:
         for index, object_ in self.objects.first_privates:
             declared = self.printer.type(object_.element, self._first(object_))
             result.append((f"const {declared}", Parameter(ParameterKind.SCALAR, index, 0, None)))
+        for index, object_ in self.objects.values:
+            declared = self.printer.type(object_.element, self.printer.name(object_))
+            result.append((f"const {declared}", Parameter(ParameterKind.VALUE, index, 0, None)))
         for index, object_ in self.objects.reduced:
             pointer = self.printer.type(object_.element, f"*{self._partials(object_)}")
             result.append((f"{space}{pointer}", Parameter(ParameterKind.PARTIALS, index, 0, None)))

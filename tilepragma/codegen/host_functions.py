@@ -155,6 +155,8 @@ class _HostFunction:
         lines = []
         for index, object_ in self.objects.scalars:
             lines.append(self._scalar_copy(object_, f"{self.call}->scalars[{index}]", True) + ";")
+        for index, object_ in self.objects.values:
+            lines.append(self._scalar_copy(object_, f"{self.call}->values[{index}]", True) + ";")
         for index, object_ in self.objects.indirect:
             base = f"{self.call}->arrays[{index}].base"
             if self.instance_kind is None:
@@ -187,5 +189,7 @@ class _HostFunction:
                 return f"{self.call}->tiles[{parameter.index}][{dimension}].stride"
             case ParameterKind.AXIS_COUNT:
                 return f"{self.call}->axes[{parameter.index}]"
+            case ParameterKind.SIZE:
+                return f"{self.call}->sizes[{parameter.index}]"
             case _:
                 return f"{self.call}->tile_arguments[{parameter.index}]"

@@ -50,7 +50,7 @@ def pieces(text: str) -> list[list[str]]:
 
 
 def _numbers(launches: tuple[LaunchShape, ...]) -> list[int]:
-    return [loop.number for launch in launches for loop in launch.loops]
+    return [loop.number for launch in launches for loop in launch.loops if loop.number is not None]
 
 
 def _flags(names: tuple[str, ...]) -> str:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
-from tilepragma.ir.looptree import Axis, Declarator, Loop, TiledLoop, TileNest
+from tilepragma.ir.looptree import Axis, Block, Declarator, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
-from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
 
 
 @dataclass(frozen=True)
 class Numbering:
-    """`loops` are the entries of tilek_call.loops; `first_arguments` gives where the tile arguments of a loop start."""
+    """`loops` are the entries of tilek_call.loops: those whose bounds the region itself knows. `first_arguments` gives where the tile
+    arguments of a loop start.
+    """
 
     loops: tuple[Loop, ...]
     tiled: tuple[TiledLoop, ...]
@@ -22,7 +24,7 @@ class Numbering:
     tile_argument_count: int
 
     def loop_number(self, loop: TiledLoop) -> int:
-        """The loop's entry in tilek_call.loops."""
+        """The loop's entry in tilek_call.loops; raises ValueError where it has none."""
         return [entry.index for entry in self.loops].index(loop.loop.index)
 
 
@@ -30,11 +32,12 @@ def number(plan: KernelPlan) -> Numbering:
     """The numbering of a plan: loops in textual order, tile arguments of every different tiling of each."""
     tiled: list[TiledLoop] = []
     bounded: dict[int, Loop] = {}
-    for launch in (*plan.host, *plan.device):
-        for loop in nest_loops(launch):
+    for steps in (plan.host_steps, plan.device_steps):
+        known = not needs_function(plan, steps)
+        for loop in (loop for launch in launches_in(steps) for loop in nest_loops(launch)):
             if loop not in tiled:
                 tiled.append(loop)
-            if loop.launch_bounds:
+            if loop.launch_bounds and known:
                 bounded[loop.loop.index] = loop.loop
     for value in plan.final_values:
         for loop in (value.loop, *value.enclosing):
@@ -45,6 +48,43 @@ def number(plan: KernelPlan) -> Numbering:
         first_arguments[loop] = count
         count += len(loop.tiles)
     return Numbering(tuple(bounded[index] for index in sorted(bounded)), tuple(tiled), first_arguments, count)
+
+
+def needs_function(plan: KernelPlan, steps: tuple[Step, ...]) -> bool:
+    """Whether the order of the launches, or the bounds of one, is known only while they run: more than each once, in order."""
+    sizes = {size.object for size in plan.sizes}
+    return any(not isinstance(step, Launch) or bool(bound_objects(step) & sizes) for step in steps)
+
+
+def bound_objects(launch: Launch) -> set[DataObject]:
+    """The objects that bounds and steps of the launch's loops read."""
+    return {found for loop in launch.loops for found in loop_objects(loop)}
+
+
+def loop_objects(tiled: TiledLoop) -> set[DataObject]:
+    """The objects that the loop's bounds and step read."""
+    loop = tiled.loop
+    return {
+        node.object for part in (loop.lower, loop.upper, loop.step) for node in walk(part) if isinstance(node, Access)
+    }
+
+
+def host_iterators(steps: tuple[Step, ...]) -> frozenset[DataObject]:
+    """The iterators of all HostLoops of a tree."""
+    found: set[DataObject] = set()
+    for step in steps:
+        if not isinstance(step, Launch):
+            found |= host_iterators(step.steps) | ({step.loop.iterator} if isinstance(step, HostLoop) else set())
+    return frozenset(found)
+
+
+def is_one_nest(launch: Launch) -> bool:
+    """Whether the launch is one nest whose first loop has its bounds from the launch: no iteration of that, and nothing is to be done."""
+    body = launch.body
+    while len(body.statements) == 1 and isinstance(body.statements[0], Block):
+        body = body.statements[0]
+    statement = body.statements[0] if len(body.statements) == 1 else None
+    return isinstance(statement, TileNest) and statement.loops[0].launch_bounds
 
 
 def nests(launch: Launch) -> list[TileNest]:
@@ -61,7 +101,12 @@ def launch_numbers(plan: KernelPlan, launch: Launch, numbering: Numbering) -> Nu
     """The names of a launch's numbers, clear of the user's."""
     taken = {object_.name for object_ in plan.kernel.objects} | {function.name for function in plan.kernel.functions}
     taken |= {node.object.name for node in walk(launch.body) if isinstance(node, Access)}
-    return Numbers(launch.loops, numbering.first_arguments, frozenset(taken))
+    iterators = host_iterators(plan.host_steps) | host_iterators(plan.device_steps)
+    varying = frozenset(loop for loop in launch.loops if iterators and loop_objects(loop) & iterators)
+    numbers = Numbers(launch.loops, numbering.first_arguments, frozenset(taken), varying)
+    for index, object_ in launch_objects(plan, launch).sizes:
+        numbers.size(object_.name, index)
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -69,7 +114,8 @@ class LaunchObjects:
     """The outside objects that a launch's text mentions, by what becomes of them.
 
     `arrays` and `scalars` are (index in the plan, object); `indirect` those of `arrays` that are scalars; `privates` need a local of
-    their own; `reduced` are (index in launch.reductions, object).
+    their own; `reduced` are (index in launch.reductions, object); `values` (index in launch.values, object); `sizes` (index in
+    plan.sizes, object).
     """
 
     arrays: tuple[tuple[int, DataObject], ...]
@@ -78,13 +124,17 @@ class LaunchObjects:
     privates: tuple[DataObject, ...]
     first_privates: tuple[tuple[int, DataObject], ...]
     reduced: tuple[tuple[int, DataObject], ...]
+    values: tuple[tuple[int, DataObject], ...]
+    sizes: tuple[tuple[int, DataObject], ...]
 
 
 def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
     """Sort the objects of a launch's text; an outside scalar that the plan names nowhere is private."""
     mentioned = _mentioned(launch)
     reductions = [reduction.object for reduction in launch.reductions]
-    own = {*launch.privates, *launch.first_privates, *reductions}
+    values = tuple((i, o) for i, o in enumerate(launch.values) if o in mentioned)
+    sizes = tuple((i, size.object) for i, size in enumerate(plan.sizes) if size.object in mentioned)
+    own = {*launch.privates, *launch.first_privates, *reductions, *(o for _, o in (*values, *sizes))}
     iterators = {loop.loop.iterator for loop in nest_loops(launch)}
     arrays = [argument.object for argument in plan.arrays]
     reached = tuple((i, o) for i, o in enumerate(arrays) if o in mentioned and o not in own)
@@ -92,7 +142,7 @@ def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
         (i, o) for i, o in enumerate(plan.scalars) if o in mentioned and o not in own and o not in iterators
     )
     first = tuple((plan.scalars.index(o), o) for o in launch.first_privates if o in mentioned and o in plan.scalars)
-    known = {o for _, o in (*reached, *scalars, *first)} | set(reductions) | iterators
+    known = {o for _, o in (*reached, *scalars, *first, *values, *sizes)} | set(reductions) | iterators
     privates = [o for o in launch.privates if o in mentioned and o not in known]
     privates += [
         o
@@ -106,6 +156,8 @@ def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
         privates=tuple(privates),
         first_privates=first,
         reduced=tuple(enumerate(reductions)),
+        values=values,
+        sizes=sizes,
     )
 
 

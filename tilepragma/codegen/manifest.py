@@ -30,6 +30,8 @@ class ParameterKind(str, Enum):
     TILE_ARGUMENT = "TILE_ARGUMENT"
     PARTIALS = "PARTIALS"
     AXIS_ROUNDS = "AXIS_ROUNDS"
+    VALUE = "VALUE"
+    SIZE = "SIZE"
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class ArrayShape:
 class LoopShape:
     """tilek_loop_shape. `kinds` are endings of tilek_tile_kind; `axes` the axis index or -1 per tile.
 
-    `number` is the loop's entry in tilek_call.loops.
+    `number` is the loop's entry in tilek_call.loops; None where each step computes the bounds.
     """
 
     symbol: str
@@ -77,7 +79,7 @@ class LoopShape:
     first_argument: int
     iterator_minimum: int
     iterator_maximum: int
-    number: int
+    number: int | None
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ class ReductionShape:
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """tilek_launch_shape. `axes` is the mask of axes in use; `host` the host function's name, None in device launches."""
+    """tilek_launch_shape. `axes` is the mask of axes in use and TILEK_LAUNCH_ALWAYS; `host` the host function's name, None in device launches;
+    `value_sizes` in bytes.
+    """
 
     entry: str
     loops: tuple[LoopShape, ...]
@@ -99,13 +103,24 @@ class LaunchShape:
     host: str | None
     reductions: tuple[ReductionShape, ...]
     parameters: tuple[Parameter, ...]
+    value_sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SizeShape:
+    """tilek_size: a tile's extent that is chosen at launch, and what it is on hosts and on devices by default."""
+
+    name: str
+    host: int
+    device: int
 
 
 @dataclass(frozen=True)
 class KernelManifest:
     """tilek_kernel. `flags`, `targets` and `preferred` are the C names' endings; `scalar_sizes` in bytes.
 
-    `opencl` and `cuda` are whole programs, None where the target is not wanted or the region has no launches.
+    `opencl` and `cuda` are whole programs, None where the target is not wanted or the region has no launches. `host_steps` and
+    `device_steps` are names of C functions, None where every launch runs once, in order.
     """
 
     name: str
@@ -122,6 +137,13 @@ class KernelManifest:
     device_launches: tuple[LaunchShape, ...]
     tile_argument_count: int
     loop_count: int
+    host_steps: str | None
+    device_steps: str | None
+    sizes: tuple[SizeShape, ...]
+
+
+#: The bit of LaunchShape.axes that is TILEK_LAUNCH_ALWAYS.
+LAUNCH_ALWAYS = 1 << 8
 
 
 def axis_index(axis: Axis) -> int:

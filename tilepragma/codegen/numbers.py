@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_index, axis_name
-from tilepragma.ir.directives import TileKind
+from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.looptree import Axis, Tile, TiledLoop
 
 
 @dataclass
 class Numbers:
-    """Names of the numbers of one launch. `loops` are the launch's; `first_arguments` says where a loop's tile arguments start.
+    """Names of the numbers of one launch. `loops` are the launch's; `first_arguments` says where a loop's tile arguments start;
+    `varying` are those of the loops whose bounds differ from step to step: what depends on them is no constant of a program.
 
     `used` maps each name that was asked for to the parameter it stands for. A number of a loop without launch bounds is a
     local variable that the caller declares, so it is not kept.
@@ -21,22 +22,26 @@ class Numbers:
     loops: tuple[TiledLoop, ...]
     first_arguments: dict[TiledLoop, int]
     taken: frozenset[str]
+    varying: frozenset[TiledLoop] = frozenset()
     used: dict[str, Parameter] = field(default_factory=dict)
 
     def trip(self, loop: TiledLoop) -> str:
         """The name of the loop's trip count."""
-        return self._loop_number(loop, "trip", ParameterKind.LOOP_TRIP, 0, constant=True)
+        return self._loop_number(loop, "trip", ParameterKind.LOOP_TRIP, 0, constant=loop not in self.varying)
 
     def count(self, loop: TiledLoop, tile: Tile) -> str:
         """The name of a tile's count."""
-        return self._loop_number(loop, f"count{tile.position}", ParameterKind.TILE_COUNT, tile.position, constant=True)
+        constant = self._is_constant(loop)
+        return self._loop_number(
+            loop, f"count{tile.position}", ParameterKind.TILE_COUNT, tile.position, constant=constant
+        )
 
     def stride(self, loop: TiledLoop, tile: Tile) -> str:
         """The name of a tile's stride; "1" for the last tile in declaration order, which always has that."""
         if tile.position == len(loop.tiles) - 1:
             return "1"
         return self._loop_number(
-            loop, f"stride{tile.position}", ParameterKind.TILE_STRIDE, tile.position, constant=True
+            loop, f"stride{tile.position}", ParameterKind.TILE_STRIDE, tile.position, constant=self._is_constant(loop)
         )
 
     def lower(self, loop: TiledLoop) -> str:
@@ -56,12 +61,18 @@ class Numbers:
     def axis_count(self, axis: Axis) -> str:
         """The name of an axis's count."""
         name = self.fresh(f"{axis_name(axis)}_count")
-        return self._keep(name, Parameter(ParameterKind.AXIS_COUNT, axis_index(axis), 0, name))
+        constant = None if self.varies(axis.kind) else name
+        return self._keep(name, Parameter(ParameterKind.AXIS_COUNT, axis_index(axis), 0, constant))
 
     def axis_rounds(self, axis: Axis) -> str:
         """The name of the number of an axis's instances that one group takes, one after the other: 1 save on capped grids."""
         name = self.fresh(f"{axis_name(axis)}_rounds")
-        return self._keep(name, Parameter(ParameterKind.AXIS_ROUNDS, axis_index(axis), 0, name))
+        constant = None if self.varies(axis.kind) else name
+        return self._keep(name, Parameter(ParameterKind.AXIS_ROUNDS, axis_index(axis), 0, constant))
+
+    def size(self, name: str, index: int) -> None:
+        """Declare that the launch's text names tile size `index` of the plan, as `name`."""
+        self._keep(name, Parameter(ParameterKind.SIZE, index, 0, name))
 
     def tile_argument(self, loop: TiledLoop, tile: Tile) -> str:
         """A tile's argument, for tiles whose numbers are computed in the kernel: at least 1, whatever the user's expression says."""
@@ -89,6 +100,20 @@ class Numbers:
             sorted(self.used.items(), key=lambda item: (kinds.index(item[1].kind), item[1].index, item[1].dimension))
         )
 
+    def _is_constant(self, loop: TiledLoop) -> bool:
+        """Whether counts and strides of the loop's tiles are the same in every step."""
+        return loop not in self.varying and not any(tile.axis and self.varies(tile.axis.kind) for tile in loop.tiles)
+
+    def varies(self, kind: AxisKind) -> bool:
+        """Whether counts of this kind of axis may differ from step to step, as the runtime chooses them: workers by the loops that have
+        worker tiles; and by the gangs where a loop has no dynamic tile to take what is left; gangs by the workers too.
+        """
+        with_workers = [loop for loop in self.loops if _has(loop, AxisKind.WORKER)]
+        gangs = any(_has(loop, AxisKind.GANG) or _has(loop, AxisKind.THREAD) for loop in self.varying)
+        covered = all(any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles) for loop in with_workers)
+        workers = any(loop in self.varying for loop in with_workers) or (gangs and not covered)
+        return workers if kind is AxisKind.WORKER else workers or gangs
+
     def _loop_number(self, loop: TiledLoop, suffix: str, kind: ParameterKind, dimension: int, constant: bool) -> str:
         name = self.name(loop, suffix)
         if not loop.launch_bounds:
@@ -98,6 +123,10 @@ class Numbers:
     def _keep(self, name: str, parameter: Parameter) -> str:
         self.used.setdefault(name, parameter)
         return name
+
+
+def _has(loop: TiledLoop, kind: AxisKind) -> bool:
+    return any(tile.axis is not None and tile.axis.kind is kind for tile in loop.tiles)
 
 
 def tile_label(loop: TiledLoop, tile: Tile) -> str:

@@ -43,6 +43,8 @@ class ReductionPrinter:
         most = SLOTS
         while most * bytes_each > LOCAL_BYTES:
             most //= 2
+        if self.numbers.varies(AxisKind.WORKER):
+            return self._slots(), str(most), most
         return self._slots(), count if most == SLOTS else f"{count} < {most} ? {count} : {most}", most
 
     def declare(self, writer: Writer) -> None:

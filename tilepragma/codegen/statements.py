@@ -108,21 +108,9 @@ class StatementPrinter:
         self.writer.line("}")
 
     def _loop(self, node: Loop) -> None:
-        printer = self.printer
-        iterator = printer.name(node.iterator)
-        declared = printer.type(node.iterator.element, iterator) if node.declares_iterator else iterator
-        step = literal_value(node.step)
-        if step in (1, -1):
-            advance = f"{'++' if step == 1 else '--'}{iterator}"
-        elif isinstance(node.step, Unary) and node.step.operator == "-":
-            advance = f"{iterator} -= {printer.expression(node.step.operand, 1)}"
-        else:
-            advance = f"{iterator} += {printer.expression(node.step, 1)}"
-        condition = f"{iterator} {node.comparison} {printer.expression(node.upper, 11)}"
-        head = f"for ({declared} = {printer.expression(node.lower, 1)}; {condition}; {advance})"
-        if counts_down_to_zero(node):
-            head = countdown_head(printer, declared, node)
-        self._head(head + " {", node)
+        iterator = self.printer.name(node.iterator)
+        declared = self.printer.type(node.iterator.element, iterator) if node.declares_iterator else iterator
+        self._head(loop_head(self.printer, node, declared) + " {", node)
         self._body(node.body)
         self.writer.line("}")
 
@@ -157,3 +145,19 @@ class StatementPrinter:
         self.writer.depth += 1
         self.block(block)
         self.writer.depth -= 1
+
+
+def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
+    """`for (…)` of a loop as the user wrote it; `declared` is its iterator, with the type where the loop declares it."""
+    iterator = printer.name(loop.iterator)
+    step = literal_value(loop.step)
+    if step in (1, -1):
+        advance = f"{'++' if step == 1 else '--'}{iterator}"
+    elif isinstance(loop.step, Unary) and loop.step.operator == "-":
+        advance = f"{iterator} -= {printer.expression(loop.step.operand, 1)}"
+    else:
+        advance = f"{iterator} += {printer.expression(loop.step, 1)}"
+    if counts_down_to_zero(loop):
+        return countdown_head(printer, declared, loop)
+    condition = f"{iterator} {loop.comparison} {printer.expression(loop.upper, 11)}"
+    return f"for ({declared} = {printer.expression(loop.lower, 1)}; {condition}; {advance})"

@@ -8,13 +8,12 @@ from tilepragma.codegen.kernel_constants import kernel_symbol
 from tilepragma.codegen.launches import Numbering, number
 from tilepragma.codegen.manifest import axis_index
 from tilepragma.codegen.statements import StatementPrinter
+from tilepragma.codegen.steps import bounds_text, trip_text
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
-from tilepragma.ir.looptree import Axis, Loop, TiledLoop
+from tilepragma.ir.looptree import Axis, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan
-
-_COMPARISONS = {"<": "<", "<=": "l", ">": ">", ">=": "g", "!=": "!"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,7 @@ def region_text(plan: KernelPlan) -> RegionText:
             array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
             for item in plan.arrays
         ],
-        loops=[_bounds(numbering, index) for index in range(len(numbering.loops))],
+        loops=[bounds_text(loop, host_text) for loop in numbering.loops],
         tile_arguments=_tile_arguments(numbering),
         waits=[host_text(queue) for queue in directive.waits],
         wait_all=directive.wait_all,
@@ -72,19 +71,11 @@ def _prologue(plan: KernelPlan) -> list[str]:
     return writer.lines
 
 
-def _bounds(numbering: Numbering, index: int) -> str:
-    loop = numbering.loops[index]
-    return f"{{{host_text(loop.lower)}, {host_text(loop.upper)}, {host_text(loop.step)}, {_trip(loop)}}}"
-
-
-def _trip(loop: Loop) -> str:
-    lower, upper, step = host_text(loop.lower), host_text(loop.upper), host_text(loop.step)
-    return f"tilek_trip({lower}, {upper}, {step}, '{_COMPARISONS[loop.comparison]}')"
-
-
 def _operations(plan: KernelPlan) -> list[str]:
     """The summands of the number of floating-point operations."""
-    return [" * ".join([f"{one.count}.0", *map(_trip, one.loops)]) for one in plan.operations]
+    return [
+        " * ".join([f"{one.count}.0", *(trip_text(loop, host_text) for loop in one.loops)]) for one in plan.operations
+    ]
 
 
 def _tile_arguments(numbering: Numbering) -> list[str]:

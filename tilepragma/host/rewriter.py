@@ -12,6 +12,7 @@ from tilepragma.codegen.describe import describe
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants
 from tilepragma.codegen.launches import number
+from tilepragma.codegen.steps import step_functions
 from tilepragma.host.data import data_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
@@ -92,8 +93,11 @@ class _Rewriting:
                 continue
             if plan.as_written is not None and not plan.arrays and not _waits(kernel):
                 continue
-            constants = kernel_constants(describe(plan, self.targets))
+            manifest = describe(plan, self.targets)
+            constants = kernel_constants(manifest)
             functions = "" if plan.as_written is not None else host_functions(plan, number(plan)) + "\n"
+            order = step_functions(plan, bool(manifest.device_launches)).text
+            functions += f"{order}\n" if order else ""
             text = region_text(plan)
             start = region_start(file.text, kernel.range, kernel.directive.range)
             end = statement_end(file.text, kernel.range.end.offset)

@@ -1,0 +1,160 @@
+"""Plans with loops of the host around launches, made from the user's own C by names: the planner has no part in the tests of how steps run.
+
+Loops whose iterator begins with `t` or `k` run on the host; chains of other loops are launches, every loop with bounds of its own distributed;
+loops over `q…` stay as they are, and so does what has no loops: a launch of one instance.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+from tilepragma.base.ranges import NOWHERE
+from tilepragma.driver import TranslateRequest, translate
+from tilepragma.host.rewriter import rewrite
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import AxisKind, Target, TileKind
+from tilepragma.ir.expressions import Access, Binary, Call, Callee, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.looptree import Axis, Block, If, Kernel, Loop, Statement, Tile, TiledLoop, TileNest, TranslationUnit
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import LONG
+from tilepragma.plan.kernel_plan import (
+    ArrayArgument,
+    HostCondition,
+    HostLoop,
+    KernelPlan,
+    Launch,
+    Reduction,
+    SectionBound,
+    Step,
+    TileSize,
+)
+from tilepragma.plan.launches import launch_loops
+
+TARGETS = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
+
+
+@dataclasses.dataclass(frozen=True)
+class Making:
+    """How a plan is made: `reduced` names scalars that launches sum up; `blocked`: the outermost loop of every launch is cut into tiles of
+    the symbol `i_size`, one an instance.
+    """
+
+    reduced: frozenset[str] = frozenset()
+    blocked: bool = False
+
+
+def translated(path: Path, making: Making, targets: tuple[Target, ...] = TARGETS) -> tuple[bytes, tuple[KernelPlan, ...]]:
+    """The source at `path` with its kernels launched by such plans; and the plans."""
+    result = translate(TranslateRequest(str(path), last="parse"))
+    assert result.unit is not None
+    assert result.succeeded, result.diagnostics
+    plans = tuple(make(kernel, result.unit, making) for kernel in result.unit.kernels)
+    return rewrite(result.unit, plans, f"{path.stem}.tk.c", targets), plans
+
+
+def make(kernel: Kernel, unit: TranslationUnit, making: Making = Making()) -> KernelPlan:
+    """The plan of one region."""
+    maker = _Maker(kernel, making)
+    steps = tuple(maker.steps(kernel.body.statements, ()))
+    written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
+    arrays = tuple(_argument(o, o in written) for o in kernel.objects if o.storage is not Storage.SCALAR or o in written)
+    scalars = tuple(o for o in kernel.objects if o.storage is Storage.SCALAR and o not in written)
+    return KernelPlan(
+        kernel=kernel,
+        prologue=(),
+        host_steps=steps,
+        device_steps=steps,
+        arrays=arrays,
+        scalars=scalars,
+        counts=(),
+        final_values=(),
+        targets=TARGETS,
+        preferred=Target.AUTO,
+        floating=unit.floating,
+        sizes=(TileSize(SIZE, 7, 16),) if making.blocked else (),
+    )
+
+
+SIZE = DataObject("i_size", "i_size", LONG, Storage.SCALAR, Scope.LOCAL)
+TILE = DataObject("i_tile", "i_tile", LONG, Storage.SCALAR, Scope.LOCAL)
+
+
+def _argument(object_: DataObject, writes: bool) -> ArrayArgument:
+    section = tuple(SectionBound(integer(0), length) for length in object_.lengths if length is not None)
+    return ArrayArgument(object_, section, True, writes, True, writes)
+
+
+class _Maker:
+    def __init__(self, kernel: Kernel, making: Making) -> None:
+        self.kernel = kernel
+        self.making = making
+        self.count = 0
+
+    def steps(self, statements: tuple[Statement, ...], around: tuple[DataObject, ...]) -> Iterator[Step]:
+        for statement in statements:
+            if isinstance(statement, Loop) and statement.iterator.name[0] in "tk":
+                inner = tuple(self.steps(statement.body.statements, (*around, statement.iterator)))
+                yield HostLoop(dataclasses.replace(statement, body=Block(())), inner)
+            elif isinstance(statement, If):
+                assert statement.otherwise is None
+                yield HostCondition(statement.condition, tuple(self.steps(statement.then.statements, around)))
+            elif isinstance(statement, Block):
+                yield from self.steps(statement.statements, around)
+            else:
+                yield self.launch(statement, around)
+
+    def launch(self, statement: Statement, around: tuple[DataObject, ...]) -> Launch:
+        self.count += 1
+        if isinstance(statement, Loop) and statement.iterator.name[0] != "q":
+            statement = self.blocked(statement) if self.making.blocked else self.nest(statement)
+        body = Block((statement,))
+        mentioned = {use.object for use in uses(body, launch=True)}
+        axes = {tile.axis: None for node in walk(body) if isinstance(node, TileNest) for tile in node.order if tile.axis}
+        reduced = tuple(Reduction("+", o) for o in self.kernel.objects if o.name in self.making.reduced and axes and o in mentioned)
+        values = tuple(o for o in around if o in mentioned)
+        name = f"{self.kernel.name}_nest{self.count}"
+        return Launch(name, body, launch_loops(body), tuple(axes), reduced, (), (), values)
+
+    def nest(self, outermost: Loop) -> TileNest:
+        """The chain of loops that depend on none of each other, the outer two distributed over gangs and workers."""
+        chain = [outermost]
+        while len(chain[-1].body.statements) == 1 and isinstance(chain[-1].body.statements[0], Loop):
+            inner = chain[-1].body.statements[0]
+            read = {node.object for part in (inner.lower, inner.upper, inner.step) for node in walk(part) if isinstance(node, Access)}
+            if inner.iterator.name[0] == "q" or read & {loop.iterator for loop in chain} or len(chain) == 2:
+                break
+            chain.append(inner)
+        return _tile_nest(chain, chain[-1].body)
+
+    def blocked(self, loop: Loop) -> TileNest:
+        """One instance a tile of `loop`: `for (i = lower + i_tile * i_size; i < minimum(…); ++i)` inside."""
+        span = Binary("-", loop.upper, loop.lower, loop.upper.type)
+        count = Call("tilek_ceiling_quotient", Callee.HELPER, (span, _read(SIZE)), LONG)
+        tile = dataclasses.replace(
+            loop, index=1000 + loop.index, iterator=TILE, declares_iterator=True, lower=integer(0), upper=count, body=Block(())
+        )
+        first = Binary("+", loop.lower, Binary("*", _read(TILE), _read(SIZE), LONG), LONG)
+        beyond = Binary("+", first, _read(SIZE), LONG)
+        last = Call("tilek_minimum", Callee.HELPER, (beyond, loop.upper), LONG)
+        points = dataclasses.replace(loop, lower=first, upper=last)
+        return _tile_nest([tile], Block((points,)))
+
+
+def _read(object_: DataObject) -> Expression:
+    return Access(object_, (), (), object_.element)
+
+
+def _tile_nest(chain: list[Loop], body: Block) -> TileNest:
+    tiled = []
+    for dimension, loop in enumerate(chain):
+        kinds = ((TileKind.GANG, AxisKind.GANG), (TileKind.WORKER, AxisKind.WORKER))
+        tiles = [
+            Tile(loop.index, position, kind, None, Axis(axis, dimension), NOWHERE)
+            for position, (kind, axis) in enumerate(kinds)
+        ]
+        tiles.append(Tile(loop.index, 2, TileKind.DYNAMIC, None, None, NOWHERE))
+        tiled.append(TiledLoop(loop, f"{loop.iterator.name}{loop.index}", tuple(tiles), True))
+    order = tuple(tile for position in range(3) for loop in tiled for tile in loop.tiles[position : position + 1])
+    return TileNest(tuple(tiled), order, body)

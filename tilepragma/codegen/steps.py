@@ -1,0 +1,141 @@
+"""The order of a region's launches as a C function, where there is more to it than each launch once: the loops that the host runs around
+launches, and the bounds of the launches' loops at each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tilepragma.codegen.dialect import C
+from tilepragma.codegen.launches import bound_objects, needs_function
+from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.statements import loop_head
+from tilepragma.codegen.writer import Writer
+from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.looptree import Loop
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
+
+_COMPARISONS = {"<": "<", "<=": "l", ">": ">", ">=": "g", "!=": "!"}
+
+
+@dataclass(frozen=True)
+class StepFunctions:
+    """The names of the functions for host and device targets, None where the launches simply run in order, and their definitions."""
+
+    host: str | None
+    device: str | None
+    text: str
+
+
+def step_functions(plan: KernelPlan, on_device: bool) -> StepFunctions:
+    """The region's functions; one serves both kinds of targets where they are alike. `on_device`: programs for devices are built."""
+    if plan.as_written is not None:
+        return StepFunctions(None, None, "")
+    prefix = f"tilek_{plan.kernel.name}"
+    host_body = _body(plan, plan.host_steps)
+    device_body = _body(plan, plan.device_steps) if on_device else None
+    host = None if host_body is None else f"{prefix}_host_steps"
+    device = host if device_body == host_body else f"{prefix}_device_steps"
+    text = "" if host_body is None else _definition(plan, host, host_body)
+    if device_body is None:
+        device = None
+    elif device_body != host_body:
+        text += ("\n" if text else "") + _definition(plan, device, device_body)
+    return StepFunctions(host, device, text)
+
+
+def bounds_text(loop: Loop, text: Callable[[Expression], str]) -> str:
+    """The initialiser of a tilek_bounds; `text` prints expressions."""
+    return f"{{{text(loop.lower)}, {text(loop.upper)}, {text(loop.step)}, {trip_text(loop, text)}}}"
+
+
+def trip_text(loop: Loop, text: Callable[[Expression], str]) -> str:
+    """The loop's trip count; `text` prints expressions."""
+    return f"tilek_trip({text(loop.lower)}, {text(loop.upper)}, {text(loop.step)}, '{_COMPARISONS[loop.comparison]}')"
+
+
+def _definition(plan: KernelPlan, name: str | None, body: str) -> str:
+    start = plan.kernel.range.start
+    comment = f"/* {plan.kernel.name}: the order of its launches, {start.file}:{start.line}. */"
+    head = f"static int {name}(struct tilek_run *tilek_run_, const tilek_call *tilek_call_)"
+    return f"{comment}\n{head}\n{{\n{body}}}\n"
+
+
+def _body(plan: KernelPlan, steps: tuple[Step, ...]) -> str | None:
+    """The function's body; None where none is needed."""
+    if not needs_function(plan, steps):
+        return None
+    printed = _Steps(plan, steps)
+    return printed.text()
+
+
+class _Steps:
+    def __init__(self, plan: KernelPlan, steps: tuple[Step, ...]) -> None:
+        self.steps = steps
+        self.printer = Printer(C)
+        read = {object_: None for step in steps for object_ in _read(step)}
+        self.scalars = [(k, object_) for k, object_ in enumerate(plan.scalars) if object_ in read]
+        self.sizes = [(k, size.object) for k, size in enumerate(plan.sizes) if size.object in read]
+        self.writer = Writer(depth=1)
+        self.launches = 0
+
+    def text(self) -> str:
+        writer, printer = self.writer, self.printer
+        for index, object_ in self.scalars:
+            type_, declared = printer.type(object_.element), printer.type(object_.element, printer.name(object_))
+            writer.line(f"const {declared} = *(const {type_} *)tilek_call_->scalars[{index}];")
+        for index, object_ in self.sizes:
+            declared = printer.type(object_.element, printer.name(object_))
+            writer.line(f"const {declared} = tilek_size_of(tilek_run_, {index});")
+        writer.line("int tilek_stop;")
+        if not self.scalars:
+            writer.line("(void)tilek_call_;")
+        self._sequence(self.steps)
+        writer.line("return 0;")
+        return writer.text()
+
+    def _sequence(self, steps: tuple[Step, ...]) -> None:
+        for step in steps:
+            match step:
+                case HostLoop(loop, inner):
+                    declared = self.printer.type(loop.iterator.element, self.printer.name(loop.iterator))
+                    with self.writer.block(loop_head(self.printer, loop, declared)):
+                        self._sequence(inner)
+                case HostCondition(condition, inner):
+                    with self.writer.block(f"if ({self.printer.condition(condition)})"):
+                        self._sequence(inner)
+                case Launch():
+                    self._launch(step)
+
+    def _launch(self, launch: Launch) -> None:
+        number, self.launches = self.launches, self.launches + 1
+        writer, printer = self.writer, self.printer
+        with writer.block():
+            loops = values = "NULL"
+            if launch.loops:
+                loops = "tilek_loops"
+                writer.line(f"const tilek_bounds {loops}[] = {{")
+                for tiled in launch.loops:
+                    writer.line(f"    {bounds_text(tiled.loop, printer.expression)},")
+                writer.line("};")
+            if launch.values:
+                values = "tilek_values"
+                writer.line(
+                    f"const void *const {values}[] = {{{', '.join(f'&{printer.name(o)}' for o in launch.values)}}};"
+                )
+            writer.line(f"tilek_stop = tilek_step(tilek_run_, {number}, {loops}, {values}); /* {launch.name} */")
+            writer.line("if (tilek_stop) return tilek_stop;")
+
+
+def _read(step: Step) -> Iterator[DataObject]:
+    """The objects that the order of a step and the bounds in it depend on."""
+    if isinstance(step, Launch):
+        yield from bound_objects(step)
+        return
+    roots = (step.condition,) if isinstance(step, HostCondition) else (step.loop.lower, step.loop.upper, step.loop.step)
+    for root in roots:
+        yield from (node.object for node in walk(root) if isinstance(node, Access))
+    for inner in step.steps:
+        yield from _read(inner)
