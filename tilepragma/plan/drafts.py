@@ -14,13 +14,13 @@ from typing import Any
 from tilepragma.base.diagnostics import Diagnostics, Severity
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
-from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.looptree import Axis, Block, Loop, TileNest
 from tilepragma.ir.renaming import with_objects
 from tilepragma.ir.traversal import children
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import check_repeated
-from tilepragma.plan.flow import exposed_read, surely_assigned
+from tilepragma.plan.flow import scalar_effect
 from tilepragma.plan.invariance import host_evaluable
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TileSize, launches_in
 from tilepragma.plan.launches import finished_launch
@@ -259,15 +259,7 @@ class _Liveness:
     """Which scalars the launches hand on, by what each launch reads first and what it surely assigns."""
 
     def __init__(self, region: Region, bodies: list[Block]) -> None:
-        functions = region.kernel.functions
-        scalars = [one for one in region.written if one.storage is Storage.SCALAR and one.scope is not Scope.LOCAL]
-        self._reads: list[frozenset[str]] = []
-        self._assigns: list[frozenset[str]] = []
-        for body in bodies:
-            named = {use.object for use in uses(body, functions)}
-            mine = [one for one in scalars if one in named]
-            self._reads.append(frozenset(o.name for o in mine if exposed_read(body, o, functions) is not None))
-            self._assigns.append(frozenset(o.name for o in mine if surely_assigned(body, o, functions)))
+        self._effects = [scalar_effect(body, region.scalars, region.kernel.functions) for body in bodies]
 
     def after(self, drafts: tuple[Draft, ...], live: frozenset[str]) -> dict[int, frozenset[str]]:
         """For each launch, by its number, the scalars that someone may read after it; `live` are those read after all."""
@@ -286,7 +278,7 @@ class _Liveness:
         for draft, number in zip(reversed(drafts), reversed(firsts), strict=True):
             if isinstance(draft, DraftLaunch):
                 found[number] = live
-                live = self._reads[number] | (live - self._assigns[number])
+                live = self._effects[number].before(live)
                 continue
             once = self._before(draft.drafts, live, number, found)
             if isinstance(draft, DraftLoop):

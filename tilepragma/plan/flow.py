@@ -6,10 +6,12 @@ loops around the read. A distributed nest that writes the scalar leaves it undef
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import (
     Block,
@@ -38,6 +40,28 @@ def exposed_read(body: Any, object_: DataObject, functions: tuple[Function, ...]
 def surely_assigned(body: Any, object_: DataObject, functions: tuple[Function, ...] = ()) -> bool:
     """Whether `object_` holds a value from under `body` whenever `body` has run."""
     return _Flow(object_, functions).run(body, False)
+
+
+@dataclass(frozen=True)
+class ScalarEffect:
+    """What a piece of code does to scalars, by their names: those it may read before it assigns them, those it surely assigns."""
+
+    reads: frozenset[str]
+    assigns: frozenset[str]
+
+    def before(self, live: frozenset[str]) -> frozenset[str]:
+        """The scalars that are wanted before the piece, given those wanted after it."""
+        return self.reads | (live - self.assigns)
+
+
+def scalar_effect(node: Any, scalars: Iterable[DataObject], functions: tuple[Function, ...]) -> ScalarEffect:
+    """The effect of `node` on `scalars`."""
+    named = {use.object for use in (*uses(node, functions), *function_uses(functions))}
+    mine = [one for one in scalars if one in named]
+    return ScalarEffect(
+        frozenset(one.name for one in mine if exposed_read(node, one, functions) is not None),
+        frozenset(one.name for one in mine if surely_assigned(node, one, functions)),
+    )
 
 
 def is_distributed(nest: TileNest) -> bool:

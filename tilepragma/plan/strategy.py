@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import FloatingRules, Kernel, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import Step, TileSize
@@ -52,6 +52,16 @@ class Region:
 
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the dependences"):
             return memory_dependences(self.scop)
+
+    @cached_property
+    def scalars(self) -> tuple[DataObject, ...]:
+        """The outside scalars that the statements write, iterators among them."""
+        return tuple(
+            sorted(
+                (one for one in self.written if one.storage is Storage.SCALAR and one.scope is not Scope.LOCAL),
+                key=lambda one: one.name,
+            )
+        )
 
     @property
     def first_index(self) -> int:

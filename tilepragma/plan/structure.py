@@ -6,4 +6,5 @@ from tilepragma.plan.strategy import Automatic, Refusal, Region
 
 
 def structure(region: Region) -> Automatic | Refusal:
+    """Launches of what is independent, host loops around them."""
     return Refusal("not written yet")
