@@ -99,34 +99,33 @@ class _Drafts:
         return DraftLaunch(Block(self.loops.points(part, original_order(part), fixed_rows(around))))
 
     def _stepped(self, row: RowLoop, around: tuple[DataObject, ...]) -> Draft:
-        bounds = self.loops.bounds(row.statements, row.level, fixed_rows(around))
+        bounds = self.loops.row_range(row.statements, row.level, fixed_rows(around))
         iterator = self.loops.names.scalar(f"{base_name(row.statements, row.level)}_row")
         loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
         return DraftLoop(loop, self.drafts(row.parts, (*around, iterator)))
 
     def _on_host(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
         """Blocks of the first row that runs at once, dealt to threads in turn."""
+        from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import original_order
-        from tilepragma.polyhedral.row_tiles import Restriction, floor_quotient
 
         level, outside = part.at_once[0], fixed_rows(around)
         base = base_name(part.statements, level)
         size = self.loops.sizes.of(self.numbered[id(part)], level, base, CHUNK, CHUNK)
-        bounds = self.loops.bounds(part.statements, level, outside)
+        blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
         tile = (*outside, Restriction(level, value(first), value(size)))
         body = (
             declared(first, term(block) * term(size)),
             *self.loops.points(part, original_order(part), tile),
         )
-        lower, upper = (floor_quotient(one, term(size)) for one in (bounds.lower, bounds.upper))
-        loop = self.loops.loop(block, lower, upper, body)
+        loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
         return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
 
     def _on_device(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
         """Single values of up to three rows that run at once, dealt to workers and gangs."""
+        from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import row_order
-        from tilepragma.polyhedral.row_tiles import Restriction
 
         levels, outside = part.at_once[:MOST_DIMENSIONS], fixed_rows(around)
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
@@ -134,7 +133,7 @@ class _Drafts:
         body = self.loops.points(part, row_order(part), (*outside, *tile))
         tiles: dict[int, tuple[TileClause, ...]] = {}
         for dimension, (level, iterator) in enumerate(reversed(tuple(zip(levels, iterators, strict=True)))):
-            bounds = self.loops.bounds(part.statements, level, outside)
+            bounds = self.loops.row_range(part.statements, level, outside)
             loop = self.loops.loop(iterator, bounds.lower, bounds.upper, body)
             kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
             tiles[loop.index] = clauses(*kinds, dimension=dimension)

@@ -11,20 +11,28 @@ from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Loop, Statement
-from tilepragma.ir.polynomial import Polynomial, expression, of_atom
+from tilepragma.ir.polynomial import Polynomial, expression, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import TileSize
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part
-    from tilepragma.polyhedral.part_scan import Order, PartCode
-    from tilepragma.polyhedral.row_tiles import Restrictions, RowBounds
+    from tilepragma.polyhedral.parametric_tiles import Range
+    from tilepragma.polyhedral.part_scan import Order, PartCode, Restrictions
     from tilepragma.polyhedral.schedule import StatementSchedule
 
 
 class UnboundedRowError(Exception):
     """A row has no least or no greatest value that the host could evaluate."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """lower, ..., upper; empty where lower > upper."""
+
+    lower: Polynomial
+    upper: Polynomial
 
 
 def names_in(kernel: Kernel) -> frozenset[str]:
@@ -92,14 +100,15 @@ class RowLoops:
     device: bool
     next_index: int
 
-    def bounds(self, statements: tuple[StatementSchedule, ...], level: int, restrictions: Restrictions) -> RowBounds:
-        """The least and greatest value of the row inside a tile. Raises UnboundedRowError."""
-        from tilepragma.polyhedral.row_tiles import row_bounds
+    def row_range(self, statements: tuple[StatementSchedule, ...], level: int, inside: Restrictions) -> Bounds:
+        """The least and greatest value of a row inside a tile. Raises UnboundedRowError, OperationLimitError."""
+        return _bounds(self.code.row_range(statements, level, inside))
 
-        found = row_bounds(statements, level, restrictions, self.code.scop.parameters)
-        if found is None:
-            raise UnboundedRowError
-        return found
+    def tile_range(
+        self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: Restrictions
+    ) -> Bounds:
+        """The numbers of a row's tiles inside a tile of other rows. Raises UnboundedRowError, OperationLimitError."""
+        return _bounds(self.code.tile_range(statements, level, value(size), inside))
 
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
         """`for (long iterator = lower; iterator <= upper; ++iterator)`"""
@@ -138,6 +147,12 @@ def base_name(statements: tuple[StatementSchedule, ...], level: int) -> str:
 
 def fixed_rows(around: tuple[DataObject, ...]) -> Restrictions:
     """The rows of host loops, at the values of their iterators."""
-    from tilepragma.polyhedral.row_tiles import Restriction
+    from tilepragma.polyhedral.part_scan import Restriction
 
     return tuple(Restriction(level, value(iterator)) for level, iterator in enumerate(around))
+
+
+def _bounds(found: Range | None) -> Bounds:
+    if found is None:
+        raise UnboundedRowError
+    return Bounds(polynomial(found.lower), polynomial(found.upper))

@@ -23,7 +23,7 @@ from tilepragma.plan.row_loops import RowLoops, base_name, clauses, declared, fi
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part
-    from tilepragma.polyhedral.row_tiles import Restriction, Restrictions
+    from tilepragma.polyhedral.part_scan import Restriction, Restrictions
 
 HOST_TILE, DEVICE_TILE = 32, 16
 """Extents of tiles where nobody says anything else."""
@@ -45,7 +45,7 @@ class _TiledRow:
     @property
     def inside(self) -> Restriction:
         """The points of one tile."""
-        from tilepragma.polyhedral.row_tiles import Restriction
+        from tilepragma.polyhedral.part_scan import Restriction
 
         return Restriction(self.level, value(self.first), value(self.size))
 
@@ -73,14 +73,11 @@ def wavefront_draft(loops: RowLoops, part: Part, number_of_part: int, around: tu
 
 def _tiled_row(loops: RowLoops, part: Part, number_of_part: int, level: int, inside: Restrictions) -> _TiledRow:
     """New names for a row's tiles, and which tiles hold points that satisfy `inside`."""
-    from tilepragma.polyhedral.row_tiles import floor_quotient
-
     base = base_name(part.statements, level)
     size = loops.sizes.of(number_of_part, level, base, HOST_TILE, DEVICE_TILE)
-    bounds = loops.bounds(part.statements, level, inside)
-    lower, upper = (floor_quotient(one, term(size)) for one in (bounds.lower, bounds.upper))
+    tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(
-        level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), lower, upper
+        level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
     )
 
 
