@@ -43,8 +43,8 @@ class Restriction:
 
     @property
     def row(self) -> TileRow:
-        """The names of isl's parameters; no identifier of C has a prime."""
-        return TileRow(self.level, f"origin{self.level}'", f"size{self.level}'")
+        """The names of isl's parameters; no identifier of the user begins like them."""
+        return TileRow(self.level, f"tilek_origin{self.level}", f"tilek_size{self.level}")
 
 
 Restrictions = tuple[Restriction, ...]
