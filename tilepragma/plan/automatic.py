@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
 
@@ -24,6 +25,9 @@ class Choice:
 
 def choose(region: Region, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
     """Try the strategies one after another."""
+    meeting = rows_that_meet(region.kernel)
+    if meeting is not None:
+        return Choice(None, (meeting,))
     rejected: list[str] = []
     second_best: Automatic | None = None
     for strategy in strategies:

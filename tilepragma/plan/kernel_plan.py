@@ -142,7 +142,8 @@ class KernelPlan:
     is a sentence where the region simply runs as the user wrote it (no launches then). `apart`: the plan is right only where no written
     array shares memory with another, which the launch checks. `targets` is what the user allows at
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
-    `operations` is for profiles, empty where the work is not known at launch.
+    `operations` is for profiles, empty where the work is not known at launch. `rejected` are clauses on what the automatic planner
+    considered and did not take, and why.
     """
 
     kernel: Kernel
@@ -160,6 +161,7 @@ class KernelPlan:
     apart: bool = False
     operations: tuple[OperationCount, ...] = ()
     sizes: tuple[TileSize, ...] = ()
+    rejected: tuple[str, ...] = ()
 
     @property
     def host(self) -> tuple[Launch, ...]:

@@ -11,6 +11,7 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
+from tilepragma.plan.automatic import choose
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
@@ -18,12 +19,12 @@ from tilepragma.plan.continues import close_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.invariance import host_evaluable, written_objects
-from tilepragma.plan.kernel_plan import FinalValue, KernelPlan, Launch
-from tilepragma.plan.launches import Launches, make_launches
+from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.launches import make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
 from tilepragma.plan.operations import operation_counts
-from tilepragma.plan.proof import prove_independent
 from tilepragma.plan.scalars import ScalarContext
+from tilepragma.plan.strategy import Automatic, Region
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify
@@ -46,14 +47,16 @@ def make_plan(
     """
     own = Diagnostics()
     kernel = close_iterations(kernel)
-    written = written_objects(kernel)
-    region = _take_apart(kernel, written, own)
-    plan = _plan(kernel, region, floating, own, defaults)
-    if region.automatic and own.has_errors:  # nobody asked for the launches that these errors are about
+    targets = allowed_targets(kernel, defaults.targets, own)
+    said = _take_apart(kernel, own)
+    region = said if said.clauses or not targets or own.has_errors else _decided(said, kernel, floating)
+    plan = _plan(kernel, region, floating, own, targets)
+    if region.automatic is not None and own.has_errors:  # nobody asked for the launches that these errors are about
         why = next(item.message for item in own if item.severity is Severity.ERROR)
         own = Diagnostics()
-        region = _as_written(_take_apart(kernel, written, own), why)
-        plan = _plan(kernel, region, floating, own, defaults)
+        targets = allowed_targets(kernel, defaults.targets, own)
+        region = replace(_take_apart(kernel, own), reason=why, rejected=region.rejected)
+        plan = _plan(kernel, region, floating, own, targets)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
@@ -71,25 +74,41 @@ class _Region:
     user: Clauses
     host: Clauses
     device: Clauses
-    automatic: bool = False
+    automatic: Automatic | None = None
     """the engine, not the user, vouches for the loops that have tiles"""
     reason: str | None = None
     """why nothing could be distributed where the user left it to us"""
+    rejected: tuple[str, ...] = ()
+
+    @property
+    def clauses(self) -> bool:
+        """Whether any loop has tiles, said by the user or by default where the user vouches."""
+        return bool(self.host or self.device)
 
 
-def _as_written(region: _Region, why: str) -> _Region:
-    return replace(region, host={}, device={}, automatic=False, reason=why)
+def _decided(said: _Region, kernel: Kernel, floating: FloatingRules) -> _Region:
+    """What the automatic planner makes of a region in which nobody said anything."""
+    written = written_objects(kernel)
+    live_out = kernel.read_after | said_live_out(kernel)
+    final = final_values(kernel, live_out, host_evaluable(written))
+    known = frozenset(value.iterator.name for value in final)
+    choice = choose(Region(kernel, said.statements, written, live_out, known, floating))
+    reason = choice.rejected[0] if choice.taken is None and choice.rejected else None
+    return replace(said, automatic=choice.taken, reason=reason, rejected=choice.rejected)
 
 
 def _plan(
-    kernel: Kernel, region: _Region, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults
+    kernel: Kernel,
+    region: _Region,
+    floating: FloatingRules,
+    diagnostics: Diagnostics,
+    targets: tuple[Target, ...],
 ) -> KernelPlan:
     on_host = host_evaluable(written_objects(kernel))
     check_names(kernel, diagnostics)
     for node in walk(kernel.body):
         if isinstance(node, ForLoop):
             check_for_loop(node, diagnostics)
-    targets = allowed_targets(kernel, defaults.targets, diagnostics)
     check_axes(kernel.directive, region.user, diagnostics)
     preferred = preferred_target(kernel.directive, region.user, targets)
     all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
@@ -101,32 +120,36 @@ def _plan(
         check_clauses(data)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
         arrays = arrays_in_step(data)
-        return KernelPlan(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason)
+        return KernelPlan(
+            kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason, rejected=region.rejected
+        )
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, on_host)
-    host, device = _launches(kernel, region, live_out, final, diagnostics)
-    axes = frozenset(axis for launch in (*host.launches, *device.launches) for axis in launch.axes)
+    steps = region.automatic or _said_steps(kernel, region, live_out, final, diagnostics)
+    launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
+    axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
-    shared = tuple(dict.fromkeys((*host.shared, *device.shared)))
     return KernelPlan(
         kernel,
         region.prologue,
-        host.launches,
-        device.launches,
-        array_arguments(data, shared),
-        _scalars(kernel, (*host.launches, *device.launches), shared),
+        steps.host_steps,
+        steps.device_steps,
+        array_arguments(data, steps.shared),
+        _scalars(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,
         targets,
         preferred,
         floating,
-        apart=region.automatic,
+        apart=region.automatic is not None,
         operations=operation_counts(kernel, on_host),
+        sizes=steps.sizes,
+        rejected=region.rejected,
     )
 
 
-def _take_apart(kernel: Kernel, written: frozenset[DataObject], diagnostics: Diagnostics) -> _Region:
-    on_host = host_evaluable(written)
+def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
+    on_host = host_evaluable(written_objects(kernel))
     prologue: list[Declaration] = []
     statements: list[Statement] = []
     user: dict[int, tuple[TileClause, ...]] = {}
@@ -145,22 +168,7 @@ def _take_apart(kernel: Kernel, written: frozenset[DataObject], diagnostics: Dia
             independent = independent_loops(loop, kernel.directive)
             host |= default_clauses(independent, on_host, device=False)
             device |= default_clauses(independent, on_host, device=True)
-    region = _Region(tuple(prologue), tuple(statements), user, host, device)
-    return region if host or device else _prove(region, kernel, written)
-
-
-def _prove(region: _Region, kernel: Kernel, written: frozenset[DataObject]) -> _Region:
-    """The default mapping of a region in which nobody said anything, if every nest of it has independent outermost loops."""
-    on_host = host_evaluable(written)
-    host: dict[int, tuple[TileClause, ...]] = {}
-    device = dict(host)
-    for nest in (loop for statement in region.statements for loop in top_loops(statement)):
-        proof = prove_independent(nest, kernel, written)
-        if not proof.loops:
-            return replace(region, reason=proof.reason)
-        host |= default_clauses(proof.loops, on_host, device=False)
-        device |= default_clauses(proof.loops, on_host, device=True)
-    return replace(region, host=host, device=device, automatic=bool(host))
+    return _Region(tuple(prologue), tuple(statements), user, host, device)
 
 
 def _flat(body: Block) -> Iterator[Statement]:
@@ -189,7 +197,7 @@ def _check_hoisted(
 def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]) -> str | None:
     if not targets:
         return f"kernel '{kernel.name}' is built for no target"
-    if region.host or region.device:
+    if region.clauses or region.automatic is not None:
         return None
     if region.reason is not None:
         return region.reason
@@ -216,10 +224,10 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
             )
 
 
-def _launches(
+def _said_steps(
     kernel: Kernel, region: _Region, live_out: frozenset[str], final: tuple[FinalValue, ...], diagnostics: Diagnostics
-) -> tuple[Launches, Launches]:
-    """(host, device)."""
+) -> Automatic:
+    """The launches of what the user said, one after another."""
     counts = {
         Axis(count.axis, count.dimension): count.count.literal
         for count in kernel.directive.counts
@@ -245,26 +253,38 @@ def _launches(
         diagnostics,
     )
     host = make_launches(kernel, region.statements, region.host, chains, scalars)
-    if region.device == region.host:
-        return host, host
-    return host, make_launches(kernel, region.statements, region.device, chains, scalars)
+    same = region.device == region.host
+    device = host if same else make_launches(kernel, region.statements, region.device, chains, scalars)
+    shared = tuple(dict.fromkeys((*host.shared, *device.shared)))
+    return Automatic("clauses", host.launches, device.launches, shared)
 
 
-def _scalars(kernel: Kernel, launches: Iterable[Launch], shared: Iterable[DataObject]) -> tuple[DataObject, ...]:
-    """Outside scalars that the launches read, other than those reached by address or owned by an instance."""
-    read: set[DataObject] = set()
-    for launch in launches:
-        own = set(launch.privates) - set(launch.first_privates)
-        own |= _iterators(launch.body)
-        read |= {use.object for use in uses(launch.body, kernel.functions, launch=True) if use.reads} - own
-        read |= set(launch.first_privates)
-    read |= {use.object for use in function_uses(kernel.functions) if use.reads}
+def _scalars(kernel: Kernel, steps: Iterable[Step], shared: Iterable[DataObject]) -> tuple[DataObject, ...]:
+    """Outside scalars that the steps read, other than those reached by address or owned by an instance."""
+    read = {use.object for use in function_uses(kernel.functions) if use.reads}
+    read |= set(_read_by(kernel, steps, inside=False))
     read -= set(shared)
     return tuple(
         object_
         for object_ in kernel.objects
         if object_ in read and object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
     )
+
+
+def _read_by(kernel: Kernel, steps: Iterable[Step], *, inside: bool) -> Iterator[DataObject]:
+    """What launches read; what host loops and conditions read, and the bounds of launches `inside` them."""
+    for step in steps:
+        if isinstance(step, Launch):
+            own = set(step.privates) - set(step.first_privates) | _iterators(step.body)
+            found = uses(step.body, kernel.functions, launch=not inside)
+            yield from (use.object for use in found if use.reads and use.object not in own)
+            yield from step.first_privates
+            continue
+        values = (
+            (step.condition,) if isinstance(step, HostCondition) else (step.loop.lower, step.loop.upper, step.loop.step)
+        )
+        yield from (use.object for value in values for use in uses(value) if use.reads)
+        yield from _read_by(kernel, step.steps, inside=True)
 
 
 def _iterators(body: Block) -> set[DataObject]:

@@ -1,78 +1,21 @@
-"""Nests that nobody vouched for: the outermost loops whose iterations are proven independent, or what forbids it."""
+"""Regions that nobody vouched for: what forbids running iterations in any order, in words."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.accesses import function_uses, leaves_early, uses
-from tilepragma.ir.directives import KernelDirective
+from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Kernel, Loop
 from tilepragma.ir.types import ScalarType
-from tilepragma.plan.chains import chain_from
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
 
 
-@dataclass(frozen=True)
-class Proof:
-    """`loops` are the leading loops of the nest's chain that carry no dependence; where there are none, `reason` is a clause
-    that says why.
-    """
-
-    loops: tuple[Loop, ...]
-    reason: str
-
-
-def prove_independent(nest: Loop, kernel: Kernel, written: frozenset[DataObject]) -> Proof:
-    """What the engine can prove of a nest. Scalars are left to the planner, which privatises, reduces or refuses them."""
-    chain = _may_distribute(chain_from(nest))
-    if not chain:
-        return Proof((), f"the loop over '{nest.iterator.host}' runs in order ('seq', or a break in it)")
-    alias = _may_alias(nest, kernel)
-    if alias is not None:
-        return Proof((), alias)
-    from tilepragma.polyhedral.dependences import may_differ, memory_dependences
-    from tilepragma.polyhedral.extraction import extract_scop
-    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-
-    try:
-        scop = extract_scop((nest,), kernel.functions, written)
-        with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
-            named = _named(kernel.directive)
-            dependences = [one for one in memory_dependences(scop) if _matters(one.source.object, named)]
-            for depth, loop in enumerate(chain):
-                broken = next((one for one in dependences if depth >= len(one.loops) or may_differ(one, depth)), None)
-                if broken is not None:
-                    return Proof(chain[:depth], _reason(loop, broken))
-    except OperationLimitError:
-        return Proof((), f"the dependences of the loop over '{nest.iterator.host}' are too many to be proven absent")
-    return Proof(chain, "")
-
-
-def _may_distribute(chain: Iterable[Loop]) -> tuple[Loop, ...]:
-    result = []
-    for loop in chain:
-        if (loop.directive is not None and loop.directive.sequential) or leaves_early(loop.body):
-            break
-        result.append(loop)
-    return tuple(result)
-
-
-def _matters(object_: DataObject, named: frozenset[str]) -> bool:
-    shared = object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
-    return not shared and object_.host not in named
-
-
-def _named(directive: KernelDirective) -> frozenset[str]:
-    return frozenset(name for clause in directive.privates for name in clause.names)
-
-
-def _reason(loop: Loop, broken: Dependence) -> str:
+def dependence_reason(loop: Loop, broken: Dependence) -> str:
+    """Why the iterations of `loop` are not independent: a clause."""
     from tilepragma.polyhedral.dependences import distance_text
 
     source, sink = broken.source, broken.sink
@@ -84,7 +27,7 @@ def _reason(loop: Loop, broken: Dependence) -> str:
     )
 
 
-def _may_alias(nest: Loop, kernel: Kernel) -> str | None:
+def rows_that_meet(kernel: Kernel) -> str | None:
     """Why rows of two objects may be the same memory, where one is written; None where they cannot.
 
     Whether contiguous arrays are apart is checked at launch by their addresses (`KernelPlan.apart`). Rows are too many for
@@ -92,7 +35,7 @@ def _may_alias(nest: Loop, kernel: Kernel) -> str | None:
     """
     said = {section.path for clause in kernel.directive.data for section in clause.sections}
     touched: dict[DataObject, bool] = {}
-    for use in (*uses(nest, kernel.functions), *function_uses(kernel.functions)):
+    for use in (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions)):
         object_ = use.object
         if object_.storage is not Storage.SCALAR and object_.scope is not Scope.LOCAL:
             touched[object_] = touched.get(object_, False) or use.writes

@@ -52,6 +52,16 @@ def check_reduction(object_: DataObject, clause: ReductionClause, body: Any, dia
         return
 
 
+def reduction_operator(object_: DataObject, body: Any) -> str | None:
+    """The operator of which every use of `object_` under `body` is an update, if there is one."""
+    for operator in ("+", "*", "min", "max", *_INTEGERS_ONLY):
+        trial = Diagnostics()
+        check_reduction(object_, ReductionClause(operator, (object_.host,), object_.range), body, trial)
+        if not trial.has_errors:
+            return operator
+    return None
+
+
 def _remedy(name: str, operator: str) -> str:
     if operator in ("min", "max"):
         comparison = "<" if operator == "min" else ">"

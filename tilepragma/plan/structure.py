@@ -1,10 +1,232 @@
-"""S1: the user's own loops. What is independent is launched, sequential loops around it run on the host."""
+"""S0 and S1: the user's own loops. What is independent is launched; sequential loops around it run on the host.
+
+Statements are taken in order, loops from the outside in:
+  1. a loop with independent iterations is a launch, with further independent loops of its perfect nest;
+  2. one that carries dependences, but nests a loop perfectly which carries none at all, is a launch over the inner loop;
+  3. one that can be distributed (plan/distribution.py) becomes several loops, each planned so;
+  4. any other runs on the host around the launches of its body, unless all of these would be sequential.
+Whatever is left is a launch of one instance.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass, field
+
+from tilepragma.ir.accesses import function_uses, leaves_early, uses
+from tilepragma.ir.directives import ReductionClause
+from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.looptree import Block, Declaration, If, Loop, Statement
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.chains import chain_from
+from tilepragma.plan.distribution import Way, distributed
+from tilepragma.plan.drafts import make_automatic
+from tilepragma.plan.flow import ScalarEffect, exposed_read, scalar_effect
+from tilepragma.plan.independence import NestDependences, nest_dependences
+from tilepragma.plan.invariance import host_evaluable
+from tilepragma.plan.pieces import (
+    ConditionPiece,
+    LaunchPiece,
+    LoopPiece,
+    Piece,
+    drafts_of,
+    flat,
+    is_parallel,
+    is_repeatable,
+    joined,
+    needing,
+    negated,
+    scoped,
+)
+from tilepragma.plan.proof import dependence_reason
+from tilepragma.plan.reductions import reduction_operator
 from tilepragma.plan.strategy import Automatic, Refusal, Region
+
+
+@dataclass(frozen=True)
+class _At:
+    """Where a statement stands: under which host loops, of which nest, which scalars are wanted after it, and which
+    declarations around it each launch repeats that needs them.
+    """
+
+    around: tuple[Loop, ...]
+    nest: NestDependences | None
+    live: frozenset[str]
+    scope: tuple[Declaration, ...] = ()
 
 
 def structure(region: Region) -> Automatic | Refusal:
     """Launches of what is independent, host loops around them."""
-    return Refusal("not written yet")
+    outside = {use.object for use in function_uses(region.kernel.functions)}
+    if any(scalar in outside for scalar in region.scalars):
+        return Refusal("a function that the kernel calls uses a scalar that the kernel writes")
+    from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+    planner = _Planner(region)
+    try:
+        pieces = planner.statements(region.statements, _At((), None, region.live_out - region.final))
+    except OperationLimitError:
+        return Refusal("its dependences are too many to be proven absent")
+    if not is_parallel(pieces):
+        return Refusal(planner.reasons[0] if planner.reasons else "it has no loop")
+    host, device = (drafts_of(pieces, region, device=device) for device in (False, True))
+    return make_automatic("loops as written", region, host, device, notes=tuple(dict.fromkeys(planner.notes)))
+
+
+@dataclass
+class _Planner:
+    """`reasons` collects why loops are not independent, `notes` what the user could say to make them so."""
+
+    region: Region
+    reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    # -- statements ---------------------------------------------------------------------------------------------------
+
+    def statements(self, statements: tuple[Statement, ...], at: _At) -> tuple[Piece, ...]:
+        """The pieces of statements that run one after another."""
+        unit = tuple(flat(statements))
+        after = self._after(unit, at.live)
+        pieces: list[Piece] = []
+        place = 0
+        while place < len(unit):
+            statement, rest = unit[place], unit[place + 1 :]
+            if isinstance(statement, Declaration) and is_repeatable(statement, rest, self.region.kernel.functions):
+                at = dataclasses.replace(at, scope=(*at.scope, statement))
+                place += 1
+                continue
+            end = place + 1
+            if isinstance(statement, Declaration):
+                end += needing(statement, rest)
+            here = dataclasses.replace(at, live=after[end - 1])
+            pieces += self._statement(unit[place:end], here)
+            place = end
+        return joined(pieces)
+
+    def _after(self, statements: tuple[Statement, ...], live: frozenset[str]) -> list[frozenset[str]]:
+        """The scalars wanted after each of the statements."""
+        after = []
+        for statement in reversed(statements):
+            after.append(live)
+            live = self._effect(statement).before(live)
+        return after[::-1]
+
+    def _effect(self, node: Statement) -> ScalarEffect:
+        return scalar_effect(node, self.region.scalars, self.region.kernel.functions)
+
+    def _statement(self, unit: tuple[Statement, ...], at: _At) -> tuple[Piece, ...]:
+        """A statement, or a declaration with all that needs it."""
+        statement = unit[0]
+        if len(unit) == 1 and isinstance(statement, Loop):
+            if at.nest is None:
+                named = frozenset(name for clause in self.region.kernel.directive.privates for name in clause.names)
+                at = dataclasses.replace(at, nest=nest_dependences(statement, self.region, named))
+            return self._loop(statement, at)
+        if len(unit) == 1 and isinstance(statement, If) and self._on_host(at, statement.condition):
+            return self._if(statement, at)
+        return (LaunchPiece(scoped(Block(unit), at.scope)),)
+
+    def _if(self, statement: If, at: _At) -> tuple[Piece, ...]:
+        pieces: list[Piece] = [ConditionPiece(statement.condition, self.statements((statement.then,), at))]
+        if statement.otherwise is not None:
+            pieces.append(ConditionPiece(negated(statement.condition), self.statements((statement.otherwise,), at)))
+        if not is_parallel(tuple(pieces)):
+            return (LaunchPiece(scoped(Block((statement,)), at.scope)),)
+        return tuple(pieces)
+
+    # -- loops --------------------------------------------------------------------------------------------------------
+
+    def _loop(self, loop: Loop, at: _At) -> tuple[Piece, ...]:
+        assert at.nest is not None
+        whole = self._dealt(loop, at)
+        if whole is not None:
+            return (whole,)
+        pieces: list[Piece] = []
+        for part, way in distributed(loop, len(at.around), at.nest, lambda part: self._way(part, at)):
+            dealt = self._dealt(part, at) if way is not Way.ORDERED else None
+            pieces.append(dealt if dealt is not None else self._ordered(part, at))
+        return tuple(pieces)
+
+    def _ordered(self, loop: Loop, at: _At) -> Piece:
+        """The loop on the host, where that leads to launches worth the name; else in one instance."""
+        bounds = (loop.lower, loop.upper, loop.step)
+        if self._on_host(at, *bounds) and not leaves_early(loop.body):
+            inner = dataclasses.replace(
+                at, around=(*at.around, loop), live=at.live | self._effect(loop.body).before(at.live)
+            )
+            pieces = self.statements((loop.body,), inner)
+            if is_parallel(pieces):
+                return LoopPiece(loop, pieces)
+        return LaunchPiece(scoped(Block((loop,)), at.scope))
+
+    def _way(self, loop: Loop, at: _At) -> Way:
+        dealt = self._dealt(loop, at)
+        if dealt is None:
+            return Way.ORDERED
+        return Way.PARALLEL if dealt.loops[0].index == loop.index else Way.INSIDE
+
+    def _dealt(self, loop: Loop, at: _At) -> LaunchPiece | None:
+        """The launch of a loop, if it or a loop nested perfectly in it carries nothing."""
+        assert at.nest is not None
+        leaves = at.nest.leaves_under(loop)
+        chain = chain_from(loop)
+        loops: list[Loop] = []
+        for one in chain:
+            if (one.directive is not None and one.directive.sequential) or leaves_early(one.body):
+                self.reasons.append(f"the loop over '{one.iterator.host}' runs in order ('seq', or a break in it)")
+                break
+            carried = at.nest.between(one, len(at.around), leaves)
+            if carried is not None:
+                self.reasons.append(dependence_reason(one, carried))
+                if loops and loops[0] is loop:
+                    break
+            elif one is loop or (loops and loops[0] is loop) or self._on_host(at, one.lower, one.upper, one.step):
+                loops.append(one)
+        if not loops:
+            return None
+        reductions = self._scalars(loops[-1], at)
+        if reductions is None:
+            return None
+        return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions)
+
+    # -- scalars ------------------------------------------------------------------------------------------------------
+
+    def _scalars(self, loop: Loop, at: _At) -> tuple[ReductionClause, ...] | None:
+        """What must be reduced so that iterations of `loop` may be dealt out; None where some scalar forbids it."""
+        directive = self.region.kernel.directive
+        named = {name for clause in directive.privates for name in clause.names}
+        named |= {name for clause in directive.reductions for name in clause.names}
+        written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
+        reductions = []
+        for scalar in self.region.scalars:
+            if scalar not in written or scalar.host in named:
+                continue
+            exposed = exposed_read(loop.body, scalar, self.region.kernel.functions)
+            if scalar == loop.iterator:
+                exposed = None
+            if exposed is None and scalar.name not in at.live:
+                continue
+            operator = reduction_operator(scalar, loop.body) if exposed is not None else None
+            if operator is None:
+                self.reasons.append(
+                    f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
+                )
+                return None
+            if not self._may_reorder(scalar, operator):
+                self.notes.append(
+                    f"the loop over '{loop.iterator.host}' (line {loop.header.start.line}) keeps the order of its sum: "
+                    f"reduction({operator}: {scalar.host}) would allow any"
+                )
+                self.reasons.append(self.notes[-1])
+                return None
+            reductions.append(ReductionClause(operator, (scalar.host,), loop.header))
+        return tuple(reductions)
+
+    def _may_reorder(self, scalar: DataObject, operator: str) -> bool:
+        """Whether any order of the updates gives the very same result, or the user does not mind."""
+        exact = isinstance(scalar.element, ScalarType) and scalar.element.is_integer
+        return exact or operator in ("min", "max") or self.region.floating.fast
+
+    def _on_host(self, at: _At, *values: Expression) -> bool:
+        on_host = host_evaluable(self.region.written, [loop.iterator for loop in at.around])
+        return all(on_host(value) for value in values)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from tilepragma.polyhedral.model import Statement
+from typing import Protocol, TypeVar
 
 Links = Sequence[tuple[str, str]]
 
 
-def weakly_connected(statements: Sequence[Statement], links: Links) -> list[tuple[Statement, ...]]:
+class Named(Protocol):
+    """What links join: a statement, or part of one."""
+
+    @property
+    def name(self) -> str:
+        """What links call it."""
+
+
+N = TypeVar("N", bound=Named)
+
+
+def weakly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, ...]]:
     """Statements joined by links in either direction, in the given order of the statements."""
     group = {each.name: index for index, each in enumerate(statements)}
     for source, target in links:
@@ -21,11 +31,11 @@ def weakly_connected(statements: Sequence[Statement], links: Links) -> list[tupl
     ]
 
 
-def strongly_connected(statements: Sequence[Statement], links: Links) -> list[tuple[Statement, ...]]:
+def strongly_connected(statements: Sequence[N], links: Links) -> list[tuple[N, ...]]:
     """Strongly connected components in topological order; of those free to come next, the first in the given order."""
     reach = _reachable([each.name for each in statements], links)
     left = list(statements)
-    components: list[tuple[Statement, ...]] = []
+    components: list[tuple[N, ...]] = []
     while left:
         for first in left:
             together = tuple(

@@ -1,0 +1,138 @@
+"""Loop distribution: a loop becomes several, each over a part of its statements, where the dependences allow it.
+
+Statements in a cycle of dependences stay together (strongly connected components of the leaves' graph, thesis section 3.2.4), and so do
+declarations and their users. Components that may share a loop without losing its independence share it, for locality.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import Block, Declaration, Loop, Statement
+from tilepragma.plan.independence import Leaves, NestDependences
+
+
+class Way(Enum):
+    """How a loop with some of its statements can run."""
+
+    PARALLEL = "its iterations are independent"
+    INSIDE = "a loop nested perfectly in it can be dealt out as a whole"
+    ORDERED = "in order"
+
+
+def distributed(
+    loop: Loop, around: int, nest: NestDependences, way_of: Callable[[Loop], Way]
+) -> tuple[tuple[Loop, Way], ...]:
+    """`loop` as loops that run one after another; itself alone where nothing is gained."""
+    leaves = sorted(nest.leaves_under(loop))
+    links = (*nest.order(loop, around, frozenset(leaves)), *_tied(loop, nest))
+    components = _components(leaves, links)
+    if len(components) > 1:
+        parts = [(part, way_of(restricted(loop, part, nest))) for part in components]
+        groups = _grouped(loop, nest, way_of, parts, links)
+        if len(groups) > 1 and any(way is not Way.ORDERED for _, way in groups):
+            return tuple((restricted(loop, part, nest), way) for part, way in groups)
+    return ((loop, way_of(loop)),)
+
+
+def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
+    """`loop` over the leaves `keep` only; loops that hold none of them are gone."""
+    kept = {id(nest.leaves[number]) for number in keep}
+
+    def statement(node: Statement) -> Statement | None:
+        if isinstance(node, Loop):
+            body = block(node.body)
+            return dataclasses.replace(node, body=body) if body.statements else None
+        if isinstance(node, Block):
+            inner = block(node)
+            return inner if inner.statements else None
+        return node if id(node) in kept else None
+
+    def block(node: Block) -> Block:
+        parts = (statement(one) for one in node.statements)
+        return dataclasses.replace(node, statements=tuple(part for part in parts if part is not None))
+
+    return dataclasses.replace(loop, body=block(loop.body))
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    name: str
+    number: int
+
+
+def _components(leaves: list[int], links: tuple[tuple[int, int], ...]) -> list[Leaves]:
+    from tilepragma.polyhedral.components import strongly_connected
+
+    nodes = [_Leaf(str(number), number) for number in leaves]
+    found = strongly_connected(nodes, [(str(one), str(other)) for one, other in links])
+    return [frozenset(leaf.number for leaf in component) for component in found]
+
+
+def _tied(loop: Loop, nest: NestDependences) -> Iterator[tuple[int, int]]:
+    """Declarations with all that needs what they declare, both ways."""
+    numbers = {id(leaf): number for number, leaf in enumerate(nest.leaves)}
+    needs = [(leaf, needed) for leaf, needed in _with_needs(loop.body, frozenset())]
+    for leaf, _ in needs:
+        if isinstance(leaf, Declaration):
+            declared = {declarator.object for declarator in leaf.declarators}
+            for other, needed in needs:
+                if other is not leaf and declared & needed:
+                    one, two = numbers[id(leaf)], numbers[id(other)]
+                    yield from ((one, two), (two, one))
+
+
+def _with_needs(node: Statement, around: frozenset[DataObject]) -> Iterator[tuple[Statement, frozenset[DataObject]]]:
+    """The leaves with the objects that they, or the bounds of loops around them, mention."""
+    if isinstance(node, Loop):
+        bounds = (node.lower, node.upper, node.step)
+        yield from _with_needs(node.body, around | {use.object for bound in bounds for use in uses(bound)})
+    elif isinstance(node, Block):
+        for statement in node.statements:
+            yield from _with_needs(statement, around)
+    else:
+        yield node, around | {use.object for use in uses(node)}
+
+
+def _grouped(
+    loop: Loop,
+    nest: NestDependences,
+    way_of: Callable[[Loop], Way],
+    parts: list[tuple[Leaves, Way]],
+    links: tuple[tuple[int, int], ...],
+) -> list[tuple[Leaves, Way]]:
+    """The parts in an order that the links allow, those joined that may be one loop."""
+    groups: list[tuple[Leaves, Way]] = []
+    waiting = list(parts)
+    while waiting:
+        left = [part for part, _ in waiting]
+        ready = [(part, way) for part, way in waiting if not _waits(part, left, links)]
+        chosen = next((one for one in ready if groups and _joins(groups[-1], one, loop, nest, way_of)), None)
+        if chosen is not None:
+            groups[-1] = (groups[-1][0] | chosen[0], chosen[1])
+        else:
+            chosen = ready[0]
+            groups.append(chosen)
+        waiting.remove(chosen)
+    return groups
+
+
+def _waits(part: Leaves, left: list[Leaves], links: tuple[tuple[int, int], ...]) -> bool:
+    return any(sink in part and source not in part and any(source in other for other in left) for source, sink in links)
+
+
+def _joins(
+    group: tuple[Leaves, Way],
+    part: tuple[Leaves, Way],
+    loop: Loop,
+    nest: NestDependences,
+    way_of: Callable[[Loop], Way],
+) -> bool:
+    if group[1] is not part[1] or part[1] is Way.INSIDE:
+        return False
+    return part[1] is Way.ORDERED or way_of(restricted(loop, group[0] | part[0], nest)) is Way.PARALLEL

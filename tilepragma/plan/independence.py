@@ -1,0 +1,140 @@
+"""What loops of one nest carry, by its memory-based dependences, for any part of its statements.
+
+Leaves are the statements that a nest is taken apart into: everything inside its loops other than loops and plain braces. A dependence
+
+    { S[i] -> T[j] }   with distances   { [d] : d = j - i on the loops around both }
+
+is asked about for the leaves that are of interest, and for the loops inside those that stay in order around: { d : d_1 = ... = d_k = 0 }.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.looptree import Block, Loop, Statement
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.strategy import Region
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.dependences import Dependence
+
+#: Leaves by their place in the nest, in textual order.
+Leaves = frozenset[int]
+
+
+@dataclass(frozen=True)
+class _Edge:
+    """A dependence, and the leaves at both of its ends: more than one where it is about the bounds of a loop."""
+
+    dependence: Dependence
+    sources: Leaves
+    sinks: Leaves
+
+
+@dataclass
+class NestDependences:
+    """The dependences of the nest `root`. `leaves` are its leaves, which restricted copies of the nest share with it."""
+
+    leaves: tuple[Statement, ...]
+    _edges: list[_Edge]
+    _fixed: dict[tuple[int, int], Any] = field(default_factory=dict)
+    _differ: dict[tuple[int, int, int], bool] = field(default_factory=dict)
+
+    def leaves_under(self, node: Any) -> Leaves:
+        """The leaves that stand under `node`."""
+        numbers = {id(leaf): number for number, leaf in enumerate(self.leaves)}
+        return frozenset(numbers[id(leaf)] for leaf in leaves_of(node))
+
+    def between(self, loop: Loop, around: int, leaves: Leaves) -> Dependence | None:
+        """A dependence between different iterations of `loop`, inside the outermost `around` loops, that arrays or locals make."""
+        for number, edge in enumerate(self._edges):
+            if not (edge.sources & leaves and edge.sinks & leaves) or _is_outside_scalar(edge.dependence.source.object):
+                continue
+            place = _place(edge.dependence, loop)
+            if place is not None and self._may_differ(number, around, place):
+                return edge.dependence
+        return None
+
+    def order(self, loop: Loop, around: int, leaves: Leaves) -> tuple[tuple[int, int], ...]:
+        """Which leaves must follow which in some iteration of `loop`, inside the outermost `around` loops: (source, sink)."""
+        found: dict[tuple[int, int], None] = {}
+        for number, edge in enumerate(self._edges):
+            pairs = [(one, other) for one in edge.sources & leaves for other in edge.sinks & leaves]
+            if not pairs or all(pair in found for pair in pairs) or _place(edge.dependence, loop) is None:
+                continue
+            if not self._inside(number, around).is_empty():
+                found |= dict.fromkeys(pairs)
+        return tuple(found)
+
+    def _inside(self, number: int, around: int) -> Any:
+        """{ d in distances : d_1 = ... = d_around = 0 }"""
+        from tilepragma.polyhedral.dependences import with_zero
+
+        known = self._fixed.get((number, around))
+        if known is None:
+            known = self._edges[number].dependence.distances
+            for place in range(around):
+                known = with_zero(known, place)
+            self._fixed[number, around] = known
+        return known
+
+    def _may_differ(self, number: int, around: int, place: int) -> bool:
+        from tilepragma.polyhedral.dependences import has_sign
+
+        key = (number, around, place)
+        if key not in self._differ:
+            distances = self._inside(number, around)
+            self._differ[key] = has_sign(distances, place, 1) or has_sign(distances, place, -1)
+        return self._differ[key]
+
+
+def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestDependences:
+    """Those of objects that no clause (`named`) gives each instance a copy of. Raises OperationLimitError."""
+    from tilepragma.polyhedral.dependences import memory_dependences
+    from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+
+    scop = extract_scop((root,), region.kernel.functions, region.written)
+    with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
+        dependences = [one for one in memory_dependences(scop) if one.source.object.host not in named]
+    leaves = tuple(leaves_of(root))
+    holding = _holding(root, leaves)
+    edges = [
+        _Edge(one, holding[id(one.source_statement.node)], holding[id(one.sink_statement.node)]) for one in dependences
+    ]
+    return NestDependences(leaves, edges)
+
+
+def leaves_of(node: Statement) -> Iterator[Statement]:
+    """The leaves under a statement, in textual order."""
+    if isinstance(node, Loop):
+        yield from leaves_of(node.body)
+    elif isinstance(node, Block):
+        for statement in node.statements:
+            yield from leaves_of(statement)
+    else:
+        yield node
+
+
+def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
+    """For every node of the nest, by its identity, the leaves that it stands in or holds."""
+    numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
+    found: dict[int, Leaves] = {}
+    for loop in walk(root):
+        if isinstance(loop, Loop):
+            found[id(loop)] = frozenset(numbers[id(leaf)] for leaf in leaves_of(loop) if id(leaf) in numbers)
+    for leaf in leaves:
+        found |= {id(node): frozenset({numbers[id(leaf)]}) for node in walk(leaf)}
+    return found
+
+
+def _place(dependence: Dependence, loop: Loop) -> int | None:
+    return next((place for place, one in enumerate(dependence.loops) if one.index == loop.index), None)
+
+
+def _is_outside_scalar(object_: DataObject) -> bool:
+    """Whether instances may own a copy of it, or reduce it."""
+    return object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL

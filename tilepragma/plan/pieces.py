@@ -1,0 +1,176 @@
+"""The pieces of strategy S1, which keeps the user's loops, and their way to drafts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import ReductionClause
+from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Expression, Increment, Storage, Unary
+from tilepragma.ir.looptree import Block, Declaration, Function, Loop, Statement
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.types import INT
+from tilepragma.plan.drafts import Draft, DraftCondition, DraftLaunch, DraftLoop
+from tilepragma.plan.invariance import host_evaluable
+from tilepragma.plan.mapping import default_clauses
+from tilepragma.plan.strategy import Region
+
+
+@dataclass(frozen=True)
+class LaunchPiece:
+    """`loops` of `body` are dealt out; none: one instance runs it."""
+
+    body: Block
+    loops: tuple[Loop, ...] = ()
+    reductions: tuple[ReductionClause, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoopPiece:
+    """A loop that runs on the host around its pieces."""
+
+    loop: Loop
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class ConditionPiece:
+    """A condition that the host evaluates."""
+
+    condition: Expression
+    pieces: tuple[Piece, ...]
+
+
+#: Loops are the user's own, or have some of their statements: a loop may stand in several pieces.
+Piece = LaunchPiece | LoopPiece | ConditionPiece
+
+
+def is_parallel(pieces: tuple[Piece, ...]) -> bool:
+    """Whether any launch of them is dealt out."""
+    return any(bool(one.loops) if isinstance(one, LaunchPiece) else is_parallel(one.pieces) for one in pieces)
+
+
+def joined(pieces: list[Piece]) -> tuple[Piece, ...]:
+    """Launches of one instance that follow each other are one."""
+    result: list[Piece] = []
+    for piece in pieces:
+        last = result[-1] if result else None
+        if _is_single(piece) and last is not None and _is_single(last):
+            assert isinstance(piece, LaunchPiece) and isinstance(last, LaunchPiece)
+            result[-1] = LaunchPiece(Block((*last.body.statements, *piece.body.statements), last.body.range))
+        else:
+            result.append(piece)
+    return tuple(result)
+
+
+def _is_single(piece: Piece) -> bool:
+    return isinstance(piece, LaunchPiece) and not piece.loops
+
+
+def drafts_of(pieces: tuple[Piece, ...], region: Region, *, device: bool) -> tuple[Draft, ...]:
+    """The pieces with the default mapping for one kind of target; loops that stand in several pieces get numbers of their own."""
+    return _Drafts(region, device, region.first_index).of(pieces, ())
+
+
+def negated(condition: Expression) -> Expression:
+    """`!condition`"""
+    return Unary("!", condition, INT, condition.range)
+
+
+@dataclass
+class _Drafts:
+    region: Region
+    device: bool
+    next_index: int
+    seen: set[int] = dataclasses.field(default_factory=set)
+
+    def of(self, pieces: tuple[Piece, ...], around: tuple[DataObject, ...]) -> tuple[Draft, ...]:
+        return tuple(self._one(piece, around) for piece in pieces)
+
+    def _one(self, piece: Piece, around: tuple[DataObject, ...]) -> Draft:
+        if isinstance(piece, ConditionPiece):
+            return DraftCondition(piece.condition, self.of(piece.pieces, around))
+        if isinstance(piece, LoopPiece):
+            numbers = self._numbers(dataclasses.replace(piece.loop, body=Block(())))
+            loop = dataclasses.replace(piece.loop, index=numbers[piece.loop.index])
+            return DraftLoop(loop, self.of(piece.pieces, (*around, loop.iterator)))
+        numbers = self._numbers(piece.body)
+        body = _numbered_block(piece.body, numbers)
+        on_host = host_evaluable(self.region.written, around)
+        loops = tuple(dataclasses.replace(loop, index=numbers[loop.index]) for loop in piece.loops)
+        return DraftLaunch(body, default_clauses(loops, on_host, device=self.device), piece.reductions)
+
+    def _numbers(self, node: Statement) -> dict[int, int]:
+        """The index that each loop under `node` gets: its own the first time that it is met."""
+        numbers = {}
+        for loop in walk(node):
+            if isinstance(loop, Loop):
+                index = loop.index
+                if index in self.seen:
+                    index = self.next_index
+                    self.next_index += 1
+                self.seen.add(index)
+                numbers[loop.index] = index
+        return numbers
+
+
+def _numbered_block(block: Block, numbers: dict[int, int]) -> Block:
+    return dataclasses.replace(block, statements=tuple(_numbered(one, numbers) for one in block.statements))
+
+
+def _numbered(statement: Statement, numbers: dict[int, int]) -> Statement:
+    if isinstance(statement, Block):
+        return _numbered_block(statement, numbers)
+    changed = with_blocks(statement, lambda block: _numbered_block(block, numbers))
+    return dataclasses.replace(changed, index=numbers[changed.index]) if isinstance(changed, Loop) else changed
+
+
+# -- declarations between host loops and launches ---------------------------------------------------------------------
+
+
+def scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:
+    """`body` behind those declarations of `scope` that it needs."""
+    needed = {use.object for use in uses(body)}
+    chosen: list[Declaration] = []
+    for declaration in reversed(scope):
+        if any(declarator.object in needed for declarator in declaration.declarators):
+            chosen.append(declaration)
+            needed |= {use.object for use in uses(declaration)}
+    return dataclasses.replace(body, statements=(*reversed(chosen), *body.statements)) if chosen else body
+
+
+def is_repeatable(declaration: Declaration, rest: tuple[Statement, ...], functions: tuple[Function, ...]) -> bool:
+    """Whether every later statement may evaluate the declaration for itself: it declares constants, of what `rest` leaves alone."""
+    written = {use.object for statement in rest for use in uses(statement, functions) if use.writes}
+    for declarator in declaration.declarators:
+        object_ = declarator.object
+        if object_.storage is not Storage.SCALAR or declarator.initializer is None or object_ in written:
+            return False
+        for node in walk(declarator):
+            if isinstance(node, (Assignment, Increment)) or (isinstance(node, Call) and node.callee is Callee.USER):
+                return False
+    return not any(use.object in written for use in uses(declaration, functions) if use.reads)
+
+
+def needing(declaration: Declaration, rest: tuple[Statement, ...]) -> int:
+    """How many of the statements after `declaration` end with the last that needs it, or anything declared on the way there."""
+    declared = {declarator.object for declarator in declaration.declarators}
+    last = 0
+    for place, statement in enumerate(rest):
+        if declared & {use.object for use in uses(statement)}:
+            for inner in rest[last : place + 1]:
+                if isinstance(inner, Declaration):
+                    declared |= {declarator.object for declarator in inner.declarators}
+            last = place + 1
+    return last
+
+
+def flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
+    """The statements with braces looked through: every local has a name of its own."""
+    for statement in statements:
+        if isinstance(statement, Block):
+            yield from flat(statement.statements)
+        else:
+            yield statement
