@@ -107,7 +107,7 @@ class _Drafts:
     def _on_host(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
         """Blocks of the first row that runs at once, dealt to threads in turn."""
         from tilepragma.polyhedral.part_scan import Restriction
-        from tilepragma.polyhedral.point_order import original_order
+        from tilepragma.polyhedral.point_order import point_order
 
         level, outside = part.at_once[0], fixed_rows(around)
         base = base_name(part.statements, level)
@@ -117,7 +117,7 @@ class _Drafts:
         tile = (*outside, Restriction(level, value(first), value(size)))
         body = (
             declared(first, term(block) * term(size)),
-            *self.loops.points(part, original_order(part), tile),
+            *self.loops.points(part, point_order(part, self.loops.code.program.dependences).order, tile),
         )
         loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
         return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})

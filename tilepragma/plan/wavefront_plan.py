@@ -85,10 +85,10 @@ def _inner_tiles(
     loops: RowLoops, part: Part, number_of_part: int, levels: tuple[int, ...], inside: Restrictions
 ) -> tuple[Statement, ...]:
     """The tiles of the rows at `levels` inside the tile around, one after another, and their points."""
-    from tilepragma.polyhedral.point_order import original_order
+    from tilepragma.polyhedral.point_order import point_order
 
     if not levels:
-        return loops.points(part, original_order(part), inside)
+        return loops.points(part, point_order(part, loops.code.program.dependences).order, inside)
     row = _tiled_row(loops, part, number_of_part, levels[0], inside)
     body = _inner_tiles(loops, part, number_of_part, levels[1:], (*inside, row.inside))
     return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),)
