@@ -172,7 +172,7 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
         status = place->backend->wait(place->device, place->queue, why);
         job->waiting = 0;
     }
-    if (status == TILEK_OK && job->profiling) tilek_record(job->state, place->target, TILEK_ACTIVITY_KERNEL, start, nanoseconds, tilek_share(run, launch, job->touched));
+    if (status == TILEK_OK && job->profiling) tilek_record_step(job->state, place->target, launch, start, nanoseconds, tilek_share(run, launch, job->touched));
     return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, why) : status;
 }
 

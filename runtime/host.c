@@ -107,7 +107,7 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
         const tilek_reduction *reduction = &shape->reductions[index];
         (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, places[index], numbers->instances);
     }
-    if (job->profiling) tilek_record(job->state, job->target, TILEK_ACTIVITY_KERNEL, start, tilek_now() - start, tilek_share(run, launch, job->touched));
+    if (job->profiling) tilek_record_step(job->state, job->target, launch, start, tilek_now() - start, tilek_share(run, launch, job->touched));
     return TILEK_OK;
 }
 

@@ -17,7 +17,7 @@
 
 enum { MOST_EVENTS = 1 << 20 };
 
-typedef struct event { const tilek_state *state; tilek_target target; tilek_activity activity; int64_t start, duration; size_t bytes; uint64_t thread; } event;
+typedef struct event { const tilek_state *state; const char *name; /* of the launch, NULL for others */ tilek_target target; tilek_activity activity; int64_t start, duration; size_t bytes; uint64_t thread; } event;
 
 static const char *const activity_names[] = {"kernel", "copy in", "copy out", "compile"};
 
@@ -62,12 +62,10 @@ static uint64_t thread_number(void)
     return number >> 12 & 0xffffffu; /* JSON readers keep 53 bits */
 }
 
-void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes)
+static void record(tilek_state *state, const char *name, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes)
 {
     tilek_figures *figures = state != NULL ? &state->figures[target] : &data_figures[target];
-    const event added = {state, target, activity, start, duration, bytes, thread_number()};
-    if (!tilek_profiling()) return;
-    (void)pthread_mutex_lock(&mutex);
+    const event added = {state, name, target, activity, start, duration, bytes, thread_number()};
     switch (activity) {
     case TILEK_ACTIVITY_KERNEL: figures->kernel_nanoseconds += duration; figures->bytes_touched += (int64_t)bytes; break;
     case TILEK_ACTIVITY_COPY_IN: figures->copy_nanoseconds += duration; figures->bytes_in += (int64_t)bytes; break;
@@ -77,6 +75,35 @@ void tilek_record(tilek_state *state, tilek_target target, tilek_activity activi
     if (owner == 0) owner = getpid();
     if (first_time == 0 || start < first_time) first_time = start;
     if (tilek_get_settings()->trace != NULL) add_event(&added);
+}
+
+void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes)
+{
+    if (!tilek_profiling()) return;
+    (void)pthread_mutex_lock(&mutex);
+    record(state, NULL, target, activity, start, duration, bytes);
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+static int is_on_device(tilek_target target) { return target == TILEK_OPENCL || target == TILEK_CUDA; }
+
+static int launch_count(const tilek_kernel *kernel, tilek_target target) { return is_on_device(target) ? kernel->device_launch_count : kernel->host_launch_count; }
+
+static const char *launch_name(const tilek_kernel *kernel, tilek_target target, int launch)
+{
+    return (is_on_device(target) ? kernel->device_launches : kernel->host_launches)[launch].entry;
+}
+
+void tilek_record_step(tilek_state *state, tilek_target target, int launch, int64_t start, int64_t duration, size_t bytes)
+{
+    if (!tilek_profiling()) return;
+    (void)pthread_mutex_lock(&mutex);
+    if (state->steps[target] == NULL) state->steps[target] = calloc((size_t)launch_count(state->kernel, target), sizeof **state->steps);
+    if (state->steps[target] != NULL) {
+        ++state->steps[target][launch].steps;
+        state->steps[target][launch].nanoseconds += duration;
+    }
+    record(state, launch_name(state->kernel, target, launch), target, TILEK_ACTIVITY_KERNEL, start, duration, bytes);
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -131,12 +158,28 @@ static void print_row(const char *name, tilek_target target, const tilek_figures
                   figure(share, sizeof share, bandwidths[target] > 0 ? 100e9 * speed / bandwidths[target] : 0));
 }
 
+/* Where launches run in steps, how often each did, and how long all its steps took. */
+static void print_steps(const tilek_state *state, tilek_target target)
+{
+    const tilek_kernel *kernel = state->kernel;
+    const int in_steps = (is_on_device(target) ? kernel->device_steps : kernel->host_steps) != NULL;
+    for (int launch = 0; in_steps && state->steps[target] != NULL && launch < launch_count(kernel, target); ++launch) {
+        const tilek_step_figures *figures = &state->steps[target][launch];
+        if (figures->steps == 0) continue;
+        (void)fprintf(stderr, "  %-22.22s %-8s %9" PRId64 " %12.3f\n", launch_name(kernel, target, launch), tilek_target_name(target), figures->steps,
+                      (double)figures->nanoseconds / 1e6);
+    }
+}
+
 static void print_table(void)
 {
     (void)fprintf(stderr, "%-24s %-8s %9s %12s %12s %12s %9s %9s %9s %9s %8s\n", "tilek: kernel", "target", "launches", "kernel ms", "copy ms", "compile ms", "copied MB",
                   "copy GB/s", "GB/s", "GFLOP/s", "% limit");
     for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next)
-        for (int target = 0; target <= TILEK_TARGETS; ++target) print_row(state->kernel->name, (tilek_target)target, &state->figures[target]);
+        for (int target = 0; target <= TILEK_TARGETS; ++target) {
+            print_row(state->kernel->name, (tilek_target)target, &state->figures[target]);
+            if (target < TILEK_TARGETS) print_steps(state, (tilek_target)target);
+        }
     for (int target = 0; target <= TILEK_TARGETS; ++target) print_row("(data directives)", (tilek_target)target, &data_figures[target]);
 }
 
@@ -155,7 +198,7 @@ static void write_event(FILE *file, const event *one)
 {
     (void)fprintf(file, "{\"ph\": \"X\", \"pid\": %ld, \"tid\": %" PRIu64 ", \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", \"name\": ", (long)owner, one->thread,
                   (double)(one->start - first_time) / 1e3, (double)one->duration / 1e3, activity_names[one->activity]);
-    write_string(file, one->activity == TILEK_ACTIVITY_KERNEL && one->state != NULL ? one->state->kernel->name : activity_names[one->activity]);
+    write_string(file, one->name != NULL ? one->name : one->activity == TILEK_ACTIVITY_KERNEL && one->state != NULL ? one->state->kernel->name : activity_names[one->activity]);
     (void)fprintf(file, ", \"args\": {\"target\": \"%s\", \"bytes\": %zu, \"kernel\": ", tilek_target_name(one->target), one->bytes);
     write_string(file, one->state != NULL ? one->state->kernel->name : "");
     (void)fputs(", \"source\": ", file);

@@ -80,6 +80,7 @@ static void finish(void)
         tilek_state *state = states;
         states = state->next;
         if (state->kernel->state != NULL) *state->kernel->state = NULL;
+        for (int target = 0; target < TILEK_TARGETS; ++target) free(state->steps[target]);
         free(state->differences);
         free(state);
     }

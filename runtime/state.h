@@ -12,6 +12,9 @@ typedef struct tilek_figures {
     int64_t kernel_nanoseconds, copy_nanoseconds, compile_nanoseconds;
 } tilek_figures;
 
+/* Those of one launch among a kernel's steps. */
+typedef struct tilek_step_figures { int64_t steps, nanoseconds; } tilek_step_figures;
+
 /* The largest differences that TILEK_VERIFY found in one array. */
 typedef struct tilek_difference { double absolute, relative; int64_t comparisons; } tilek_difference;
 
@@ -37,6 +40,7 @@ typedef struct tilek_state {
     int specialized_count;  /* distinct specialisations, over all devices */
     unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
+    tilek_step_figures *steps[TILEK_TARGETS]; /* per launch, NULL before the first step that is measured */
     tilek_difference *differences; /* per array, NULL before the first verification */
 } tilek_state;
 

@@ -45,7 +45,9 @@ class Making:
     blocked: bool = False
 
 
-def translated(path: Path, making: Making, targets: tuple[Target, ...] = TARGETS) -> tuple[bytes, tuple[KernelPlan, ...]]:
+def translated(
+    path: Path, making: Making, targets: tuple[Target, ...] = TARGETS
+) -> tuple[bytes, tuple[KernelPlan, ...]]:
     """The source at `path` with its kernels launched by such plans; and the plans."""
     result = translate(TranslateRequest(str(path), last="parse"))
     assert result.unit is not None
@@ -59,7 +61,9 @@ def make(kernel: Kernel, unit: TranslationUnit, making: Making = Making()) -> Ke
     maker = _Maker(kernel, making)
     steps = tuple(maker.steps(kernel.body.statements, ()))
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
-    arrays = tuple(_argument(o, o in written) for o in kernel.objects if o.storage is not Storage.SCALAR or o in written)
+    arrays = tuple(
+        _argument(o, o in written) for o in kernel.objects if o.storage is not Storage.SCALAR or o in written
+    )
     scalars = tuple(o for o in kernel.objects if o.storage is Storage.SCALAR and o not in written)
     return KernelPlan(
         kernel=kernel,
@@ -111,8 +115,12 @@ class _Maker:
             statement = self.blocked(statement) if self.making.blocked else self.nest(statement)
         body = Block((statement,))
         mentioned = {use.object for use in uses(body, launch=True)}
-        axes = {tile.axis: None for node in walk(body) if isinstance(node, TileNest) for tile in node.order if tile.axis}
-        reduced = tuple(Reduction("+", o) for o in self.kernel.objects if o.name in self.making.reduced and axes and o in mentioned)
+        axes = {
+            tile.axis: None for node in walk(body) if isinstance(node, TileNest) for tile in node.order if tile.axis
+        }
+        reduced = tuple(
+            Reduction("+", o) for o in self.kernel.objects if o.name in self.making.reduced and axes and o in mentioned
+        )
         values = tuple(o for o in around if o in mentioned)
         name = f"{self.kernel.name}_nest{self.count}"
         return Launch(name, body, launch_loops(body), tuple(axes), reduced, (), (), values)
@@ -122,7 +130,12 @@ class _Maker:
         chain = [outermost]
         while len(chain[-1].body.statements) == 1 and isinstance(chain[-1].body.statements[0], Loop):
             inner = chain[-1].body.statements[0]
-            read = {node.object for part in (inner.lower, inner.upper, inner.step) for node in walk(part) if isinstance(node, Access)}
+            read = {
+                node.object
+                for part in (inner.lower, inner.upper, inner.step)
+                for node in walk(part)
+                if isinstance(node, Access)
+            }
             if inner.iterator.name[0] == "q" or read & {loop.iterator for loop in chain} or len(chain) == 2:
                 break
             chain.append(inner)
@@ -131,12 +144,20 @@ class _Maker:
     def blocked(self, loop: Loop) -> TileNest:
         """One instance a tile of `loop`: `for (i = lower + i_tile * i_size; i < minimum(…); ++i)` inside."""
         span = Binary("-", loop.upper, loop.lower, loop.upper.type)
-        count = Call("tilek_ceiling_quotient", Callee.HELPER, (span, _read(SIZE)), LONG)
+        extent = Binary("*", _read(SIZE), loop.step, LONG)
+        count = Call("tilek_ceiling_quotient", Callee.HELPER, (span, extent), LONG)
         tile = dataclasses.replace(
-            loop, index=1000 + loop.index, iterator=TILE, declares_iterator=True, lower=integer(0), upper=count, body=Block(())
+            loop,
+            index=1000 + loop.index,
+            iterator=TILE,
+            declares_iterator=True,
+            lower=integer(0),
+            upper=count,
+            step=integer(1),
+            body=Block(()),
         )
-        first = Binary("+", loop.lower, Binary("*", _read(TILE), _read(SIZE), LONG), LONG)
-        beyond = Binary("+", first, _read(SIZE), LONG)
+        first = Binary("+", loop.lower, Binary("*", _read(TILE), extent, LONG), LONG)
+        beyond = Binary("+", first, extent, LONG)
         last = Call("tilek_minimum", Callee.HELPER, (beyond, loop.upper), LONG)
         points = dataclasses.replace(loop, lower=first, upper=last)
         return _tile_nest([tile], Block((points,)))

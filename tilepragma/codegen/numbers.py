@@ -13,7 +13,8 @@ from tilepragma.ir.looptree import Axis, Tile, TiledLoop
 @dataclass
 class Numbers:
     """Names of the numbers of one launch. `loops` are the launch's; `first_arguments` says where a loop's tile arguments start;
-    `varying` are those of the loops whose bounds differ from step to step: what depends on them is no constant of a program.
+    `varying` are those of the loops whose bounds differ from step to step: what depends on them is no constant of a program. `ending` is
+    that of axes' names, which are constants of a program with several launches.
 
     `used` maps each name that was asked for to the parameter it stands for. A number of a loop without launch bounds is a
     local variable that the caller declares, so it is not kept.
@@ -23,6 +24,7 @@ class Numbers:
     first_arguments: dict[TiledLoop, int]
     taken: frozenset[str]
     varying: frozenset[TiledLoop] = frozenset()
+    ending: str = ""
     used: dict[str, Parameter] = field(default_factory=dict)
 
     def trip(self, loop: TiledLoop) -> str:
@@ -60,13 +62,13 @@ class Numbers:
 
     def axis_count(self, axis: Axis) -> str:
         """The name of an axis's count."""
-        name = self.fresh(f"{axis_name(axis)}_count")
+        name = self.fresh(f"{axis_name(axis)}_count{self.ending}")
         constant = None if self.varies(axis.kind) else name
         return self._keep(name, Parameter(ParameterKind.AXIS_COUNT, axis_index(axis), 0, constant))
 
     def axis_rounds(self, axis: Axis) -> str:
         """The name of the number of an axis's instances that one group takes, one after the other: 1 save on capped grids."""
-        name = self.fresh(f"{axis_name(axis)}_rounds")
+        name = self.fresh(f"{axis_name(axis)}_rounds{self.ending}")
         constant = None if self.varies(axis.kind) else name
         return self._keep(name, Parameter(ParameterKind.AXIS_ROUNDS, axis_index(axis), 0, constant))
 

@@ -9,35 +9,27 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block, Declaration, Loop, Statement
 from tilepragma.plan.independence import Leaves, NestDependences
 
-
-class Way(Enum):
-    """How a loop with some of its statements can run."""
-
-    PARALLEL = "its iterations are independent"
-    INSIDE = "a loop nested perfectly in it can be dealt out as a whole"
-    ORDERED = "in order"
+#: How many axes a loop with some of its statements could be dealt out over; 0 where it must run in order.
+AxesOf = Callable[[Loop], int]
 
 
-def distributed(
-    loop: Loop, around: int, nest: NestDependences, way_of: Callable[[Loop], Way]
-) -> tuple[tuple[Loop, Way], ...]:
-    """`loop` as loops that run one after another; itself alone where nothing is gained."""
+def distributed(loop: Loop, around: int, nest: NestDependences, axes_of: AxesOf) -> tuple[Loop, ...]:
+    """`loop` as loops that run one after another; itself alone where none of them could be dealt out over more axes."""
     leaves = sorted(nest.leaves_under(loop))
     links = (*nest.order(loop, around, frozenset(leaves)), *_tied(loop, nest))
     components = _components(leaves, links)
     if len(components) > 1:
-        parts = [(part, way_of(restricted(loop, part, nest))) for part in components]
-        groups = _grouped(loop, nest, way_of, parts, links)
-        if len(groups) > 1 and any(way is not Way.ORDERED for _, way in groups):
-            return tuple((restricted(loop, part, nest), way) for part, way in groups)
-    return ((loop, way_of(loop)),)
+        parts = [(part, axes_of(restricted(loop, part, nest))) for part in components]
+        groups = _grouped(loop, nest, axes_of, parts, links)
+        if len(groups) > 1 and max(axes for _, axes in groups) > axes_of(loop):
+            return tuple(restricted(loop, part, nest) for part, _ in groups)
+    return (loop,)
 
 
 def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
@@ -102,37 +94,28 @@ def _with_needs(node: Statement, around: frozenset[DataObject]) -> Iterator[tupl
 def _grouped(
     loop: Loop,
     nest: NestDependences,
-    way_of: Callable[[Loop], Way],
-    parts: list[tuple[Leaves, Way]],
+    axes_of: AxesOf,
+    parts: list[tuple[Leaves, int]],
     links: tuple[tuple[int, int], ...],
-) -> list[tuple[Leaves, Way]]:
-    """The parts in an order that the links allow, those joined that may be one loop."""
-    groups: list[tuple[Leaves, Way]] = []
+) -> list[tuple[Leaves, int]]:
+    """The parts in an order that the links allow, those joined that lose nothing by sharing a loop."""
+    groups: list[tuple[Leaves, int]] = []
     waiting = list(parts)
     while waiting:
         left = [part for part, _ in waiting]
-        ready = [(part, way) for part, way in waiting if not _waits(part, left, links)]
-        chosen = next((one for one in ready if groups and _joins(groups[-1], one, loop, nest, way_of)), None)
-        if chosen is not None:
-            groups[-1] = (groups[-1][0] | chosen[0], chosen[1])
+        ready = [(part, axes) for part, axes in waiting if not _waits(part, left, links)]
+        group, width = groups[-1] if groups else (frozenset(), -1)
+        for part, axes in ready if groups else ():
+            own = axes_of(restricted(loop, group | part, nest)) if axes and width else 0
+            if bool(axes) == bool(width) and own >= max(axes, width):
+                groups[-1] = (group | part, own)
+                waiting.remove((part, axes))
+                break
         else:
-            chosen = ready[0]
-            groups.append(chosen)
-        waiting.remove(chosen)
+            groups.append(ready[0])
+            waiting.remove(ready[0])
     return groups
 
 
 def _waits(part: Leaves, left: list[Leaves], links: tuple[tuple[int, int], ...]) -> bool:
     return any(sink in part and source not in part and any(source in other for other in left) for source, sink in links)
-
-
-def _joins(
-    group: tuple[Leaves, Way],
-    part: tuple[Leaves, Way],
-    loop: Loop,
-    nest: NestDependences,
-    way_of: Callable[[Loop], Way],
-) -> bool:
-    if group[1] is not part[1] or part[1] is Way.INSIDE:
-        return False
-    return part[1] is Way.ORDERED or way_of(restricted(loop, group[0] | part[0], nest)) is Way.PARALLEL

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tilepragma.ir.dump import expression_text, statement_text
 from tilepragma.plan.chains import axis_text
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch
+from tilepragma.plan.kernel_plan import ArrayArgument, HostCondition, HostLoop, KernelPlan, Launch, Step
 
 
 def plan_text(plan: KernelPlan) -> str:
@@ -29,11 +29,13 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
         yield f"  {count.axis.value} {count.dimension} count {count.count.text}"
     for final in plan.final_values:
         yield f"  after it {final.iterator.host} has the last value of loop {final.loop.symbol}"
-    for kind, launches in (("host", plan.host), ("device", plan.device)):
-        if kind == "device" and plan.device == plan.host:
-            return
-        for launch in launches:
-            yield from _launch("" if plan.device == plan.host else f"{kind} ", launch)
+    for size in plan.sizes:
+        yield f"  tile size {size.object.name}: {size.host} on the host, {size.device} on devices"
+    if plan.host_steps == plan.device_steps:
+        yield from _steps("", plan.host_steps, "  ")
+    else:
+        yield from _steps("host ", plan.host_steps, "  ")
+        yield from _steps("device ", plan.device_steps, "  ")
 
 
 def _argument(argument: ArrayArgument) -> str:
@@ -48,13 +50,31 @@ def _argument(argument: ArrayArgument) -> str:
     return f"{argument.object.storage.value} {argument.object.host}{section} {mode}, {movement}"
 
 
+def _steps(kind: str, steps: tuple[Step, ...], indentation: str) -> Iterator[str]:
+    for step in steps:
+        match step:
+            case HostLoop(loop, inner):
+                declared = "" if loop.declares_iterator else ", declared outside"
+                bounds = f"from {expression_text(loop.lower)} while {loop.comparison} {expression_text(loop.upper)}"
+                stride = expression_text(loop.step)
+                by = "" if stride == "1" else f" by {stride}"
+                yield f"{indentation}{kind}loop {loop.iterator.name} on the host {bounds}{by}{declared}"
+                yield from _steps(kind, inner, indentation + "  ")
+            case HostCondition(condition, inner):
+                yield f"{indentation}{kind}if {expression_text(condition)}, on the host"
+                yield from _steps(kind, inner, indentation + "  ")
+            case Launch():
+                yield from (indentation + line for line in _launch(kind, step))
+
+
 def _launch(kind: str, launch: Launch) -> Iterator[str]:
     axes = ", ".join(axis_text(axis) for axis in launch.axes)
-    yield f"  {kind}launch {launch.name}: {axes or 'one instance'}"
+    values = f"; takes {', '.join(object_.name for object_ in launch.values)}" if launch.values else ""
+    yield f"{kind}launch {launch.name}: {axes or 'one instance'}{values}"
     for reduction in launch.reductions:
-        yield f"    reduces {reduction.object.host} with {reduction.operator}"
+        yield f"  reduces {reduction.object.host} with {reduction.operator}"
     first = set(launch.first_privates)
     for object_ in launch.privates:
-        yield f"    {'firstprivate' if object_ in first else 'private'} {object_.host}"
+        yield f"  {'firstprivate' if object_ in first else 'private'} {object_.host}"
     for line in statement_text(launch.body).splitlines():
-        yield f"    {line}"
+        yield f"  {line}"

@@ -69,33 +69,36 @@ def _is_single(piece: Piece) -> bool:
     return isinstance(piece, LaunchPiece) and not piece.loops
 
 
-def drafts_of(pieces: tuple[Piece, ...], region: Region, *, device: bool) -> tuple[Draft, ...]:
-    """The pieces with the default mapping for one kind of target; loops that stand in several pieces get numbers of their own."""
-    return _Drafts(region, device, region.first_index).of(pieces, ())
-
-
 def negated(condition: Expression) -> Expression:
     """`!condition`"""
     return Unary("!", condition, INT, condition.range)
 
 
-@dataclass
-class _Drafts:
-    region: Region
-    device: bool
-    next_index: int
-    seen: set[int] = dataclasses.field(default_factory=set)
+class Drafting:
+    """Gives pieces the default mapping, and loops that stand in several pieces numbers of their own, which no two loops of the plan share."""
 
-    def of(self, pieces: tuple[Piece, ...], around: tuple[DataObject, ...]) -> tuple[Draft, ...]:
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.next_index = region.first_index
+        self.device = False
+        self.seen: set[int] = set()
+
+    def drafts(self, pieces: tuple[Piece, ...], *, device: bool) -> tuple[Draft, ...]:
+        """The pieces for one kind of target."""
+        self.device = device
+        self.seen = set()
+        return self._all(pieces, ())
+
+    def _all(self, pieces: tuple[Piece, ...], around: tuple[DataObject, ...]) -> tuple[Draft, ...]:
         return tuple(self._one(piece, around) for piece in pieces)
 
     def _one(self, piece: Piece, around: tuple[DataObject, ...]) -> Draft:
         if isinstance(piece, ConditionPiece):
-            return DraftCondition(piece.condition, self.of(piece.pieces, around))
+            return DraftCondition(piece.condition, self._all(piece.pieces, around))
         if isinstance(piece, LoopPiece):
             numbers = self._numbers(dataclasses.replace(piece.loop, body=Block(())))
             loop = dataclasses.replace(piece.loop, index=numbers[piece.loop.index])
-            return DraftLoop(loop, self.of(piece.pieces, (*around, loop.iterator)))
+            return DraftLoop(loop, self._all(piece.pieces, (*around, loop.iterator)))
         numbers = self._numbers(piece.body)
         body = _numbered_block(piece.body, numbers)
         on_host = host_evaluable(self.region.written, around)

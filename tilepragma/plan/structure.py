@@ -19,17 +19,18 @@ from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Block, Declaration, If, Loop, Statement
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.chains import chain_from
-from tilepragma.plan.distribution import Way, distributed
+from tilepragma.plan.distribution import distributed
 from tilepragma.plan.drafts import make_automatic
 from tilepragma.plan.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.plan.independence import NestDependences, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
+from tilepragma.plan.mapping import default_clauses
 from tilepragma.plan.pieces import (
     ConditionPiece,
+    Drafting,
     LaunchPiece,
     LoopPiece,
     Piece,
-    drafts_of,
     flat,
     is_parallel,
     is_repeatable,
@@ -62,22 +63,32 @@ def structure(region: Region) -> Automatic | Refusal:
         return Refusal("a function that the kernel calls uses a scalar that the kernel writes")
     from tilepragma.polyhedral.operation_limit import OperationLimitError
 
-    planner = _Planner(region)
+    nests: dict[int, NestDependences] = {}
+    planners = [_Planner(region, device, nests) for device in (False, True)]
     try:
-        pieces = planner.statements(region.statements, _At((), None, region.live_out - region.final))
+        host, device = (
+            planner.statements(region.statements, _At((), None, region.live_out - region.final)) for planner in planners
+        )
     except OperationLimitError:
         return Refusal("its dependences are too many to be proven absent")
-    if not is_parallel(pieces):
-        return Refusal(planner.reasons[0] if planner.reasons else "it has no loop")
-    host, device = (drafts_of(pieces, region, device=device) for device in (False, True))
-    return make_automatic("loops as written", region, host, device, notes=tuple(dict.fromkeys(planner.notes)))
+    reasons, notes = planners[0].reasons, planners[0].notes
+    if not is_parallel(host):
+        return Refusal(reasons[0] if reasons else "it has no loop")
+    numbering = Drafting(region)
+    drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
+    return make_automatic("loops as written", region, *drafts, notes=tuple(dict.fromkeys(notes)))
 
 
 @dataclass
 class _Planner:
-    """`reasons` collects why loops are not independent, `notes` what the user could say to make them so."""
+    """Makes the pieces for one kind of target. `nests` are the dependences of nests, by identity, for both kinds.
+
+    `reasons` collects why loops are not independent, `notes` what the user could say to make them so.
+    """
 
     region: Region
+    device: bool
+    nests: dict[int, NestDependences]
     reasons: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -119,8 +130,7 @@ class _Planner:
         statement = unit[0]
         if len(unit) == 1 and isinstance(statement, Loop):
             if at.nest is None:
-                named = frozenset(name for clause in self.region.kernel.directive.privates for name in clause.names)
-                at = dataclasses.replace(at, nest=nest_dependences(statement, self.region, named))
+                at = dataclasses.replace(at, nest=self._nest(statement))
             return self._loop(statement, at)
         if len(unit) == 1 and isinstance(statement, If) and self._on_host(at, statement.condition):
             return self._if(statement, at)
@@ -136,16 +146,19 @@ class _Planner:
 
     # -- loops --------------------------------------------------------------------------------------------------------
 
+    def _nest(self, root: Loop) -> NestDependences:
+        if id(root) not in self.nests:
+            named = frozenset(name for clause in self.region.kernel.directive.privates for name in clause.names)
+            self.nests[id(root)] = nest_dependences(root, self.region, named)
+        return self.nests[id(root)]
+
     def _loop(self, loop: Loop, at: _At) -> tuple[Piece, ...]:
         assert at.nest is not None
         whole = self._dealt(loop, at)
-        if whole is not None:
+        if whole is not None and not self.device:
             return (whole,)
-        pieces: list[Piece] = []
-        for part, way in distributed(loop, len(at.around), at.nest, lambda part: self._way(part, at)):
-            dealt = self._dealt(part, at) if way is not Way.ORDERED else None
-            pieces.append(dealt if dealt is not None else self._ordered(part, at))
-        return tuple(pieces)
+        parts = distributed(loop, len(at.around), at.nest, lambda part: self._axes(part, at))
+        return tuple(self._dealt(part, at) or self._ordered(part, at) for part in parts)
 
     def _ordered(self, loop: Loop, at: _At) -> Piece:
         """The loop on the host, where that leads to launches worth the name; else in one instance."""
@@ -159,11 +172,12 @@ class _Planner:
                 return LoopPiece(loop, pieces)
         return LaunchPiece(scoped(Block((loop,)), at.scope))
 
-    def _way(self, loop: Loop, at: _At) -> Way:
+    def _axes(self, loop: Loop, at: _At) -> int:
+        """How many axes the loop is dealt out over: neighbouring elements can then be neighbouring workers'."""
         dealt = self._dealt(loop, at)
         if dealt is None:
-            return Way.ORDERED
-        return Way.PARALLEL if dealt.loops[0].index == loop.index else Way.INSIDE
+            return 0
+        return len(default_clauses(dealt.loops, lambda value: self._on_host(at, value), device=self.device))
 
     def _dealt(self, loop: Loop, at: _At) -> LaunchPiece | None:
         """The launch of a loop, if it or a loop nested perfectly in it carries nothing."""
@@ -171,6 +185,7 @@ class _Planner:
         leaves = at.nest.leaves_under(loop)
         chain = chain_from(loop)
         loops: list[Loop] = []
+        leading = True
         for one in chain:
             if (one.directive is not None and one.directive.sequential) or leaves_early(one.body):
                 self.reasons.append(f"the loop over '{one.iterator.host}' runs in order ('seq', or a break in it)")
@@ -178,9 +193,8 @@ class _Planner:
             carried = at.nest.between(one, len(at.around), leaves)
             if carried is not None:
                 self.reasons.append(dependence_reason(one, carried))
-                if loops and loops[0] is loop:
-                    break
-            elif one is loop or (loops and loops[0] is loop) or self._on_host(at, one.lower, one.upper, one.step):
+                leading = False
+            elif leading or self._on_host(at, one.lower, one.upper, one.step):
                 loops.append(one)
         if not loops:
             return None

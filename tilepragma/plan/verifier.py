@@ -11,7 +11,7 @@ from tilepragma.ir.directives import Target, TileKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Barrier, ExpressionStatement, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
-from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 _MOST_TILES = 16
@@ -96,11 +96,34 @@ def _read_in_bounds(tiled: TiledLoop) -> set[DataObject]:
 
 def _launch_bounds_hold(plan: KernelPlan) -> Iterator[str]:
     written = _written(plan)
-    for launch in _launches(plan):
+    sizes = {size.object for size in plan.sizes}
+    for launch, around in (*_with_iterators(plan.host_steps), *_with_iterators(plan.device_steps)):
         for tiled in launch.loops:
-            for object_ in _read_in_bounds(tiled):
+            for object_ in _read_in_bounds(tiled) - sizes - around:
                 if object_.scope is Scope.LOCAL or object_.lengths or object_ in written:
                     yield f"the bounds of {tiled.symbol} read '{object_.name}', which the launch does not know"
+
+
+def _values_complete(plan: KernelPlan) -> Iterator[str]:
+    for launch, around in (*_with_iterators(plan.host_steps), *_with_iterators(plan.device_steps)):
+        read = {use.object for use in _body_uses(plan, launch)}
+        for missing in sorted(object_.name for object_ in (read & around) - set(launch.values)):
+            yield f"launch {launch.name} reads '{missing}' of a loop around it, which is no value of it"
+        for strange in sorted(object_.name for object_ in set(launch.values) - around):
+            yield f"launch {launch.name} has the value '{strange}', but no loop around it counts with that"
+
+
+def _with_iterators(
+    steps: tuple[Step, ...], around: frozenset[DataObject] = frozenset()
+) -> Iterator[tuple[Launch, frozenset[DataObject]]]:
+    """Every launch with the iterators of the host's loops around it."""
+    for step in steps:
+        if isinstance(step, Launch):
+            yield step, around
+        else:
+            yield from _with_iterators(
+                step.steps, around | ({step.loop.iterator} if isinstance(step, HostLoop) else set())
+            )
 
 
 def _loops_listed(plan: KernelPlan) -> Iterator[str]:
@@ -234,13 +257,14 @@ def _targets_sound(plan: KernelPlan) -> Iterator[str]:
         yield "auto is listed as a target"
     if plan.preferred is not Target.AUTO and plan.preferred not in plan.targets:
         yield f"the preferred target {plan.preferred.value} is not allowed"
-    if plan.as_written is None and len(plan.host) != len(plan.device):
-        yield "host and device have different numbers of launches"
+    if plan.as_written is None and not (plan.host and plan.device):
+        yield "there are launches for one kind of target only"
     if plan.as_written is not None and _launches(plan):
         yield "a region that runs as written has launches"
-    names = Counter(launch.name for launch in plan.host)
-    if any(count > 1 for count in names.values()):
-        yield "two launches have one name"
+    for launches in (plan.host, plan.device):
+        names = Counter(launch.name for launch in launches)
+        if any(count > 1 for count in names.values()):
+            yield "two launches have one name"
 
 
 RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
@@ -249,6 +273,7 @@ RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
     ("the order is a permutation", _order_is_permutation),
     ("bounds are known where tiles stand", _inner_bounds_known),
     ("launch bounds are known at launch", _launch_bounds_hold),
+    ("launches have the values of loops around them", _values_complete),
     ("launches list their loops", _loops_listed),
     ("launches list their axes", _axes_listed),
     ("an axis is used once", _axes_once),

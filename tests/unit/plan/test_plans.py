@@ -120,13 +120,20 @@ RECURRENCE = """
 
 
 def test_without_tiles_a_region_that_carries_a_dependence_runs_as_written() -> None:
-    found = plan(RECURRENCE.format(""))
+    found = plan(RECURRENCE.format("").replace("a[i - 1][j]", "a[i - 1][j] + a[i][j - 1]"))
     assert found.as_written == (
         "the loop over 'i' carries a flow dependence of 'a' (line 6, column 33 to line 6, column 43, distance (1, 0))"
     )
     assert (found.host, found.device) == ((), ())
     assert [argument.object.host for argument in found.arrays] == ["a"]  # the runtime keeps device copies in step
-    assert plan(RECURRENCE.format("#pragma tilek loop independent")).as_written is not None
+
+
+def test_without_tiles_the_inner_loop_of_a_perfect_nest_is_dealt_out_where_the_outer_one_carries() -> None:
+    for clause in ("", "#pragma tilek loop independent"):
+        found = plan(RECURRENCE.format(clause))
+        assert device_order(found) == ["j.0 dynamic", "j.1 gang 0", "j.2 worker 0"]
+        (launch,) = found.host
+        assert isinstance(launch.body.statements[0], Loop)
 
 
 def test_without_tiles_a_region_proven_independent_gets_the_default_mapping() -> None:
@@ -135,7 +142,7 @@ def test_without_tiles_a_region_proven_independent_gets_the_default_mapping() ->
     assert device_order(found) == device_order(plan(matrix("", "", "independent")))
     assert not plan(matrix("", "", "independent")).apart
     assert device_order(plan(matrix("", "seq"))) == ["i.0 dynamic", "i.1 gang 0", "i.2 worker 0"]
-    assert plan(matrix("seq", "")).as_written is not None
+    assert device_order(plan(matrix("seq", ""))) == ["j.0 dynamic", "j.1 gang 0", "j.2 worker 0"]
 
 
 @pytest.mark.parametrize(
@@ -489,7 +496,7 @@ def test_what_an_untransformed_region_asked_for_is_not_dropped_quietly() -> None
     #pragma tilek kernel {}
       for (int k = 0; k < t; k++)
     #pragma tilek loop {}
-        for (int i = 0; i < n; i++) a[i] = i + k;
+        for (int i = 1; i < n; i++) a[i] = a[i - 1] + k;
     }}"""
 
     def warnings(kernel: str, loop: str) -> list[str]:

@@ -77,6 +77,9 @@ BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "the order is a permutation": lambda p: with_nest(p, lambda n: replace(n, order=n.order[1:])),
     "bounds are known where tiles stand": lambda p: with_nest(p, lambda n: replace(n, order=n.order[::-1])),
     "launch bounds are known at launch": lambda p: with_launch(p, loops=tuple(p.host[0].body.statements[0].loops)),  # type: ignore[union-attr]
+    "launches have the values of loops around them": lambda p: with_launch(
+        p, values=(_nest(p).loops[0].loop.iterator,)
+    ),
     "launches list their loops": lambda p: with_launch(p, loops=()),
     "launches list their axes": lambda p: with_launch(p, axes=(Axis(AxisKind.GANG, 0),)),
     "an axis is used once": lambda p: with_nest(p, nested_twice),

@@ -1,0 +1,95 @@
+"""Loops of the host around launches, on every target against the original, to the last bit; plans are made by hand (support/host_loops)."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.host_loops import Making, translated
+from tests.support.programs import COMPILER, FLAGS, Workshop, run_command, tool_environment
+from tests.support.targets import TargetEnvironment
+
+SOURCE = Path(__file__).parent / "host_loops.c"
+MAKINGS = {"nests": Making(frozenset({"s"})), "blocked": Making(frozenset({"s"}), blocked=True)}
+SIZES = (("61", "7"), ("1", "3"), ("130", "0"), ("97", "4"))
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The original, and the translated one of each way to make plans."""
+
+    original: Path
+    translated: dict[str, Path]
+
+
+@pytest.fixture(scope="module")
+def programs(workshop: Workshop) -> Programs:
+    from tilepragma.cli.runtime_library import compile_flags, link_flags
+
+    folder = workshop.folder / "host_loops"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = Path(shutil.copy(SOURCE, folder))
+    made = {}
+    for name, making in MAKINGS.items():
+        text, _ = translated(source, making)
+        output = folder / f"{name}.c"
+        output.write_bytes(text)
+        made[name] = folder / name
+        command = (COMPILER, *FLAGS, *compile_flags(), "-o", str(made[name]), str(output), *link_flags(), "-lm")
+        run_command(command, tool_environment(workshop.cache), folder, 120)
+    return Programs(workshop.build_original(source), made)
+
+
+def original(workshop: Workshop, programs: Programs, size: tuple[str, ...]) -> str:
+    return workshop.run(programs.original, TargetEnvironment("original", ()), *size)
+
+
+@pytest.mark.parametrize("size", SIZES, ids="x".join)
+@pytest.mark.parametrize("making", MAKINGS)
+def test_matches_the_original(
+    workshop: Workshop, programs: Programs, target: TargetEnvironment, making: str, size: tuple[str, ...]
+) -> None:
+    expected = original(workshop, programs, size)
+    assert workshop.run(programs.translated[making], target, *size) == expected
+
+
+@pytest.mark.parametrize("making", MAKINGS)
+def test_one_program_for_all_numbers(
+    workshop: Workshop, programs: Programs, target: TargetEnvironment, making: str
+) -> None:
+    if target.name in ("serial", "threads"):
+        pytest.skip("host functions are not specialised")
+    expected = original(workshop, programs, SIZES[0])
+    assert workshop.run(programs.translated[making], target, *SIZES[0], TILEK_SPECIALIZE="0") == expected
+
+
+@pytest.mark.parametrize("specialize", ["0", "1"])
+@pytest.mark.parametrize("given", ["i_size=1", "i_size=5,lu.i_size=1000,jacobi.i_size=2"])
+def test_any_tile_size(
+    workshop: Workshop, programs: Programs, target: TargetEnvironment, given: str, specialize: str
+) -> None:
+    if specialize == "0" and target.name in ("serial", "threads"):
+        pytest.skip("host functions are not specialised")
+    expected = original(workshop, programs, SIZES[0])
+    more = {"TILEK_SIZES": given, "TILEK_SPECIALIZE": specialize}
+    assert workshop.run(programs.translated["blocked"], target, *SIZES[0], **more) == expected
+
+
+@pytest.mark.parametrize("making", MAKINGS)
+def test_verified(workshop: Workshop, programs: Programs, target: TargetEnvironment, making: str) -> None:
+    found = workshop.run(programs.translated[making], target, *SIZES[0], TILEK_VERIFY="1")
+    reports = [line for line in found.splitlines() if "tilek: verify:" in line]
+    assert len(reports) > 8
+    assert all("largest difference 0 absolute, 0 relative, in 1 launches" in line for line in reports)
+
+
+def test_profile_counts_steps(workshop: Workshop, programs: Programs, target: TargetEnvironment) -> None:
+    found = workshop.run(programs.translated["nests"], target, "61", "7", TILEK_PROFILE="1")
+    rows = {line.split()[0]: line.split() for line in found.splitlines() if f" {target.name} " in line}
+    assert rows["jacobi"][2] == "1"
+    assert rows["jacobi_nest1"][2] == rows["jacobi_nest2"][2] == "7"
+    assert rows["lu_nest2"][2] == "60"
+    assert "parity_nest3" not in rows
