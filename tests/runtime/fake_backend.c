@@ -160,7 +160,7 @@ static void bind(const tilek_entry *entry, int argument_count, const tilek_argum
             continue;
         }
         if (arguments[next].kind == TILEK_ARGUMENT_BUFFER) call->pointers[index] = arguments[next].buffer->object;
-        else if (parameter->kind == TILEK_PARAMETER_SCALAR) call->scalars[index] = arguments[next].value;
+        else if (parameter->kind == TILEK_PARAMETER_SCALAR || parameter->kind == TILEK_PARAMETER_VALUE) call->scalars[index] = arguments[next].value;
         else memcpy(&call->numbers[index], arguments[next].value, sizeof call->numbers[index]);
         ++next;
     }

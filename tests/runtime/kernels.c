@@ -11,11 +11,6 @@ static const tilek_tile_kind row_kinds[] = {TILEK_TILE_THREAD, TILEK_TILE_DYNAMI
 static const int row_axes[] = {TILEK_AXIS_THREAD, -1};
 static const tilek_loop_shape row_loops[] = {{"i", 2, row_kinds, row_axes, 0, INT32_MIN, INT32_MAX}};
 
-/* Iterations of one instance of the host's parallel space. */
-#define FOR_GANG(loop, tiles, workers) \
-    for (int64_t worker = 0; worker < (workers); ++worker) \
-        for (int64_t point = gang * (tiles)[0].stride + worker * (tiles)[1].stride, end = tilek_minimum(point + (tiles)[1].stride, (loop)->trip); point < end; ++point)
-
 static void scale_host(const tilek_host_call *call, int64_t first, int64_t last)
 {
     double *A = call->arrays[0].base;
@@ -205,4 +200,5 @@ void register_kernels(void)
     fake_register(&scale_devices[0], scale_device);
     fake_register(&sum_devices[0], sum_device);
     fake_register(&rows_devices[0], rows_device);
+    register_step_kernels();
 }

@@ -38,5 +38,24 @@ void fill(double *A, int64_t count);
 void check_scaled(const double *A, int64_t count, int64_t lower, int64_t length, double b, int times);
 
 void register_kernels(void);
+void register_step_kernels(void);
+
+/* Iterations of one instance of the host's parallel space. */
+#define FOR_GANG(loop, tiles, workers) \
+    for (int64_t worker = 0; worker < (workers); ++worker) \
+        for (int64_t point = gang * (tiles)[0].stride + worker * (tiles)[1].stride, end = tilek_minimum(point + (tiles)[1].stride, (loop)->trip); point < end; ++point)
+
+/* Tests of kernels whose launches run in steps (steps_cases.c). */
+void steps(void);
+void steps_refused(void);
+void steps_differ(void);
+void steps_unsaid(void);
+void steps_lost(void);
+void steps_copies(void);
+void steps_queued(void);
+void steps_concurrent(void);
+void steps_verified(void);
+void steps_size(void);
+void steps_cost(void);
 
 #endif

@@ -20,7 +20,8 @@ VARIANTS = {
 }
 
 ON_EVERY_TARGET = (
-    "trips tiles reductions launches twice sums rows declines queues concurrency parallel forks".split()  # noqa: SIM905
+    "trips tiles reductions launches twice sums rows declines queues concurrency parallel forks "  # noqa: SIM905
+    "steps steps_queued steps_concurrent".split()
 )
 ON_THE_DEVICE = [
     "specialises",
@@ -37,6 +38,9 @@ ON_THE_DEVICE = [
     "coherence",
     "create_and_present",
     "kept_values",
+    "steps_differ",
+    "steps_lost",
+    "steps_copies",
 ]
 
 
@@ -50,7 +54,7 @@ def run(program: Path, case: str, **environment: str) -> subprocess.CompletedPro
 @pytest.fixture(scope="session", params=VARIANTS)
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     core = [path for path in sorted(RUNTIME.glob("*.c")) if not path.name.startswith(DEVICE_SOURCES)]
-    tests = [HERE / name for name in ("cases.c", "kernels.c", "fake_backend.c")]
+    tests = [HERE / name for name in ("cases.c", "steps_cases.c", "kernels.c", "fake_backend.c")]
     output = tmp_path_factory.mktemp("core") / request.param
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
     include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
@@ -80,8 +84,9 @@ def test_on_the_device(program: Path, case: str) -> None:
 
 
 def test_parametric_program(program: Path) -> None:
-    done = run(program, "specialises", TILEK_TARGET="opencl", TILEK_SPECIALIZE="0")
-    assert done.returncode == 0, done.stderr
+    for case in ("specialises", "steps"):
+        done = run(program, case, TILEK_TARGET="opencl", TILEK_SPECIALIZE="0")
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(("case", "count"), [("failures", 2), ("lost_write", 1), ("lost_run", 1), ("lost_read", 1)])
@@ -188,3 +193,81 @@ def test_warm_launch_is_cheap(program: Path) -> None:
         pytest.skip("sanitizers are slow")
     done = run(program, "warm", TILEK_TARGET="opencl")
     assert float(done.stdout) < 20
+
+
+@pytest.mark.parametrize("target", ["serial", "threads", "opencl"])
+def test_verified_steps(program: Path, target: str) -> None:
+    done = run(program, "steps_verified", TILEK_TARGET=target, TILEK_VERIFY="1", TILEK_TOLERANCE="1e-9")
+    assert done.returncode == 0, done.stderr
+    assert "kernel decay, A: largest difference 0 absolute, 0 relative, in 1 launches" in done.stderr
+
+
+@pytest.mark.parametrize("target", ["serial", "threads", "opencl"])
+def test_refused_steps_leave_the_data_as_they_were(program: Path, target: str) -> None:
+    done = run(program, "steps_refused", TILEK_TARGET=target)
+    assert done.returncode == 0, done.stderr
+    assert "the tiles of loop i pass the range of its iterator's type" in done.stderr
+    assert done.stderr.splitlines()[-1].endswith("it runs as the original loop instead")
+
+
+def test_what_is_no_constant_is_found_out(program: Path) -> None:
+    done = run(program, "steps_differ", TILEK_TARGET="opencl")
+    (warning,) = done.stderr.splitlines()
+    assert "i_trip of launch wrong_decay differs from step to step, and was taken for a constant" in warning
+    done = run(program, "steps_unsaid", TILEK_TARGET="opencl")
+    assert done.returncode == 71
+    first, second = done.stderr.splitlines()
+    assert "i_trip of launch wrong_decay differs from step to step, and was taken for a constant" in first
+    assert second == "steps.c:7: tilek: error: kernel unsaid: a step of launch add is not what it was in rehearsal"
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [("size=5", "5"), ("size=5,decay.size=7", "7"), ("decay.size=7,size=5", "7"), ("size=4,size=9", "9"), ("", "3")],
+)
+def test_tile_sizes(program: Path, given: str, value: str) -> None:
+    for target in ("serial", "opencl"):
+        done = run(program, "steps_size", TILEK_TARGET=target, TILEK_SIZES=given)
+        assert (done.stdout, done.stderr) == (f"{value}\n", "")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "size",
+        "size=",
+        "size=0",
+        "size=-1",
+        "size=+2",
+        "size= 2",
+        "=3",
+        "a.b.c=1",
+        "size=1,",
+        "size=2147483648",
+        "a-b=3",
+    ],
+)
+def test_bad_tile_sizes(program: Path, given: str) -> None:
+    done = run(program, "steps_size", TILEK_TARGET="serial", TILEK_SIZES=given)
+    accepted = (
+        "NAME=SIZE or KERNEL.NAME=SIZE with sizes from 1, several with commas between them (i_size=32,lu.j_size=8)"
+    )
+    assert done.stdout == "3\n"
+    assert done.stderr == f'tilek: warning: TILEK_SIZES is "{given}", which is not one of: {accepted}; it is ignored\n'
+
+
+def test_unknown_tile_sizes(program: Path) -> None:
+    done = run(program, "steps_size", TILEK_TARGET="serial", TILEK_SIZES="size=2,sise=3,lu.size=4,decay.j=5")
+    assert done.stdout == "2\n"
+    assert done.stderr.splitlines() == [
+        "tilek: warning: TILEK_SIZES names sise, and no kernel with a tile size of that name ran",
+        "tilek: warning: TILEK_SIZES names lu.size, and no kernel lu with a tile size size ran",
+        "tilek: warning: TILEK_SIZES names decay.j, and no kernel decay with a tile size j ran",
+    ]
+
+
+def test_a_step_is_cheap(program: Path) -> None:
+    if program.name != "plain":
+        pytest.skip("sanitizers are slow")
+    for target, most in (("serial", 1000), ("threads", 1000), ("opencl", 2000)):
+        assert float(run(program, "steps_cost", TILEK_TARGET=target).stdout) < most

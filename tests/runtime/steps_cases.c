@@ -1,0 +1,324 @@
+/* steps_cases.c: kernels whose launches run in steps, in the form of docs/EMISSION.md, and tests of them. */
+#define _POSIX_C_SOURCE 200809L
+#include "kernels.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+enum { N = 203, STEPS = 31 };
+
+/* ---- for (k = 0; k < steps; ++k) {
+ *          for (i = k; i < n; ++i) A[i] = A[i] * 0.5 + k + size;
+ *          if (k % 2 == 1) for (i = 0; i < 4 * k && i < n; ++i) s += A[i]; } ---------------------------------------------- */
+
+static const tilek_field number[] = {{"", 0, TILEK_DOUBLE, 1}};
+static const tilek_tile_kind kinds[] = {TILEK_TILE_GANG, TILEK_TILE_WORKER, TILEK_TILE_DYNAMIC};
+static const int axes[] = {TILEK_AXIS_GANG, TILEK_AXIS_WORKER, -1};
+static const tilek_loop_shape wide_loops[] = {{"i", 3, kinds, axes, 0, INT32_MIN, INT32_MAX}};
+static const tilek_loop_shape narrow_loops[] = {{"i", 3, kinds, axes, 0, INT8_MIN, INT8_MAX}};
+
+static void decay_host(const tilek_host_call *call, int64_t first, int64_t last)
+{
+    double *A = call->arrays[0].base;
+    const int k = *(const int *)call->values[0];
+    for (int64_t gang = first; gang < last; ++gang)
+        FOR_GANG(call->loops[0], call->tiles[0], call->axes[TILEK_AXIS_WORKER]) {
+            const int64_t i = call->loops[0]->lower + point;
+            A[i] = A[i] * 0.5 + k + (double)call->sizes[0];
+        }
+}
+
+static void add_host(const tilek_host_call *call, int64_t first, int64_t last)
+{
+    const double *A = call->arrays[0].base;
+    for (int64_t gang = first; gang < last; ++gang) {
+        double partial = 0;
+        FOR_GANG(call->loops[0], call->tiles[0], call->axes[TILEK_AXIS_WORKER]) partial += A[call->loops[0]->lower + point];
+        ((double *)call->partials[0])[gang] = partial;
+    }
+}
+
+enum { P_ARRAY, P_ORIGIN, P_VALUE, P_SIZE, P_LOWER, P_TRIP, P_STRIDE0, P_STRIDE1, P_GANGS, P_WORKERS, P_PARTIALS };
+
+#define PARAMETERS(trip)                                                                                                 \
+    {                                                                                                                    \
+        {TILEK_PARAMETER_ARRAY, 0, 0, NULL}, {TILEK_PARAMETER_ORIGIN, 0, 0, NULL}, {TILEK_PARAMETER_VALUE, 0, 0, NULL},  \
+        {TILEK_PARAMETER_SIZE, 0, 0, "size"}, {TILEK_PARAMETER_LOOP_LOWER, 0, 0, NULL},                                  \
+        {TILEK_PARAMETER_LOOP_TRIP, 0, 0, trip}, {TILEK_PARAMETER_TILE_STRIDE, 0, 0, NULL},                              \
+        {TILEK_PARAMETER_TILE_STRIDE, 0, 1, NULL}, {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_GANG, 0, NULL},               \
+        {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_WORKER, 0, NULL}, {TILEK_PARAMETER_PARTIALS, 0, 0, NULL},                \
+    }
+static const tilek_parameter parameters[] = PARAMETERS(NULL);
+static const tilek_parameter wrong_parameters[] = PARAMETERS("i_trip"); /* it differs from step to step */
+
+typedef struct bare_loop { int64_t trip; } bare_loop;
+
+static void decay_device(const fake_call *call)
+{
+    double *A = call->pointers[P_ARRAY];
+    const int k = *(const int *)call->scalars[P_VALUE];
+    const bare_loop loop = {call->numbers[P_TRIP]};
+    const tilek_tile tiles[] = {{0, call->numbers[P_STRIDE0]}, {0, call->numbers[P_STRIDE1]}};
+    for (int64_t gang = call->gang[0]; gang < call->numbers[P_GANGS]; gang += call->groups[0])
+        FOR_GANG(&loop, tiles, call->numbers[P_WORKERS]) {
+            const int64_t i = call->numbers[P_LOWER] + point - call->numbers[P_ORIGIN];
+            A[i] = A[i] * 0.5 + k + (double)call->numbers[P_SIZE];
+        }
+}
+
+static void add_device(const fake_call *call)
+{
+    const double *A = call->pointers[P_ARRAY];
+    const bare_loop loop = {call->numbers[P_TRIP]};
+    const tilek_tile tiles[] = {{0, call->numbers[P_STRIDE0]}, {0, call->numbers[P_STRIDE1]}};
+    for (int64_t gang = call->gang[0]; gang < call->numbers[P_GANGS]; gang += call->groups[0]) {
+        double partial = 0;
+        FOR_GANG(&loop, tiles, call->numbers[P_WORKERS]) partial += A[call->numbers[P_LOWER] + point - call->numbers[P_ORIGIN]];
+        ((double *)call->pointers[P_PARTIALS])[gang] = partial;
+    }
+}
+
+static int64_t double_until(int k, int64_t n) { return 4 * k < n ? 4 * k : n; }
+
+static int order(struct tilek_run *run, const tilek_call *call)
+{
+    const int64_t n = *(const int64_t *)call->scalars[0];
+    const int steps = *(const int *)call->scalars[1];
+    int stop;
+    CHECK(tilek_size_of(run, 0) >= 1);
+    for (int k = 0; k < steps; ++k) {
+        const tilek_bounds loops[] = {{k, n, 1, tilek_trip(k, n, 1, '<')}}, others[] = {{0, double_until(k, n), 1, tilek_trip(0, double_until(k, n), 1, '<')}};
+        const void *const values[] = {&k};
+        if ((stop = tilek_step(run, 0, loops, values)) != 0) return stop;
+        if (k % 2 == 1 && (stop = tilek_step(run, 1, others, values)) != 0) return stop;
+    }
+    return 0;
+}
+
+/* Steps of one iteration whose bounds differ from those of the step before. */
+static int tiny_order(struct tilek_run *run, const tilek_call *call)
+{
+    const int steps = *(const int *)call->scalars[1];
+    for (int k = 0; k < steps; ++k) {
+        const tilek_bounds loops[] = {{k % 2, k % 2 + 1, 1, tilek_trip(k % 2, k % 2 + 1, 1, '<')}};
+        const void *const values[] = {&k};
+        const int stop = tilek_step(run, 0, loops, values);
+        if (stop != 0) return stop;
+    }
+    return 0;
+}
+
+static const size_t value_sizes[] = {sizeof(int)};
+static const tilek_reduction sums[] = {{TILEK_ADD, TILEK_DOUBLE, 1}};
+#define GANG_WORKER (1u << TILEK_AXIS_GANG | 1u << TILEK_AXIS_WORKER)
+#define LAUNCHES(loops, host, list, name)                                                                                 \
+    {                                                                                                                     \
+        {name "decay", 1, loops, GANG_WORKER, host ? decay_host : NULL, 0, NULL, host ? 0 : 10, host ? NULL : list, 1, value_sizes}, \
+        {name "add", 1, loops, GANG_WORKER, host ? add_host : NULL, 1, sums, host ? 0 : 11, host ? NULL : list, 1, value_sizes}      \
+    }
+static const tilek_launch_shape hosts[] = LAUNCHES(wide_loops, 1, parameters, ""), narrow_hosts[] = LAUNCHES(narrow_loops, 1, parameters, "narrow_");
+static const tilek_launch_shape devices[] = LAUNCHES(wide_loops, 0, parameters, ""), narrow_devices[] = LAUNCHES(narrow_loops, 0, parameters, "narrow_"),
+                                wrong_devices[] = LAUNCHES(wide_loops, 0, wrong_parameters, "wrong_");
+
+static const tilek_array_shape arrays[] = {
+    {"A", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES | TILEK_COPY_IN | TILEK_COPY_OUT},
+    {"s", TILEK_SCALAR, 0, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES | TILEK_COPY_IN | TILEK_COPY_OUT}};
+static const size_t scalar_sizes[] = {sizeof(int64_t), sizeof(int)};
+static const char *const text[] = {"the fake device reads no text", NULL};
+static const tilek_size sizes[] = {{"size", 3, 3}};
+static const int64_t tile_arguments[3];
+
+#define KERNEL(kernel_name, own_hosts, own_devices, steps, own_flags, own_state)                                                                    \
+    {                                                                                                                                        \
+        .abi = TILEK_ABI, .name = kernel_name, .file = "steps.c", .line = 7, .flags = TILEK_USES_DOUBLE | (own_flags), .targets = 15,        \
+        .preferred = TILEK_AUTO, .opencl = text, .array_count = 2, .arrays = arrays, .scalar_count = 2, .scalar_sizes = scalar_sizes,        \
+        .host_launch_count = 2, .host_launches = own_hosts, .device_launch_count = 2, .device_launches = own_devices,                        \
+        .tile_argument_count = 3, .host_steps = steps, .device_steps = steps, .size_count = 1, .sizes = sizes, .state = own_state            \
+    }
+static void *states[5];
+static const tilek_kernel kernel = KERNEL("decay", hosts, devices, order, TILEK_VARYING_STEPS, &states[0]);
+static const tilek_kernel narrow_kernel = KERNEL("narrow", narrow_hosts, narrow_devices, order, TILEK_VARYING_STEPS, &states[1]);
+static const tilek_kernel wrong_kernel = KERNEL("wrong", hosts, wrong_devices, order, TILEK_VARYING_STEPS, &states[2]);
+static const tilek_kernel unsaid_kernel = KERNEL("unsaid", hosts, wrong_devices, order, 0, &states[3]); /* it does not say that its steps vary, either */
+static const tilek_kernel tiny_kernel = KERNEL("tiny", hosts, devices, tiny_order, TILEK_VARYING_STEPS, &states[4]);
+
+void register_step_kernels(void)
+{
+    fake_register(&devices[0], decay_device);
+    fake_register(&devices[1], add_device);
+    fake_register(&narrow_devices[0], decay_device);
+    fake_register(&narrow_devices[1], add_device);
+    fake_register(&wrong_devices[0], decay_device);
+    fake_register(&wrong_devices[1], add_device);
+}
+
+typedef struct step_call { tilek_call call; tilek_array arrays[2]; const void *scalars[2]; int64_t n; int steps; double s, A[N]; } step_call;
+
+static void make(step_call *own, int64_t n, int steps)
+{
+    memset(own, 0, sizeof *own);
+    fill(own->A, N);
+    own->n = n;
+    own->steps = steps;
+    own->arrays[0] = (tilek_array){.base = own->A, .lower = {0}, .length = {n}, .extent = {N}};
+    own->arrays[1] = (tilek_array){.base = &own->s};
+    own->scalars[0] = &own->n;
+    own->scalars[1] = &own->steps;
+    own->call = (tilek_call){.arrays = own->arrays, .scalars = own->scalars, .tile_arguments = tile_arguments, .device = -1, .queue = -1, .enabled = 1};
+}
+
+static void original(double *A, double *s, int64_t n, int steps)
+{
+    for (int k = 0; k < steps; ++k) {
+        for (int64_t i = k; i < n; ++i) A[i] = A[i] * 0.5 + k + 3;
+        for (int64_t i = 0; k % 2 == 1 && i < double_until(k, n); ++i) *s += A[i];
+    }
+}
+
+static void check(const step_call *own)
+{
+    double A[N], s = 0;
+    fill(A, N);
+    original(A, &s, own->n, own->steps);
+    CHECK(memcmp(A, own->A, sizeof A) == 0);
+    CHECK(own->s > s * (1 - 1e-12) - 1e-9 && own->s < s * (1 + 1e-12) + 1e-9); /* sums of instances, in another order */
+}
+
+/* ---- Tests ----------------------------------------------------------------------------------------------------------- */
+
+/* Also fewer iterations than steps: the last steps are empty; and no step at all. */
+void steps(void)
+{
+    static const int64_t lengths[] = {N, 100, 7, 1, 0};
+    for (size_t index = 0; index < sizeof lengths / sizeof lengths[0]; ++index)
+        for (int count = 0; count <= STEPS; count += 1 + count * 4) {
+            step_call own;
+            make(&own, lengths[index], count);
+            CHECK(tilek_launch(&kernel, &own.call) == 0);
+            check(&own);
+        }
+}
+
+/* The last steps leave the iterator's type: none has run when that is found. */
+void steps_refused(void)
+{
+    step_call own;
+    double before[N];
+    make(&own, 100, 5);
+    CHECK(tilek_launch(&narrow_kernel, &own.call) == 0);
+    check(&own);
+    make(&own, N, STEPS);
+    memcpy(before, own.A, sizeof before);
+    CHECK(tilek_launch(&narrow_kernel, &own.call) == 1);
+    CHECK(memcmp(before, own.A, sizeof before) == 0 && own.s == 0);
+    original(own.A, &own.s, own.n, own.steps);
+    tilek_complete(&narrow_kernel, &own.call);
+}
+
+/* A number that was taken for a constant differs in a later step: the device is left, and the data are unharmed. */
+void steps_differ(void)
+{
+    step_call own;
+    make(&own, N, STEPS);
+    CHECK(tilek_launch(&wrong_kernel, &own.call) == 0 && fake.runs == 0);
+    check(&own);
+}
+
+/* Steps have begun when a later one turns out larger than any that the kernel owned up to: the program ends. */
+void steps_unsaid(void)
+{
+    step_call own;
+    make(&own, N, STEPS);
+    (void)tilek_launch(&unsaid_kernel, &own.call);
+    CHECK(!"the program goes on");
+}
+
+/* Some step in the middle fails. */
+void steps_lost(void)
+{
+    step_call own;
+    make(&own, N, STEPS);
+    fake.fail_run = 20;
+    CHECK(tilek_launch(&kernel, &own.call) == 0 && fake.runs == 20);
+    check(&own);
+}
+
+/* One copy in, one out, whatever the number of steps; reductions move their own few values. */
+void steps_copies(void)
+{
+    step_call own;
+    make(&own, N, 2);
+    own.call.enabled = 1;
+    CHECK(tilek_launch(&kernel, &own.call) == 0);
+    CHECK(fake.writes == 3 && fake.reads == 4 && fake.builds == 1); /* in: A, s, s by one reduction; out: partials, s, A, s */
+    make(&own, 100, 2);
+    CHECK(tilek_launch(&kernel, &own.call) == 0);
+    CHECK(fake.builds == 1);
+}
+
+void steps_queued(void)
+{
+    static step_call own[3];
+    for (int index = 0; index < 3; ++index) {
+        make(&own[index], N - index, STEPS);
+        own[index].call.queue = index % 2;
+        CHECK(tilek_launch(&kernel, &own[index].call) == 0);
+        own[index].scalars[0] = own[index].scalars[1] = NULL; /* they were copied */
+    }
+    tilek_wait(-1, NULL);
+    for (int index = 0; index < 3; ++index) check(&own[index]);
+}
+
+static void *launch_own(void *argument)
+{
+    for (int round = 0; round < 20; ++round) {
+        step_call *own = argument;
+        make(own, N - round, STEPS);
+        CHECK(tilek_launch(&kernel, &own->call) == 0);
+        check(own);
+    }
+    return NULL;
+}
+
+void steps_concurrent(void)
+{
+    static step_call own[3];
+    pthread_t threads[3];
+    for (int index = 0; index < 3; ++index) CHECK(pthread_create(&threads[index], NULL, launch_own, &own[index]) == 0);
+    for (int index = 0; index < 3; ++index) CHECK(pthread_join(threads[index], NULL) == 0);
+}
+
+/* Run with TILEK_VERIFY=1. */
+void steps_verified(void)
+{
+    step_call own;
+    make(&own, N, STEPS);
+    CHECK(tilek_launch(&kernel, &own.call) == 1);
+    original(own.A, &own.s, own.n, own.steps);
+    tilek_complete(&kernel, &own.call);
+    check(&own);
+}
+
+/* Prints what TILEK_SIZES makes of the size. */
+void steps_size(void)
+{
+    step_call own;
+    make(&own, 1, 1);
+    own.A[0] = 0;
+    CHECK(tilek_launch(&kernel, &own.call) == 0);
+    (void)printf("%g\n", own.A[0]);
+}
+
+/* Prints the mean cost of a step of one iteration, its rehearsal included, in nanoseconds of processor time. */
+void steps_cost(void)
+{
+    enum { COUNT = 200000 };
+    struct timespec from, to;
+    step_call own;
+    make(&own, 2, COUNT);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    CHECK(tilek_launch(&tiny_kernel, &own.call) == 0);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    (void)printf("%.1f\n", ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / COUNT);
+}
