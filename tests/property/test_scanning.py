@@ -14,10 +14,11 @@ from tests.support.affine_nests import NestText, random_nest, unimodular
 from tests.support.interpreter import Cell, Interpreter
 from tests.unit.polyhedral.scops import scop
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
-from tilepragma.ir.looptree import Block, If, Loop, Statement
+from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.types import LONG
 from tilepragma.polyhedral.leaves import Movable
 from tilepragma.polyhedral.parametric_tiles import (
+    Range,
     TileRow,
     has_points,
     points_of_tile,
@@ -26,6 +27,7 @@ from tilepragma.polyhedral.parametric_tiles import (
 )
 from tilepragma.polyhedral.scanning import ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.scop import Scop
+from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
 SIZES = ((5, 4), (4, 7), (1, 2), (0, 3))
 Times = dict[str, list[list[int]]]
@@ -86,7 +88,7 @@ def original(nest: NestText, case: Case, values: Mapping[str, int]) -> list[Cell
     return [cell for loop in seen.values() for cell in stores(loop, values)]
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(100))
 def test_each_instance_runs_once_and_in_order(seed: int) -> None:
     case = random_case(seed)
     made = scan(case.statements, Symbols(case.scop.parameters), 100)
@@ -126,36 +128,80 @@ def variable(name: str) -> Access:
     return Access(DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL), (), (), LONG)
 
 
-def tiled(case: Case, levels: tuple[int, ...], nested: bool) -> Block:
+@dataclass(frozen=True)
+class Band:
+    """The rows of a case that are cut into tiles, with what isl's parameters stand for."""
+
+    case: Case
+    rows: tuple[TileRow, ...]
+
+    @property
+    def symbols(self) -> Symbols:
+        parameters: dict[str, Expression] = dict(self.case.scop.parameters)
+        for row in self.rows:
+            size = variable(row.size)
+            parameters |= {row.size: size, row.origin: Binary("*", size, variable(f"tile{row.level}"), LONG)}
+        return Symbols(parameters, frozenset(f"tile{row.level}" for row in self.rows))
+
+    @property
+    def context(self) -> isl.Set:
+        return sizes_are_positive(self.case.scop.context, self.rows)
+
+    def tile(self, bounded: tuple[TileRow, ...] = ()) -> Block:
+        """The points of one tile, if it has any."""
+        body = scan(points_of_tile(self.case.statements, self.rows), self.symbols, 100, self.context).block
+        condition = has_points(self.case.statements, self.rows, self.symbols, self.context, bounded)
+        return body if condition is None else Block((If(condition, body, None),))
+
+
+def band(case: Case, levels: tuple[int, ...]) -> Band:
+    return Band(case, tuple(TileRow(level, f"o{level}", f"s{level}") for level in levels))
+
+
+def loop_over(place: int, name: str, bounds: Range | None, body: Block) -> Block:
+    assert bounds is not None
+    iterator = variable(name).object
+    return Block((Loop(place, iterator, True, bounds.lower, "<=", bounds.upper, integer(1), False, body, None),))
+
+
+def tiled(found: Band, nested: bool) -> Block:
     """Loops over tiles around the points of a tile; `nested` takes bounds that depend on the tiles around."""
-    rows = tuple(TileRow(level, f"o{level}", f"s{level}") for level in levels)
-    parameters: dict[str, Expression] = dict(case.scop.parameters)
-    for row in rows:
-        size = variable(row.size)
-        parameters |= {row.size: size, row.origin: Binary("*", size, variable(f"tile{row.level}"), LONG)}
-    symbols = Symbols(parameters, frozenset(f"tile{level}" for level in levels))
-    context = sizes_are_positive(case.scop.context, rows)
-    body = scan(points_of_tile(case.statements, rows), symbols, 100, context).block
-    condition = has_points(case.statements, rows, symbols, context)
-    if condition is not None:
-        body = Block((If(condition, body, None),))
+    rows = found.rows
+    body = found.tile(() if nested else rows)
     for place in range(len(rows) - 1, -1, -1):
         given = (rows, place) if nested else (rows[place:], 0)
-        bounds = tile_range(case.statements, *given, symbols, context)
-        assert bounds is not None
-        iterator = variable(f"tile{levels[place]}").object
-        loop = Loop(place, iterator, True, bounds.lower, "<=", bounds.upper, integer(1), False, body, None)
-        body = Block((loop,))
+        bounds = tile_range(found.case.statements, *given, found.symbols, found.context)
+        body = loop_over(place, f"tile{rows[place].level}", bounds, body)
     return body
 
 
-@pytest.mark.parametrize("seed", range(60))
+def in_wavefronts(found: Band, carrying: tuple[int, ...]) -> Block:
+    """A loop over wavefronts, loops over the tiles of one, and the points of a tile."""
+    rows = found.rows
+    fronts = Wavefronts(found.case.statements, rows, carrying, found.symbols, found.context)
+    first, *others = carrying
+    number: Expression = variable("wave")
+    for other in others:
+        number = Binary("-", number, variable(f"tile{rows[other].level}"), LONG)
+    own = Declaration((Declarator(variable(f"tile{rows[first].level}").object, number),))
+    bounded = tuple(row for place, row in enumerate(rows) if place != first)
+    body = Block((own, *found.tile(bounded).statements))
+    for place in range(len(rows)):
+        if place != first:
+            bounds = fronts.tile_range(place, variable("wave"))
+            body = loop_over(place, f"tile{rows[place].level}", bounds, body)
+    return loop_over(len(rows), "wave", fronts.range(), body)
+
+
+@pytest.mark.parametrize("seed", range(30))
 def test_tiles_of_any_size_cover_each_instance_once(seed: int) -> None:
     case = random_case(seed)
     chance = random.Random(seed)
-    count = chance.choice((1, 2, 2, 3))
-    levels = tuple(range(1, len(next(iter(case.rows.values()))) - 1))[:count]
-    trees = [tiled(case, levels, nested) for nested in (False, True)]
+    levels = tuple(range(1, len(next(iter(case.rows.values()))) - 1))[: chance.choice((1, 2, 2, 3))]
+    found_band = band(case, levels)
+    trees = [tiled(found_band, nested) for nested in (False, True)]
+    carrying = chance.choice([places for places in subsets(len(levels)) if places])
+    fronts = in_wavefronts(found_band, carrying)
     every = list(itertools.product(range(1, 8), repeat=len(levels)))
     for lengths in chance.sample(every, min(7, len(every))):
         sizes = dict(zip(levels, lengths, strict=True))
@@ -171,3 +217,11 @@ def test_tiles_of_any_size_cover_each_instance_once(seed: int) -> None:
             found = stores(tree, values | {f"s{level}": size for level, size in sizes.items()})
             assert sorted(found) == sorted(expected)
             assert [order(cell) for cell in found] == sorted(order(cell) for cell in expected)
+        found = stores(fronts, values | {f"s{level}": size for level, size in sizes.items()})
+        assert sorted(found) == sorted(expected)
+        waves = [sum(order(cell)[place] for place in carrying) for cell in found]
+        assert waves == sorted(waves)
+
+
+def subsets(count: int) -> list[tuple[int, ...]]:
+    return [tuple(place for place in range(count) if mask >> place & 1) for mask in range(2**count)]

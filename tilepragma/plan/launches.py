@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective, LoopDirective, TileClause
 from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.looptree import Block, ExpressionStatement, Kernel, Loop, Statement, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.barriers import insert_barriers
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import axes_of, check_coverage, check_repeated
-from tilepragma.plan.flow import exposed_read
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.legality import LegalityContext, check_legality

@@ -18,10 +18,10 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective, LoopDirective, PrivateClause, ReductionClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.flow import exposed_read, is_distributed
 from tilepragma.ir.looptree import Block, Declaration, Function, Loop, Statement, TileNest
 from tilepragma.ir.traversal import children, walk
 from tilepragma.plan.coverage import axes_of
-from tilepragma.plan.flow import exposed_read, is_distributed
 from tilepragma.plan.kernel_plan import Reduction
 from tilepragma.plan.reductions import check_reduction
 

@@ -108,7 +108,7 @@ def short_expression(value: Polynomial) -> Expression:
 
 def _with_plain_numbers(value: Expression) -> Expression:
     """Beside a value of type long a literal needs no suffix."""
-    if isinstance(value, Binary) and value.type == LONG and value.operator in ("+", "-", "*"):
+    if isinstance(value, Binary) and value.type == LONG and value.operator in ("+", "-", "*", "/", "%"):
         left, right = _with_plain_numbers(value.left), _with_plain_numbers(value.right)
         if isinstance(right, IntegerLiteral):
             right = _literal(right)

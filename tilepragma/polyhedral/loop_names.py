@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Declarator, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, ScalarType
-from tilepragma.polyhedral.ast_tree import AstLeaf, AstLoop, identifier, leaves_of, operands, operation
+from tilepragma.polyhedral.ast_tree import AstLeaf
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.scanning import ScannedStatement, Symbols
@@ -27,11 +27,21 @@ class LoopName:
     negated: bool
 
 
+@dataclass(frozen=True)
+class _Row:
+    """One dimension of a statement's time, sum of factor * iterator + constant: `terms` are the (factor, iterator's place)."""
+
+    terms: tuple[tuple[int, int], ...]
+    plain: bool
+    """there is neither a constant nor a parameter in it"""
+
+
 class LoopNames:
     """Chooses iterators for the loops of one scan."""
 
     def __init__(self, statements: Mapping[str, ScannedStatement], symbols: Symbols) -> None:
         self._statements = statements
+        self._rows = {name: _rows(each.times) for name, each in statements.items()}
         self._mentioned = {name: mentioned(each.statement.node) for name, each in statements.items()}
         self._of_parameters = {name for value in symbols.parameters.values() for name in mentioned(value)}
         self._taken = symbols.taken.union(
@@ -40,40 +50,48 @@ class LoopNames:
             *({loop.iterator.name for loop in each.statement.loops} for each in statements.values()),
         )
 
-    def choose(self, loop: AstLoop, dimension: int | None, around: frozenset[str]) -> LoopName:
-        """The iterator of `loop`; `around` are the names of the iterators of loops around it."""
-        leaves = tuple(leaves_of(loop.body))
-        for name in dict.fromkeys(self._candidates(loop.iterator, leaves)):
-            if name.object.name not in around and self._fits(name, loop.iterator, leaves):
+    def choose(self, leaves: tuple[AstLeaf, ...], dimension: int | None, around: frozenset[str]) -> LoopName:
+        """The iterator of a loop over a dimension of time; `around` are the names of the iterators of loops around it."""
+        for name in dict.fromkeys(self._candidates(leaves, dimension)):
+            if name.object.name not in around and self._fits(name, leaves, dimension):
                 return name
-        base = self._row_name(leaves[0].statement, dimension) if leaves else "time"
+        base = self._row_name(leaves[0].statement, dimension)
         free = (base if count == 1 else f"{base}_{count}" for count in itertools.count(1))
         chosen = next(name for name in free if name not in self._taken and name not in around)
         return LoopName(DataObject(chosen, chosen, LONG, Storage.SCALAR, Scope.LOCAL), False)
 
-    def _candidates(self, iterator: str, leaves: tuple[AstLeaf, ...]) -> Iterator[LoopName]:
-        """The user's iterators that are, in some leaf, what isl's iterator counts or its negative."""
+    def is_iterator(self, statement: str, dimension: int | None, place: int) -> int:
+        """1 where that dimension of the statement's time is its iterator at `place`, -1 where it is the negative, else 0."""
+        row = self._row(statement, dimension)
+        if row is None or not row.plain or len(row.terms) != 1:
+            return 0
+        factor, iterator = row.terms[0]
+        return factor if iterator == place and abs(factor) == 1 else 0
+
+    def _row(self, statement: str, dimension: int | None) -> _Row | None:
+        rows = self._rows[statement]
+        return None if dimension is None or rows is None else rows[dimension]
+
+    def _candidates(self, leaves: tuple[AstLeaf, ...], dimension: int | None) -> Iterator[LoopName]:
+        """The user's iterators that are, in some leaf, what the loop counts or its negative."""
         for leaf in leaves:
-            for user, argument in zip(self._iterators(leaf), leaf.arguments, strict=True):
-                sign = _sign(argument, iterator)
+            for place, user in enumerate(self._iterators(leaf)):
+                sign = self.is_iterator(leaf.statement, dimension, place)
                 if sign and _holds(user.element):
                     yield LoopName(replace(user, scope=Scope.LOCAL, const=False), sign < 0)
 
-    def _fits(self, name: LoopName, iterator: str, leaves: tuple[AstLeaf, ...]) -> bool:
-        """Whether in every leaf the name means this iterator, if it means anything."""
+    def _fits(self, name: LoopName, leaves: tuple[AstLeaf, ...], dimension: int | None) -> bool:
+        """Whether in every leaf the name means what the loop counts, if it means anything."""
         if name.object.name in self._of_parameters:
             return False
         for leaf in leaves:
-            same = [
-                (user, argument)
-                for user, argument in zip(self._iterators(leaf), leaf.arguments, strict=True)
-                if user.name == name.object.name
-            ]
+            same = [(place, one) for place, one in enumerate(self._iterators(leaf)) if one.name == name.object.name]
             if not same and name.object.name in self._mentioned[leaf.statement]:
                 return False
             if any(
-                user.element != name.object.element or _sign(argument, iterator) != (-1 if name.negated else 1)
-                for user, argument in same
+                one.element != name.object.element
+                or self.is_iterator(leaf.statement, dimension, place) != (-1 if name.negated else 1)
+                for place, one in same
             ):
                 return False
         return True
@@ -85,20 +103,19 @@ class LoopNames:
         """`t_plus_i` for a loop over t + i."""
         if dimension is None:
             return "instance"
-        each = self._statements[statement]
-        terms = _row(each.times, dimension)
-        if not terms:
+        row = self._row(statement, dimension)
+        if row is None or not row.terms:
             return f"time{dimension}"
         text = ""
-        for factor, place in sorted(terms, key=lambda term: term[0] < 0):
-            name = each.statement.loops[place].iterator.name
+        for factor, place in sorted(row.terms, key=lambda term: term[0] < 0):
+            name = self._statements[statement].statement.loops[place].iterator.name
             name = name if abs(factor) == 1 else f"{name}{abs(factor)}"
             sign = "minus" if factor < 0 else "plus"
             text = f"{text}_{sign}_{name}" if text else name if factor > 0 else f"minus_{name}"
-        return f"{text}_time" if len(terms) == 1 and abs(terms[0][0]) == 1 else text
+        return f"{text}_time" if len(row.terms) == 1 and abs(row.terms[0][0]) == 1 else text
 
 
-def mentioned(node: Statement | object) -> frozenset[str]:
+def mentioned(node: Statement | Expression) -> frozenset[str]:
     """The names of all objects that stand in `node`."""
     found = set()
     for one in walk(node):
@@ -110,32 +127,30 @@ def mentioned(node: Statement | object) -> frozenset[str]:
     return frozenset(found)
 
 
-def _sign(argument: isl.AstExpr, iterator: str) -> int:
-    """1 where `argument` is the iterator, -1 where it is its negative, else 0."""
-    name = identifier(argument)
-    if name is not None:
-        return int(name == iterator)
-    return -_sign(operands(argument)[0], iterator) if operation(argument) == isl.ast_expr_op_type.minus else 0
-
-
 def _holds(type_: object) -> bool:
     """Whether a loop may count in this type: values one step beyond its end must fit."""
     return isinstance(type_, ScalarType) and type_.is_integer and type_.signed and type_.bits >= INT.bits
 
 
-def _row(times: isl.Map, dimension: int) -> list[tuple[int, int]]:
-    """(coefficient, iterator's place) of one dimension of time, where it is affine; empty where it is not."""
+def _rows(times: isl.Map) -> tuple[_Row, ...] | None:
+    """The dimensions of time, where all are affine."""
     if not times.is_single_valued():
-        return []
-    terms: list[tuple[int, int]] = []
+        return None
+    # Restrictions of the domain, a tile's say, would be used to write the function otherwise.
+    function = isl.PwMultiAff.from_map(times.gist_domain(times.domain()))
+    pieces: list[isl.MultiAff] = []
+    function.foreach_piece(lambda _, piece: pieces.append(piece))
+    if len(pieces) != 1:
+        return None
+    return tuple(_row(pieces[0].get_aff(place)) for place in range(pieces[0].dim(isl.dim_type.out)))
 
-    def piece(_: isl.Set, aff: isl.MultiAff) -> None:
-        row = aff.get_aff(dimension)
-        terms.clear()
-        for place in range(row.dim(isl.dim_type.in_)):
-            factor = row.get_coefficient_val(isl.dim_type.in_, place)
-            if not factor.is_zero() and factor.is_int():
-                terms.append((int(factor.to_python()), place))
 
-    isl.PwMultiAff.from_map(times).foreach_piece(piece)
-    return terms
+def _row(aff: isl.Aff) -> _Row:
+    terms = []
+    for place in range(aff.dim(isl.dim_type.in_)):
+        factor = aff.get_coefficient_val(isl.dim_type.in_, place)
+        if not factor.is_zero():
+            terms.append((int(factor.to_python()) if factor.is_int() else 0, place))
+    parameters = (aff.get_coefficient_val(isl.dim_type.param, place) for place in range(aff.dim(isl.dim_type.param)))
+    plain = aff.get_constant_val().is_zero() and all(one.is_zero() for one in parameters)
+    return _Row(tuple(terms), plain and aff.dim(isl.dim_type.div) == 0)

@@ -96,27 +96,45 @@ def has_points(
     rows: tuple[TileRow, ...],
     symbols: Symbols,
     context: isl.Set | None = None,
+    bounded: tuple[TileRow, ...] = (),
 ) -> Expression | None:
     """A condition on o and s that is false for tiles without points, and cheap; None where it would be always true.
 
-    It may be true for a tile without points. Raises OperationLimitError.
+    It may be true for a tile without points. The tile numbers of the rows `bounded` are known to be within the `tile_range` that
+    depends on no other row. Raises OperationLimitError.
     """
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, DEFAULT_LIMIT, "finding the tiles that have points"):
-        known = _known(isl_context, rows, context)
-        inside = None
-        for each in points_of_tile(statements, rows):
-            own = each.times.intersect_domain(each.statement.domain).params().remove_divs()
-            inside = own if inside is None else inside.union(own)
-        assert inside is not None
-        inside = inside.coalesce()
-        if inside.n_basic_set() > 1:
-            inside = isl.Set.from_basic_set(inside.unshifted_simple_hull())
-        inside = inside.gist(known)
-        if known.is_subset(inside):
+        known = sizes_are_positive(isl_context, rows)
+        known = known if context is None else known.intersect(context)
+        inside = _with_points(statements, rows)
+        given = known
+        for row in bounded:
+            own = _with_points(statements, (row,))
+            origin = own.find_dim_by_name(isl.dim_type.param, row.origin)
+            if origin >= 0:
+                given = given.intersect(own.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
+        inside = inside.gist(given)
+        if given.is_subset(inside):
             return None
         condition = isl.AstBuild.from_context(known).expr_from_set(inside)
-    return _reader(symbols).condition(condition)
+    return symbol_reader(symbols).condition(condition)
+
+
+def _with_points(statements: tuple[ScannedStatement, ...], rows: tuple[TileRow, ...]) -> isl.Set:
+    """[o, s] -> { : exists S[i] : o_k <= phi_k(i) < o_k + s_k }, or a convex set around it."""
+    inside = None
+    for each in points_of_tile(statements, rows):
+        own = each.times.intersect_domain(each.statement.domain).params().remove_divs()
+        inside = own if inside is None else inside.union(own)
+    assert inside is not None
+    inside = inside.coalesce()
+    return isl.Set.from_basic_set(inside.unshifted_simple_hull()) if inside.n_basic_set() > 1 else inside
+
+
+def symbol_reader(symbols: Symbols) -> AstReader:
+    """Reads isl's expressions over parameters."""
+    return AstReader({name: polynomial(value) for name, value in symbols.parameters.items()})
 
 
 def _box(times: isl.Map, rows: tuple[TileRow, ...]) -> isl.Set:
@@ -137,46 +155,44 @@ def _set(times: isl.Map, parameters: list[str], names: list[str], conditions: li
     return isl.Set(text, context=times.get_ctx())
 
 
-def _known(isl_context: isl.Context, rows: tuple[TileRow, ...], context: isl.Set | None) -> isl.Set:
-    known = sizes_are_positive(isl_context, rows)
-    return known if context is None else known.intersect(context)
-
-
 def _extremes(
     statements: tuple[ScannedStatement, ...], level: int, symbols: Symbols, context: isl.Set | None
 ) -> tuple[Polynomial, Polynomial] | None:
     """The least and greatest value of a dimension of time, over all statements."""
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, DEFAULT_LIMIT, "finding the bounds of a loop"):
-        values = None
-        for each in statements:
-            image = each.times.intersect_domain(each.statement.domain).range()
-            image = image.project_out(isl.dim_type.set, level + 1, image.dim(isl.dim_type.set) - level - 1)
-            image = image.project_out(isl.dim_type.set, 0, level)
-            values = image if values is None else values.union(image)
-        assert values is not None
-        known = context if context is not None else isl.Set.universe(values.get_space().params())
-        read = _reader(symbols)
-        found = [_bounds(one, known, read) for one in _pieces(values)]
+        pieces = convex_images(statements, (level,))
+        known = context if context is not None else isl.Set.universe(isl.Space.params_alloc(isl_context, 0))
+        read = symbol_reader(symbols)
+        found = [_bounds(one, known, read) for one in pieces]
     bounds = [one for one in found if one is not None]
     if not bounds:
         return None
     return minimum(lower for lower, _ in bounds), maximum(upper for _, upper in bounds)
 
 
-def _pieces(values: isl.Set) -> list[isl.BasicSet]:
-    """A set { [x] } as one convex piece where that is bounded by what bounds its parts, else as several."""
-    values = values.remove_divs().coalesce()
-    hull = values.simple_hull()
-    whole = isl.Set.from_basic_set(hull)
-    if values.n_basic_set() > 1 and _bounded(whole):
+def convex_images(statements: tuple[ScannedStatement, ...], levels: tuple[int, ...]) -> list[isl.BasicSet]:
+    """{ [t_l for the levels l] } of all instances, or more: one convex set where that is bounded as they are, else several."""
+    images = None
+    for each in statements:
+        image = each.times.intersect_domain(each.statement.domain).range().reset_tuple_id()
+        for level in range(image.dim(isl.dim_type.set) - 1, -1, -1):
+            if level not in levels:
+                image = image.project_out(isl.dim_type.set, level, 1)
+        images = image if images is None else images.union(image)
+    assert images is not None
+    images = images.remove_divs().coalesce()
+    hull = images.simple_hull()
+    if images.n_basic_set() > 1 and _bounded(isl.Set.from_basic_set(hull)):
         return [hull]
-    return list(values.get_basic_sets())
+    return list(images.get_basic_sets())
 
 
 def _bounded(values: isl.Set) -> bool:
-    return bool(
-        values.dim_has_any_lower_bound(isl.dim_type.set, 0) and values.dim_has_any_upper_bound(isl.dim_type.set, 0)
+    return all(
+        values.dim_has_any_lower_bound(isl.dim_type.set, place)
+        and values.dim_has_any_upper_bound(isl.dim_type.set, place)
+        for place in range(values.dim(isl.dim_type.set))
     )
 
 
@@ -206,7 +222,3 @@ def _quotient(value: Polynomial, size: Expression) -> Expression:
     if value == number(0):
         return short_expression(value)
     return Call("tilek_floor_quotient", Callee.HELPER, (short_expression(value), size), LONG)
-
-
-def _reader(symbols: Symbols) -> AstReader:
-    return AstReader({name: polynomial(value) for name, value in symbols.parameters.items()})

@@ -23,7 +23,7 @@ from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Loop, Sta
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.polyhedral.ast_expressions import AstReader, negated, short_expression
-from tilepragma.polyhedral.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes
+from tilepragma.polyhedral.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes, leaves_of
 from tilepragma.polyhedral.loop_names import LoopName, LoopNames, mentioned
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.scop import ScopStatement
@@ -142,10 +142,10 @@ class _Writer:
             yield from self.statements(node.body, replace(at, values={**at.values, node.iterator: start}))
             return
         around = frozenset(name.object.name for name in at.loops.values())
-        name = self.names.choose(node, _place(node.iterator), around)
+        place = _place(node.iterator)
+        name = self.names.choose(tuple(leaves_of(node.body)), place, around)
         index = self.next_index
         self.next_index += 1
-        place = _place(node.iterator)
         if place is not None:
             self.dimensions[index] = place
         end = at.read().value(node.end)
@@ -181,16 +181,22 @@ class _Writer:
             # An inner loop may reuse an outer one's iterator: the innermost is meant.
             if iterator in iterators[place + 1 :] or iterator.name not in used:
                 continue
-            value = read.value(argument)
-            loop = next((name.object for name in at.loops.values() if name.object.name == iterator.name), None)
-            if loop is not None and value == of_atom(Access(loop, (), (), loop.element)):
-                own = loop
-            else:
+            own = self._loop_over(node.statement, place, at)
+            if own is None:
                 own = replace(iterator, scope=Scope.LOCAL, const=True)
-                declared.append(Declaration((Declarator(own, short_expression(value)),)))
+                declared.append(Declaration((Declarator(own, short_expression(read.value(argument))),)))
             if own != iterator:
                 instead[iterator] = own
         body = with_objects(statement.node, instead)
         if not declared:
             return body
         return Block((*declared, *(body.statements if isinstance(body, Block) else (body,))))
+
+    def _loop_over(self, statement: str, place: int, at: _Inside) -> DataObject | None:
+        """The iterator of the loop around that has the name and the values of the statement's iterator at `place`."""
+        user = self.by_name[statement].statement.loops[place].iterator
+        for counted, name in at.loops.items():
+            sign = self.names.is_iterator(statement, _place(counted), place)
+            if name.object.name == user.name and sign == (-1 if name.negated else 1):
+                return name.object
+        return None
