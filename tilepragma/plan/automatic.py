@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
 
-STRATEGIES: tuple[Strategy, ...] = (structure,)
+STRATEGIES: tuple[Strategy, ...] = (structure, hyperplanes)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from tilepragma.base.diagnostics import Diagnostics, Severity
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
+from tilepragma.ir.flow import scalar_effect
 from tilepragma.ir.looptree import Axis, Block, Loop, TileNest
 from tilepragma.ir.renaming import with_objects
 from tilepragma.ir.traversal import children
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import check_repeated
-from tilepragma.plan.flow import scalar_effect
 from tilepragma.plan.invariance import host_evaluable
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TileSize, launches_in
 from tilepragma.plan.launches import finished_launch

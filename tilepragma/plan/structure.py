@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.looptree import Block, Declaration, If, Loop, Statement
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.distribution import distributed
 from tilepragma.plan.drafts import make_automatic
-from tilepragma.plan.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.plan.independence import NestDependences, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
 from tilepragma.plan.mapping import default_clauses
