@@ -29,10 +29,13 @@ from tilepragma.plan.row_loops import (
     value,
 )
 from tilepragma.plan.strategy import Automatic, Refusal, Region
+from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies
 from tilepragma.plan.wavefront_plan import wavefront_draft
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part, RowLoop
+    from tilepragma.polyhedral.program import Program
+    from tilepragma.polyhedral.scop import Scop, ScopStatement
 
 CHUNK = 64
 """Values of a row that one thread takes at a time, on the host."""
@@ -53,26 +56,65 @@ def hyperplanes(region: Region) -> Automatic | Refusal:
 
 
 def _hyperplanes(region: Region) -> Automatic | Refusal:
-    from tilepragma.polyhedral.dependences import memory_dependences
-    from tilepragma.polyhedral.extraction import extract_scop
-    from tilepragma.polyhedral.leaves import Movable
-    from tilepragma.polyhedral.parallel_parts import PartKind, parallel_parts, parts_in
+    from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
     from tilepragma.polyhedral.part_scan import PartCode
-    from tilepragma.polyhedral.program import program_of
 
-    scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable())
-    program = program_of(scop, memory_dependences(scop))
-    parts = parallel_parts(program.statements, program.dependences)
+    apart = _taken_apart(region, TiedBodies(()))
+    tied = tied_bodies(region)
+    if tied.bodies:
+        apart = min(apart, _taken_apart(region, tied), key=_TakenApart.left_sequential)
+    parts = apart.parts
     if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once")
     numbered = {id(each): place for place, each in enumerate(parts_in(parts))}
-    code = PartCode(scop, program)
+    code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     host, device = (
         _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), numbered).drafts(parts, ())
         for device in (False, True)
     )
     return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()))
+
+
+@dataclass(frozen=True)
+class _TakenApart:
+    """A way to take the region's statements apart, and what became of them."""
+
+    scop: Scop
+    program: Program
+    parts: tuple[Part | RowLoop, ...]
+
+    def left_sequential(self) -> tuple[int, int]:
+        """(loops of the deepest statement in a part that runs in order, minus those in a part that does not)"""
+        from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
+
+        depths = {each.name: len(each.loops) + _loops_inside(each) for each in self.scop.statements}
+        sequential = parallel = 0
+        for part in parts_in(self.parts):
+            depth = max(depths[each.statement.name] for each in part.statements)
+            if part.kind is PartKind.SERIAL:
+                sequential = max(sequential, depth)
+            else:
+                parallel = max(parallel, depth)
+        return sequential, -parallel
+
+
+def _loops_inside(statement: ScopStatement) -> int:
+    return max((len(part.loops) - len(statement.loops) for part in statement.parts), default=0)
+
+
+def _taken_apart(region: Region, tied: TiedBodies) -> _TakenApart:
+    """The parts that are found where these bodies move as wholes. Raises OperationLimitError."""
+    from tilepragma.polyhedral.dependences import memory_dependences
+    from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.leaves import Movable
+    from tilepragma.polyhedral.parallel_parts import parallel_parts
+    from tilepragma.polyhedral.program import program_of
+
+    scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable(tied.holds))
+    private = private_scalars(region, scop)
+    program = program_of(scop, tuple(one for one in memory_dependences(scop) if one.source.object not in private))
+    return _TakenApart(scop, program, parallel_parts(program.statements, program.dependences))
 
 
 @dataclass(frozen=True)
