@@ -11,7 +11,7 @@ from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Loop, Statement
-from tilepragma.ir.polynomial import Polynomial, expression, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import TileSize
@@ -55,6 +55,14 @@ def value(object_: DataObject) -> Access:
 def term(object_: DataObject) -> Polynomial:
     """The object as a polynomial."""
     return of_atom(value(object_))
+
+
+def total(values: Iterable[Polynomial]) -> Polynomial:
+    """The sum of the values."""
+    result = number(0)
+    for each in values:
+        result = result + each
+    return result
 
 
 def clauses(*kinds: TileKind, dimension: int = 0) -> tuple[TileClause, ...]:

@@ -10,16 +10,16 @@ they share stays in the cache. Both are legal because every dependence has t(tar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block, Statement
-from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number
+from tilepragma.ir.polynomial import Polynomial, maximum, minimum
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop
-from tilepragma.plan.row_loops import RowLoops, base_name, clauses, declared, fixed_rows, term, value
+from tilepragma.plan.point_wavefronts import point_wavefronts
+from tilepragma.plan.row_loops import RowLoops, base_name, clauses, declared, fixed_rows, term, total, value
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part
@@ -63,11 +63,10 @@ def wavefront_draft(loops: RowLoops, part: Part, number_of_part: int, around: tu
     for level in summed:
         rows.append(_tiled_row(loops, part, number_of_part, level, outside))
     wavefront = loops.names.scalar("wavefront")
-    inner = _inner_tiles(
-        loops, part, number_of_part, part.carrying[len(summed) :], (*outside, *(r.inside for r in rows))
-    )
-    launch = _launch(loops, wavefront, rows, inner)
-    lower, upper = _sum(row.lower for row in rows), _sum(row.upper for row in rows)
+    tile = (*outside, *(row.inside for row in rows))
+    inner, tiles = _inner_tiles(loops, part, number_of_part, part.carrying[len(summed) :], tile)
+    launch = _launch(loops, wavefront, rows, inner, tiles)
+    lower, upper = total(row.lower for row in rows), total(row.upper for row in rows)
     return DraftLoop(loops.loop(wavefront, lower, upper), (launch,))
 
 
@@ -83,33 +82,41 @@ def _tiled_row(loops: RowLoops, part: Part, number_of_part: int, level: int, ins
 
 def _inner_tiles(
     loops: RowLoops, part: Part, number_of_part: int, levels: tuple[int, ...], inside: Restrictions
-) -> tuple[Statement, ...]:
-    """The tiles of the rows at `levels` inside the tile around, one after another, and their points."""
+) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
+    """The tiles of the rows at `levels` inside the tile around, one after another, and their points; the tiles of loops there."""
     from tilepragma.polyhedral.point_order import point_order
 
+    if not levels and loops.device:
+        return point_wavefronts(loops, part, inside)
     if not levels:
-        return loops.points(part, point_order(part, loops.code.program.dependences).order, inside)
+        return loops.points(part, point_order(part, loops.code.program.dependences).order, inside), {}
     row = _tiled_row(loops, part, number_of_part, levels[0], inside)
-    body = _inner_tiles(loops, part, number_of_part, levels[1:], (*inside, row.inside))
-    return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),)
+    body, tiles = _inner_tiles(loops, part, number_of_part, levels[1:], (*inside, row.inside))
+    return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),), tiles
 
 
-def _launch(loops: RowLoops, wavefront: DataObject, rows: list[_TiledRow], inner: tuple[Statement, ...]) -> DraftLaunch:
+def _launch(
+    loops: RowLoops,
+    wavefront: DataObject,
+    rows: list[_TiledRow],
+    inner: tuple[Statement, ...],
+    inner_tiles: dict[int, tuple[TileClause, ...]],
+) -> DraftLaunch:
     """The tiles of one wavefront: t_2, ..., t_m are dealt out, t_1 = w - t_2 - ... - t_m follows.
 
     The bounds of t_k leave out what no choice of the others could complete to w; what is left without points runs empty.
     """
     first, others = rows[0], rows[1:]
     body: tuple[Statement, ...] = (
-        declared(first.tile, term(wavefront) - _sum(term(row.tile) for row in others)),
+        declared(first.tile, term(wavefront) - total(term(row.tile) for row in others)),
         *(row.origin for row in rows),
         *inner,
     )
-    tiles: dict[int, tuple[TileClause, ...]] = {}
+    tiles = dict(inner_tiles)
     for dimension, row in enumerate(reversed(others)):
         rest = [each for each in rows if each is not row]
-        lower = maximum((row.lower, term(wavefront) - _sum(each.upper for each in rest)))
-        upper = minimum((row.upper, term(wavefront) - _sum(each.lower for each in rest)))
+        lower = maximum((row.lower, term(wavefront) - total(each.upper for each in rest)))
+        upper = minimum((row.upper, term(wavefront) - total(each.lower for each in rest)))
         loop = loops.loop(row.tile, lower, upper, body)
         if loops.device:
             tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)
@@ -117,10 +124,3 @@ def _launch(loops: RowLoops, wavefront: DataObject, rows: list[_TiledRow], inner
             tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.THREAD)
         body = (loop,)
     return DraftLaunch(Block(body), tiles)
-
-
-def _sum(values: Iterable[Polynomial]) -> Polynomial:
-    result = number(0)
-    for each in values:
-        result = result + each
-    return result

@@ -153,7 +153,11 @@ class _Decision:
         group = tuple(each.statement for each in part.statements)
         if part.kind is not PartKind.SERIAL or not part.band:
             return (part,)
-        stepped = {each.statement.name: each.rows[: part.outer + 1] for each in part.statements}
+        # Searches number their bands from 0: rows that are stepped through have numbers of their own.
+        stepped = {
+            each.statement.name: (*each.rows[: part.outer], replace(each.rows[part.outer], band=-1 - part.outer))
+            for each in part.statements
+        }
         tied = _tied(part.statements, _inside(group, pending), part.outer)
         parts = self.parts(group, tied, stepped, part.outer + 1)
         if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
