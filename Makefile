@@ -1,5 +1,5 @@
 # tilepragma: `make demo` shows it, `make test` proves it. Both set up .venv on first use, without root and without a GPU.
-.PHONY: help environment test-environment demo test bench lint format clean distclean
+.PHONY: help environment test-environment demo test nightly bench lint format clean distclean
 
 PYTEST_WORKERS ?= 2
 VENV := .venv/bin
@@ -9,6 +9,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 help:
 	@echo "make demo    build every sample, run it on each target present, print times and differences"
 	@echo "make test    every test (about 15 minutes on two cores)"
+	@echo "make nightly the property test of automatic plans on 2 000 nests (about 5 minutes)"
 	@echo "make bench   measure: translation time, threads against OpenMP, launches"
 	@echo "make lint    ruff and mypy        make format   apply ruff's format"
 	@echo "make clean   remove what was built        make distclean   and .venv"
@@ -24,6 +25,10 @@ demo: environment
 
 test: test-environment
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_OPTIONS)
+
+nightly: test-environment
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL TILEPRAGMA_NESTS=2000 $(VENV)/python -m pytest -q -rP -n $(PYTEST_WORKERS) \
+		tests/property/test_automatic_plans.py $(PYTEST_OPTIONS)
 
 bench: test-environment
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(VENV)/python $$script; done

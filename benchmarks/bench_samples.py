@@ -11,7 +11,8 @@ from pathlib import Path
 
 from measure import COMPILER, ROOT, TILECC, alternate, environment, output_of, show
 
-NAMES = ("listing1", "listing2", "listing3", "conv2d", "sgemm", "syr2k", "doitgen", "wave2d")
+PAPER = ("listing1", "listing2", "listing3", "conv2d", "sgemm", "syr2k", "doitgen")
+NAMES = (*PAPER, "lu", "heat3d", "gauss_seidel", "smith_waterman", "wave2d")
 TARGETS = ("serial", "threads", "opencl", "cuda")
 
 

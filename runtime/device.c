@@ -24,6 +24,7 @@ typedef struct device_job {
     tilek_argument *arguments;     /* for the longest parameter list */
     int64_t *values;               /* likewise */
     tilek_buffer *partials;        /* of all launches, concatenated */
+    void *gathered;                /* room for the values of any of them; NULL where there are none */
     int profiling, specializing;
     size_t touched;                /* bytes, by one step of each launch */
     int64_t waiting;               /* launches since the queue was empty */
@@ -56,7 +57,16 @@ static tilek_status keep_numbers(tilek_run *run, int launch, tilek_message *why)
 
 static tilek_status find_program(device_job *job, tilek_message *why)
 {
-    tilek_status status = tilek_rehearse(&job->run, why);
+    tilek_status status;
+    job->run.keeps_workers = 0;
+    if ((job->run.kernel->flags & TILEK_VARYING_STEPS) != 0) { /* workers that come and go would not be constants, and some compilers compile for each count */
+        job->run.decided = NULL;
+        status = tilek_rehearse(&job->run, why);
+        if (status != TILEK_OK) return status;
+        job->run.keeps_workers = 1;
+    }
+    job->run.decided = keep_numbers;
+    status = tilek_rehearse(&job->run, why);
     if (status != TILEK_OK || tilek_run_is_empty(&job->run)) return status;
     status = tilek_program_for(job->state, &job->residence.place, job->numbers, &job->built, why);
     if (status == TILEK_OK) job->run.group_totals = job->built->group_totals;
@@ -76,15 +86,20 @@ static tilek_status prepare(device_job *job, tilek_message *why)
 static tilek_status take_partials(device_job *job, tilek_message *why)
 {
     tilek_buffer *partial = job->partials;
+    size_t most = 0;
     for (int launch = 0; launch < job->run.launch_count; ++launch) {
         const tilek_planned *planned = &job->run.planned[launch];
         for (int index = 0; index < job->run.launches[launch].reduction_count; ++index, ++partial) {
             const size_t size = tilek_type_size(job->run.launches[launch].reductions[index].type);
-            const tilek_status status = planned->runs ? tilek_take_buffer(&job->residence.place, size * (size_t)planned->most_instances, partial, why) : TILEK_OK;
+            const size_t bytes = planned->runs ? size * (size_t)planned->most_instances : 0;
+            const tilek_status status = bytes > 0 ? tilek_take_buffer(&job->residence.place, bytes, partial, why) : TILEK_OK;
             if (status != TILEK_OK) return status;
+            if (bytes > most) most = bytes;
         }
     }
-    return TILEK_OK;
+    if (most == 0 || (job->gathered = malloc(most)) != NULL) return TILEK_OK;
+    tilek_say(why, "memory is exhausted");
+    return TILEK_NO_MEMORY;
 }
 
 static int marshal(device_job *job, int launch, const tilek_buffer *partials, const void *const values[])
@@ -132,17 +147,11 @@ static tilek_status combine(device_job *job, int launch, const tilek_buffer *par
         const size_t offset = scalar->present != NULL ? (size_t)(scalar->span.start - tilek_present_span(scalar->present)->start)
                                                       : (size_t)(scalar->span.start - job->residence.temporaries[scalar->temporary].span.start);
         char value[BYTES_OF_VALUE];
-        void *values = malloc(size * (size_t)instances);
-        if (values == NULL) {
-            tilek_say(why, "memory is exhausted");
-            return TILEK_NO_MEMORY;
-        }
-        status = tilek_copy_out(place, &partials[index], 0, values, size * (size_t)instances, why);
+        status = tilek_copy_out(place, &partials[index], 0, job->gathered, size * (size_t)instances, why);
         if (status == TILEK_OK) status = tilek_copy_out(place, scalar->buffer, offset, value, size, why);
-        if (status == TILEK_OK && (status = tilek_combine(reduction->operation, reduction->type, value, values, instances)) != TILEK_OK)
+        if (status == TILEK_OK && (status = tilek_combine(reduction->operation, reduction->type, value, job->gathered, instances)) != TILEK_OK)
             tilek_say(why, "a reduction's operator does not fit its type");
         if (status == TILEK_OK) status = tilek_copy_in(place, scalar->buffer, offset, value, size, why);
-        free(values);
     }
     return status;
 }
@@ -226,6 +235,7 @@ static void clean_up(device_job *job)
     tilek_buffer *partial = job->partials;
     for (int launch = 0; launch < kernel->device_launch_count && job->block != NULL; ++launch)
         for (int index = 0; index < kernel->device_launches[launch].reduction_count; ++index) tilek_give_buffer(&job->residence.place, partial++);
+    free(job->gathered);
     free(job->block);
     tilek_leave(&job->residence);
 }
@@ -251,9 +261,8 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     if (status != TILEK_OK) return status;
     status = tilek_reside(&job.residence, state->kernel, call, &place, why);
     if (status == TILEK_OK) status = tilek_run_start(&job.run, state->kernel, call, 1, job.block, why);
-    job.run.machine = (tilek_machine){limits, 1, limits->group_total};
+    job.run.machine = (tilek_machine){limits, 1, limits->group_total, NULL};
     job.run.context = &job;
-    job.run.decided = keep_numbers;
     job.touched = tilek_touched(state->kernel, call) / (size_t)tilek_maximum(state->kernel->device_launch_count, 1);
     if (status == TILEK_OK) status = prepare(&job, why);
     if (status == TILEK_OK && !tilek_run_is_empty(&job.run)) {

@@ -34,6 +34,8 @@ typedef struct pace {
     double rate;  /* nanoseconds of an iteration on the calling thread; negative: not known */
     int patience; /* this many more short steps on the pool, and the calling thread is tried */
     int untimed;  /* steps on the calling thread since the last timed one */
+    int losses;   /* steps in a row that the pool took longer for than the calling thread would have */
+    int alone;    /* this many more steps on the calling thread, after too many of those */
 } pace;
 
 typedef struct host_job {
@@ -64,13 +66,14 @@ static size_t place_partials(const tilek_launch_shape *launch, int64_t instances
 enum { MOST_REDUCTIONS = 32 };
 
 /* Nanoseconds. Waking and gathering the pool takes about what BREAK_EVEN says; a step of the pool longer than SHORT is worth it on any machine. */
-enum { BREAK_EVEN = 8000, SHORT_STEP = 30000, PATIENCE = 16, TIMED_EACH = 16 };
+enum { BREAK_EVEN = 8000, SHORT_STEP = 30000, PATIENCE = 16, TIMED_EACH = 16, MOST_LOSSES = 4, ALONE = 64 };
 
-/* A loop of the host around small launches must not cost more than the original: what is known to be small runs on the calling thread. */
+/* A loop of the host around small launches must not cost more than the original: what is known to be small runs on the calling thread, and so does
+ * what the pool is slow with, because others have its cores. */
 static void run_paced(pace *own, dealing *deal, int64_t iterations)
 {
     const double expected = own->rate * (double)iterations;
-    const int on_caller = own->rate >= 0 && expected < BREAK_EVEN ? 1 : own->patience == 0;
+    const int on_caller = (own->rate >= 0 && expected < BREAK_EVEN) || own->alone > 0 || own->patience == 0;
     int64_t start, took;
     if (on_caller && own->rate >= 0 && expected < BREAK_EVEN / 4 && ++own->untimed < TIMED_EACH) {
         deal->launch->host(deal->call, 0, deal->instances);
@@ -84,7 +87,14 @@ static void run_paced(pace *own, dealing *deal, int64_t iterations)
     if (on_caller) {
         own->rate = (double)took / (double)tilek_maximum(iterations, 1);
         own->patience = PATIENCE;
-    } else if (took < SHORT_STEP) --own->patience;
+        own->alone -= own->alone > 0;
+        return;
+    }
+    own->patience -= took < SHORT_STEP;
+    own->losses = own->rate >= 0 && (double)took > expected ? own->losses + 1 : 0;
+    if (own->losses < MOST_LOSSES) return;
+    own->losses = 0;
+    own->alone = ALONE;
 }
 
 static tilek_status perform(tilek_run *run, int launch, const void *const values[], tilek_message *why)
@@ -124,9 +134,9 @@ static tilek_status start(host_job *job, tilek_state *state, const tilek_call *c
         return TILEK_NO_MEMORY;
     }
     job->paces = (pace *)(void *)((char *)job->block + room);
-    for (size_t index = 0; index < launches; ++index) job->paces[index] = (pace){-1, 1, 0};
+    for (size_t index = 0; index < launches; ++index) job->paces[index] = (pace){-1, 1, 0, 0, 0};
     status = tilek_run_start(&job->run, kernel, call, 0, job->block, why);
-    job->run.machine = (tilek_machine){NULL, threads, 0};
+    job->run.machine = (tilek_machine){NULL, threads, 0, NULL};
     job->run.context = job;
     for (int index = 0; index < kernel->host_launch_count && status == TILEK_OK; ++index) {
         const int count = kernel->host_launches[index].reduction_count;

@@ -360,13 +360,15 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     if (error == CL_SUCCESS)
         error = api->clEnqueueNDRangeKernel(used, entry->kernel, dimensions, NULL, global, local, 0, NULL,
                                             nanoseconds != NULL && !from_outside ? &event : NULL);
+    /* What nobody waits for soon has to be sent off; a loop of launches, now and then. */
+    const int sends_off = queue != 0 || ++entry->launches % 64 == 0;
     (void)pthread_mutex_unlock(&entry->lock);
     if (error == CL_SUCCESS && from_outside) {
         error = api->clFinish(used);
         *nanoseconds = now() - start;
     } else if (error == CL_SUCCESS && nanoseconds != NULL)
         error = event_time(api, event, nanoseconds);
-    else if (error == CL_SUCCESS && queue != 0) /* nobody waits for it soon, so it has to be sent off */
+    else if (error == CL_SUCCESS && sends_off)
         error = api->clFlush(used);
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "a kernel was launched", why);
 }

@@ -154,21 +154,23 @@ static int fits(const tilek_loop_shape *loop, const tilek_bounds *bounds, const 
 
 static tilek_status tile_loops(const tilek_launch_shape *launch, const tilek_call *call, tilek_numbers *numbers, tilek_message *why)
 {
+    tilek_tile *tiles = numbers->values;
     for (int index = 0; index < launch->loop_count; ++index) {
         const tilek_loop_shape *loop = &launch->loops[index];
         int64_t arguments[TILEK_MAX_TILES];
         int exact;
         for (int tile = 0; tile < loop->tile_count; ++tile)
             arguments[tile] = is_distributed(loop->kinds[tile]) ? numbers->axes[loop->axes[tile]] : call->tile_arguments[loop->first_argument + tile];
-        if (tilek_tiles(numbers->bounds[index]->trip, loop->tile_count, loop->kinds, arguments, numbers->values[index], &exact) != TILEK_OK) {
+        if (tilek_tiles(numbers->bounds[index]->trip, loop->tile_count, loop->kinds, arguments, tiles, &exact) != TILEK_OK) {
             tilek_say(why, "the tiles of loop %s cannot divide its %" PRId64 " iterations", loop->symbol, numbers->bounds[index]->trip);
             return TILEK_UNSUPPORTED;
         }
-        if (!fits(loop, numbers->bounds[index], numbers->values[index])) {
+        if (!fits(loop, numbers->bounds[index], tiles)) {
             tilek_say(why, "the tiles of loop %s pass the range of its iterator's type", loop->symbol);
             return TILEK_UNSUPPORTED;
         }
-        numbers->tiles[index] = numbers->values[index];
+        numbers->tiles[index] = tiles;
+        tiles += loop->tile_count;
     }
     return TILEK_OK;
 }
@@ -227,6 +229,8 @@ tilek_status tilek_decide(const tilek_launch_shape *launch, const tilek_call *ca
         was_open[axis] = uses(launch, axis) && call->axes[axis] == 0;
         numbers->axes[axis] = uses(launch, axis) ? call->axes[axis] : 1;
     }
+    for (int dimension = 0; machine->workers != NULL && dimension < DIMENSIONS; ++dimension)
+        if (was_open[TILEK_AXIS_WORKER + dimension]) numbers->axes[TILEK_AXIS_WORKER + dimension] = machine->workers[dimension];
     if (machine->limits != NULL) choose_device(launch, call, machine, numbers);
     else choose_host(launch, call, machine, numbers);
     for (int axis = 0; axis < TILEK_AXES; ++axis) numbers->axes[axis] = tilek_maximum(numbers->axes[axis], 1);

@@ -11,6 +11,7 @@ typedef struct tilek_machine {
     const tilek_limits *limits; /* NULL: the host */
     int64_t threads;            /* host threads */
     int64_t group_total;        /* device: most workers of this entry point */
+    const int64_t *workers;     /* device: counts of workers per dimension where the user gives none; NULL: to be chosen */
 } tilek_machine;
 
 typedef struct tilek_numbers {
@@ -19,10 +20,11 @@ typedef struct tilek_numbers {
     int empty;                  /* the nest runs no iteration */
     const tilek_bounds *bounds[TILEK_MAX_LOOPS];
     const tilek_tile *tiles[TILEK_MAX_LOOPS];
-    tilek_tile values[TILEK_MAX_LOOPS][TILEK_MAX_TILES];
+    tilek_tile *values;         /* what tiles point to: room for the tiles of all loops */
 } tilek_numbers;
 
-/* Decides the axes that the user left open and applies Algorithm 1, for the bounds in numbers->bounds (TILEK_MAX_LOOPS at most).
+/* Decides the axes that the user left open and applies Algorithm 1, for the bounds in numbers->bounds (TILEK_MAX_LOOPS at most) and with room in
+ * numbers->values.
  * TILEK_UNSUPPORTED: the launch cannot run so on this machine, or a loop is endless or leaves its iterator's type. */
 tilek_status tilek_decide(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers, tilek_message *why);
 

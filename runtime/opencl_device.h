@@ -22,6 +22,7 @@ struct tilek_device {
 struct tilek_entry {
     cl_kernel kernel;
     pthread_mutex_t lock; /* a cl_kernel holds its arguments: from the first one until the launch is queued it has one user */
+    unsigned launches;    /* guarded by lock */
     struct tilek_entry *next;
 };
 

@@ -12,13 +12,33 @@ static size_t align(size_t bytes) { return (bytes + 15) / 16 * 16; }
 
 static int count_of(const tilek_kernel *kernel, int on_device) { return on_device ? kernel->device_launch_count : kernel->host_launch_count; }
 
+static size_t tiles_of(const tilek_launch_shape *launch)
+{
+    size_t tiles = 0;
+    for (int index = 0; index < launch->loop_count; ++index) tiles += (size_t)launch->loops[index].tile_count;
+    return tiles;
+}
+
 size_t tilek_run_room(const tilek_kernel *kernel, int on_device)
 {
-    return align((size_t)count_of(kernel, on_device) * sizeof(tilek_planned)) + align((size_t)kernel->size_count * sizeof(int64_t));
+    const tilek_launch_shape *launches = on_device ? kernel->device_launches : kernel->host_launches;
+    size_t room = align((size_t)kernel->size_count * sizeof(int64_t));
+    for (int index = 0; index < count_of(kernel, on_device); ++index)
+        room += align(sizeof(tilek_planned)) + (size_t)launches[index].loop_count * sizeof(tilek_bounds) + tiles_of(&launches[index]) * sizeof(tilek_tile);
+    return room;
+}
+
+/* Takes `bytes` from the front of a block. */
+static void *carve(char **block, size_t bytes)
+{
+    void *const taken = *block;
+    *block += bytes;
+    return taken;
 }
 
 tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, int on_device, void *room, tilek_message *why)
 {
+    char *block = room;
     memset(run, 0, sizeof *run);
     run->kernel = kernel;
     run->call = call;
@@ -26,8 +46,12 @@ tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const t
     run->launches = on_device ? kernel->device_launches : kernel->host_launches;
     run->loop_map = on_device ? kernel->device_loops : kernel->host_loops;
     run->steps = on_device ? kernel->device_steps : kernel->host_steps;
-    run->planned = room;
-    run->sizes = (int64_t *)(void *)((char *)room + align((size_t)run->launch_count * sizeof *run->planned));
+    run->sizes = carve(&block, align((size_t)kernel->size_count * sizeof *run->sizes));
+    run->planned = carve(&block, align((size_t)run->launch_count * sizeof *run->planned));
+    for (int index = 0; index < run->launch_count; ++index) {
+        run->planned[index].bounds = carve(&block, (size_t)run->launches[index].loop_count * sizeof(tilek_bounds));
+        run->planned[index].numbers.values = carve(&block, tiles_of(&run->launches[index]) * sizeof(tilek_tile));
+    }
     for (int index = 0; index < kernel->size_count; ++index)
         run->sizes[index] = tilek_given_size(kernel->name, kernel->sizes[index].name, on_device ? kernel->sizes[index].device : kernel->sizes[index].host);
     for (int index = 0; index < run->launch_count; ++index) {
@@ -64,6 +88,7 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
     if (bytes > 0) memcpy(planned->bounds, loops, bytes);
     for (int index = 0; index < shape->loop_count; ++index) planned->numbers.bounds[index] = &planned->bounds[index];
     if (run->group_totals != NULL) machine.group_total = tilek_minimum(machine.group_total, run->group_totals[launch]);
+    if (run->keeps_workers) machine.workers = planned->workers;
     status = tilek_decide(shape, run->call, &machine, &planned->numbers, run->why);
     if (status != TILEK_OK) return status;
     planned->iterations = iterations_of(shape, &planned->numbers);
@@ -76,7 +101,10 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
     planned->seen = 1;
     planned->runs |= !planned->numbers.empty;
     planned->most_instances = tilek_maximum(planned->most_instances, planned->numbers.instances);
-    planned->most_workers = tilek_maximum(planned->most_workers, workers_of(&planned->numbers));
+    if (workers_of(&planned->numbers) > planned->most_workers) {
+        planned->most_workers = workers_of(&planned->numbers);
+        memcpy(planned->workers, &planned->numbers.axes[TILEK_AXIS_WORKER], sizeof planned->workers);
+    }
     planned->most_iterations = tilek_maximum(planned->most_iterations, planned->iterations);
     return TILEK_OK;
 }

@@ -11,9 +11,10 @@ typedef struct tilek_planned {
     int runs;                    /* some step has iterations */
     int64_t most_instances;      /* over all steps so far */
     int64_t most_workers;
+    int64_t workers[3];          /* of the step that had most */
     int64_t iterations;          /* of the loops with launch bounds, of this step */
     int64_t most_iterations;
-    tilek_bounds bounds[TILEK_MAX_LOOPS];
+    tilek_bounds *bounds;        /* one a loop */
     tilek_numbers numbers;
 } tilek_planned;
 
@@ -26,7 +27,8 @@ struct tilek_run {
     const tilek_launch_shape *launches;
     const int *loop_map;        /* where `steps` is NULL */
     tilek_steps steps;
-    tilek_machine machine;      /* group_total: of any launch */
+    tilek_machine machine;      /* group_total: of any launch; workers: not used */
+    int keeps_workers;          /* every step of a launch has the workers of its largest one, as a rehearsal before found them */
     const int64_t *group_totals; /* per launch; NULL: not known yet */
     void *context;              /* the owner's */
     tilek_planned *planned;     /* per launch */
@@ -43,7 +45,7 @@ struct tilek_run {
     tilek_message *why;
 };
 
-/* Bytes of the block that tilek_run_start takes. */
+/* Bytes of the block that tilek_run_start takes, a multiple of 16. */
 size_t tilek_run_room(const tilek_kernel *kernel, int on_device);
 
 /* Fills in everything but machine, context, decided; `room` holds tilek_run_room bytes, aligned as malloc's, for the run's time. TILEK_UNSUPPORTED: a

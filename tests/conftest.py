@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.disorder import disorderly_runtime
+from tests.support.planning import PlanningWorkshop
 from tests.support.programs import Workshop
 from tests.support.targets import NAMES, TargetEnvironment, target_environment
 
@@ -32,7 +34,7 @@ def shared_scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 #: Variables of the developer's shell that would change what programs do.
-FOREIGN = ("TARGET", "DEVICE", "NUM_THREADS", "VERIFY", "TOLERANCE", "PROFILE", "STRICT", "SPECIALIZE")
+FOREIGN = ("TARGET", "DEVICE", "NUM_THREADS", "VERIFY", "TOLERANCE", "PROFILE", "STRICT", "SPECIALIZE", "SIZES")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -51,6 +53,13 @@ def workshop(shared_scratch: Path) -> Workshop:
     cache = shared_scratch / "cache"
     cache.mkdir(mode=0o700, exist_ok=True)
     return Workshop(shared_scratch / "programs", cache)
+
+
+@pytest.fixture(scope="session")
+def planning(workshop: Workshop) -> PlanningWorkshop:
+    """Builds programs whose plans can be looked at, and whose instances can be run last first."""
+    folder = workshop.folder / "planning"
+    return PlanningWorkshop(folder, workshop.cache, disorderly_runtime(folder / "runtime"))
 
 
 @pytest.fixture(scope="session", params=NAMES)

@@ -272,6 +272,13 @@ static inline int64_t tilek_maximum(int64_t a, int64_t b) { return a > b ? a : b
 static inline int64_t tilek_floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
+/* The bounds of a loop of a step; `comparison` as for tilek_trip. */
+static inline tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t step, char comparison)
+{
+    const tilek_bounds bounds = {lower, upper, step, tilek_trip(lower, upper, step, comparison)};
+    return bounds;
+}
+
 /* Generated code stands between these two: warnings that a user asks for about code of their own (of implicit conversions, say)
  * are not about it. */
 #if defined(__GNUC__)

@@ -31,7 +31,15 @@ static struct {
     ucontext_t scheduler;
     pthread_t runner;
     sigjmp_buf fault;
+    int reversed;
 } state;
+
+/* Which of `count` blocks or threads comes k-th in a dimension: CUDA promises no order, so CUDA_STANDIN_ORDER=reverse turns it round,
+ * and what depends on it shows. */
+static unsigned placed(unsigned k, unsigned count)
+{
+    return state.reversed ? count - 1 - k : k;
+}
 
 static void fiber_main(void)
 {
@@ -82,7 +90,7 @@ static standin_outcome run_fibers(standin_index block)
         for (unsigned y = 0; y < block.y; ++y)
             for (unsigned x = 0; x < block.x; ++x, ++count) {
                 fiber *next = &state.fibers[count];
-                next->thread = (standin_index){x, y, z};
+                next->thread = (standin_index){placed(x, block.x), placed(y, block.y), placed(z, block.z)};
                 next->finished = 0;
                 (void)getcontext(&next->context);
                 next->context.uc_stack.ss_sp = state.stacks + (size_t)count * STACK_BYTES;
@@ -108,7 +116,7 @@ static standin_outcome run_threads(standin_index block)
     for (unsigned z = 0; z < block.z; ++z)
         for (unsigned y = 0; y < block.y; ++y)
             for (unsigned x = 0; x < block.x; ++x) {
-                *thread = (standin_index){x, y, z};
+                *thread = (standin_index){placed(x, block.x), placed(y, block.y), placed(z, block.z)};
                 state.kernel->call(state.parameters);
             }
     return STANDIN_DONE;
@@ -119,7 +127,7 @@ static standin_outcome run_blocks(standin_index grid, standin_index block)
     for (unsigned z = 0; z < grid.z; ++z)
         for (unsigned y = 0; y < grid.y; ++y)
             for (unsigned x = 0; x < grid.x; ++x) {
-                *state.kernel->block = (standin_index){x, y, z};
+                *state.kernel->block = (standin_index){placed(x, grid.x), placed(y, grid.y), placed(z, grid.z)};
                 const standin_outcome outcome = state.kernel->has_barriers ? run_fibers(block) : run_threads(block);
                 if (outcome != STANDIN_DONE)
                     return outcome;
@@ -141,11 +149,13 @@ standin_outcome standin_run(const standin_kernel *kernel, standin_index grid, st
 {
     struct sigaction action, segment, bus;
     volatile standin_outcome outcome = STANDIN_BAD_ADDRESS;
+    const char *order = getenv("CUDA_STANDIN_ORDER");
     if (kernel->has_barriers && !make_fibers())
         return STANDIN_NO_STACKS;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_fault;
     (void)sigemptyset(&action.sa_mask);
+    state.reversed = order != NULL && strcmp(order, "reverse") == 0;
     state.kernel = kernel;
     state.parameters = parameters;
     state.runner = pthread_self();

@@ -92,6 +92,25 @@ static void backward(long n, double a[n], double c[n])
         }
 }
 
+/* An unsigned iterator that ends at 0 itself. */
+static void countdown(unsigned n, double a[n])
+{
+#pragma tilek kernel
+    for (unsigned k = n; k-- > 0;)
+        for (unsigned i = k; i < n; ++i)
+            a[i] += 0.5 * k;
+}
+
+/* Resident over two regions. */
+static void twice(int n, int steps, double A[n][n], double B[n][n])
+{
+#pragma tilek data copy(A[0:n][0:n], B[0:n][0:n])
+    {
+        jacobi(n, steps, A, B);
+        jacobi(n, 1, B, A);
+    }
+}
+
 /* A nest without parallelism, and statements, in one instance each. */
 static void chain(int n, int steps, double a[n])
 {
@@ -103,6 +122,15 @@ static void chain(int n, int steps, double a[n])
         for (int i = 0; i < n; ++i)
             a[i] *= 0.75;
     }
+}
+
+/* Every element after its neighbours: in tiles on diagonals, one diagonal after the other. */
+static void seidel(int n, double A[n][n])
+{
+#pragma tilek kernel
+    for (int x = 1; x < n; ++x)
+        for (int y = 1; y < n - 1; ++y)
+            A[x][y] = 0.25 * (A[x][y] + A[x - 1][y] + A[x][y - 1] + A[x - 1][y - 1]);
 }
 
 static void later(int n, int steps, double a[n])
@@ -121,9 +149,9 @@ int main(int argc, char **argv)
 {
     const int n = argc > 1 ? atoi(argv[1]) : N, steps = argc > 2 ? atoi(argv[2]) : STEPS;
     const size_t matrix = (size_t)n * (size_t)n, bytes = matrix * sizeof(double);
-    double *a = malloc(bytes), *b = malloc(bytes);
-    long *u = malloc(bytes), *v = malloc(bytes);
-    float *f = malloc(bytes);
+    double *a = calloc(1, bytes), *b = calloc(1, bytes);
+    long *u = calloc(1, bytes), *v = calloc(1, bytes);
+    float *f = calloc(1, bytes);
     fill(a, matrix), fill(b, matrix);
     jacobi(n, steps, (double(*)[n])a, (double(*)[n])b);
     dump("jacobi A", a, bytes), dump("jacobi B", b, bytes);
@@ -143,6 +171,15 @@ int main(int argc, char **argv)
     fill(a, matrix), fill(b, matrix);
     backward(n, a, b);
     dump("backward a", a, (size_t)n * sizeof *a), dump("backward c", b, (size_t)n * sizeof *b);
+    fill(a, matrix);
+    seidel(n, (double(*)[n])a);
+    dump("seidel", a, bytes);
+    fill(a, matrix);
+    countdown((unsigned)n, a);
+    dump("countdown", a, (size_t)n * sizeof *a);
+    fill(a, matrix), fill(b, matrix);
+    twice(n, steps, (double(*)[n])a, (double(*)[n])b);
+    dump("twice A", a, bytes), dump("twice B", b, bytes);
     fill(a, matrix);
     chain(n, steps, a);
     dump("chain", a, (size_t)n * sizeof *a);

@@ -1,7 +1,8 @@
 """Plans with loops of the host around launches, made from the user's own C by names: the planner has no part in the tests of how steps run.
 
 Loops whose iterator begins with `t` or `k` run on the host; chains of other loops are launches, every loop with bounds of its own distributed;
-loops over `q…` stay as they are, and so does what has no loops: a launch of one instance.
+loops over `q…` stay as they are, and so does what has no loops: a launch of one instance. A nest over `x…` and `y…` runs by tiles of a
+symbolic size on diagonals, the diagonals one after the other on the host.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ TARGETS = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
 
 @dataclasses.dataclass(frozen=True)
 class Making:
-    """How a plan is made: `reduced` names scalars that launches sum up; `blocked`: the outermost loop of every launch is cut into tiles of
-    the symbol `i_size`, one an instance.
+    """How a plan is made: `reduced` names scalars that launches sum up; on `blocked` kinds of targets ("host", "device") the outermost loop of
+    every launch is cut into tiles of the symbol `i_size`, one an instance.
     """
 
     reduced: frozenset[str] = frozenset()
-    blocked: bool = False
+    blocked: frozenset[str] = frozenset()
 
 
 def translated(
@@ -58,8 +59,10 @@ def translated(
 
 def make(kernel: Kernel, unit: TranslationUnit, making: Making = Making()) -> KernelPlan:
     """The plan of one region."""
-    maker = _Maker(kernel, making)
-    steps = tuple(maker.steps(kernel.body.statements, ()))
+    host, device = (
+        tuple(_Maker(kernel, making.reduced, kind in making.blocked).steps(kernel.body.statements, ()))
+        for kind in ("host", "device")
+    )
     written = {use.object for use in uses(kernel.body, kernel.functions) if use.writes}
     arrays = tuple(
         _argument(o, o in written) for o in kernel.objects if o.storage is not Storage.SCALAR or o in written
@@ -68,8 +71,8 @@ def make(kernel: Kernel, unit: TranslationUnit, making: Making = Making()) -> Ke
     return KernelPlan(
         kernel=kernel,
         prologue=(),
-        host_steps=steps,
-        device_steps=steps,
+        host_steps=host,
+        device_steps=device,
         arrays=arrays,
         scalars=scalars,
         counts=(),
@@ -77,12 +80,13 @@ def make(kernel: Kernel, unit: TranslationUnit, making: Making = Making()) -> Ke
         targets=TARGETS,
         preferred=Target.AUTO,
         floating=unit.floating,
-        sizes=(TileSize(SIZE, 7, 16),) if making.blocked else (),
+        sizes=(TileSize(SIZE, 7, 16),),
     )
 
 
 SIZE = DataObject("i_size", "i_size", LONG, Storage.SCALAR, Scope.LOCAL)
 TILE = DataObject("i_tile", "i_tile", LONG, Storage.SCALAR, Scope.LOCAL)
+FRONT = DataObject("front", "front", LONG, Storage.SCALAR, Scope.LOCAL)
 
 
 def _argument(object_: DataObject, writes: bool) -> ArrayArgument:
@@ -91,9 +95,10 @@ def _argument(object_: DataObject, writes: bool) -> ArrayArgument:
 
 
 class _Maker:
-    def __init__(self, kernel: Kernel, making: Making) -> None:
+    def __init__(self, kernel: Kernel, reduced: frozenset[str], blocked: bool) -> None:
         self.kernel = kernel
-        self.making = making
+        self.reduced = reduced
+        self.cut = blocked
         self.count = 0
 
     def steps(self, statements: tuple[Statement, ...], around: tuple[DataObject, ...]) -> Iterator[Step]:
@@ -101,6 +106,8 @@ class _Maker:
             if isinstance(statement, Loop) and statement.iterator.name[0] in "tk":
                 inner = tuple(self.steps(statement.body.statements, (*around, statement.iterator)))
                 yield HostLoop(dataclasses.replace(statement, body=Block(())), inner)
+            elif isinstance(statement, Loop) and statement.iterator.name[0] == "x":
+                yield self.fronts(statement)
             elif isinstance(statement, If):
                 assert statement.otherwise is None
                 yield HostCondition(statement.condition, tuple(self.steps(statement.then.statements, around)))
@@ -112,14 +119,14 @@ class _Maker:
     def launch(self, statement: Statement, around: tuple[DataObject, ...]) -> Launch:
         self.count += 1
         if isinstance(statement, Loop) and statement.iterator.name[0] != "q":
-            statement = self.blocked(statement) if self.making.blocked else self.nest(statement)
+            statement = self.blocked(statement) if self.cut else self.nest(statement)
         body = Block((statement,))
         mentioned = {use.object for use in uses(body, launch=True)}
         axes = {
             tile.axis: None for node in walk(body) if isinstance(node, TileNest) for tile in node.order if tile.axis
         }
         reduced = tuple(
-            Reduction("+", o) for o in self.kernel.objects if o.name in self.making.reduced and axes and o in mentioned
+            Reduction("+", o) for o in self.kernel.objects if o.name in self.reduced and axes and o in mentioned
         )
         values = tuple(o for o in around if o in mentioned)
         name = f"{self.kernel.name}_nest{self.count}"
@@ -161,6 +168,39 @@ class _Maker:
         last = Call("tilek_minimum", Callee.HELPER, (beyond, loop.upper), LONG)
         points = dataclasses.replace(loop, lower=first, upper=last)
         return _tile_nest([tile], Block((points,)))
+
+    def fronts(self, outer: Loop) -> HostLoop:
+        """`for (front…) for (i_tile on it) for (x in its tile) for (y in tile front - i_tile)`; both loops from literals, with step 1."""
+        (inner,) = outer.body.statements
+        assert isinstance(inner, Loop)
+        rows, columns = (
+            _call("ceiling_quotient", _plus("-", one.upper, one.lower), _read(SIZE)) for one in (outer, inner)
+        )
+        lower = _call("maximum", integer(0), _plus("+", _plus("-", _read(FRONT), columns), integer(1)))
+        upper = _call("minimum", _plus("+", _read(FRONT), integer(1)), rows)
+        points = _tile(outer, _read(TILE), Block((_tile(inner, _plus("-", _read(FRONT), _read(TILE)), inner.body),)))
+        across = dataclasses.replace(outer, index=2000, iterator=TILE, lower=lower, upper=upper, body=Block(()))
+        body = Block((_tile_nest([across], Block((points,))),))
+        axes = tuple(tile.axis for tile in body.statements[0].order if tile.axis)  # type: ignore[union-attr]
+        name = f"{self.kernel.name}_tiles"
+        launch = Launch(name, body, launch_loops(body), axes, (), (), (), (FRONT,))
+        count = _plus("-", _plus("+", rows, columns), integer(1))
+        loop = dataclasses.replace(outer, index=2001, iterator=FRONT, lower=integer(0), upper=count, body=Block(()))
+        return HostLoop(loop, (launch,))
+
+
+def _tile(loop: Loop, number: Expression, body: Block) -> Loop:
+    first = _plus("+", loop.lower, Binary("*", number, _read(SIZE), LONG))
+    last = _call("minimum", _plus("+", first, _read(SIZE)), loop.upper)
+    return dataclasses.replace(loop, lower=first, upper=last, body=body)
+
+
+def _call(name: str, *arguments: Expression) -> Call:
+    return Call(f"tilek_{name}", Callee.HELPER, arguments, LONG)
+
+
+def _plus(operator: str, left: Expression, right: Expression) -> Binary:
+    return Binary(operator, left, right, LONG)
 
 
 def _read(object_: DataObject) -> Expression:

@@ -33,7 +33,7 @@ class Numbers:
 
     def count(self, loop: TiledLoop, tile: Tile) -> str:
         """The name of a tile's count."""
-        constant = self._is_constant(loop)
+        constant = self._has_constant_count(loop, tile)
         return self._loop_number(
             loop, f"count{tile.position}", ParameterKind.TILE_COUNT, tile.position, constant=constant
         )
@@ -42,8 +42,9 @@ class Numbers:
         """The name of a tile's stride; "1" for the last tile in declaration order, which always has that."""
         if tile.position == len(loop.tiles) - 1:
             return "1"
+        constant = all(self._has_constant_count(loop, inner) for inner in loop.tiles[tile.position + 1 :])
         return self._loop_number(
-            loop, f"stride{tile.position}", ParameterKind.TILE_STRIDE, tile.position, constant=self._is_constant(loop)
+            loop, f"stride{tile.position}", ParameterKind.TILE_STRIDE, tile.position, constant=constant
         )
 
     def lower(self, loop: TiledLoop) -> str:
@@ -102,18 +103,26 @@ class Numbers:
             sorted(self.used.items(), key=lambda item: (kinds.index(item[1].kind), item[1].index, item[1].dimension))
         )
 
-    def _is_constant(self, loop: TiledLoop) -> bool:
-        """Whether counts and strides of the loop's tiles are the same in every step."""
-        return loop not in self.varying and not any(tile.axis and self.varies(tile.axis.kind) for tile in loop.tiles)
+    def _has_constant_count(self, loop: TiledLoop, tile: Tile) -> bool:
+        """Whether the tile's count is the same in every step: those of distributed and static tiles are given, others follow from all."""
+        if tile.axis is not None:
+            return not self.varies(tile.axis.kind)
+        if tile.kind is TileKind.STATIC:
+            return True
+        return loop not in self.varying and not any(other.axis and self.varies(other.axis.kind) for other in loop.tiles)
 
     def varies(self, kind: AxisKind) -> bool:
-        """Whether counts of this kind of axis may differ from step to step, as the runtime chooses them: workers by the loops that have
-        worker tiles; and by the gangs where a loop has no dynamic tile to take what is left; gangs by the workers too.
+        """Whether counts of this kind of axis may differ from step to step, as the runtime chooses them: gangs by the loops that have gang
+        tiles. Workers are what the largest step has, save where a loop has no dynamic tile to take what is left; gangs depend on them.
         """
-        with_workers = [loop for loop in self.loops if _has(loop, AxisKind.WORKER)]
+        covered = all(
+            any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles)
+            for loop in self.loops
+            if _has(loop, AxisKind.WORKER)
+        )
+        distributed = any(tile.axis is not None for loop in self.varying for tile in loop.tiles)
+        workers = distributed and not covered
         gangs = any(_has(loop, AxisKind.GANG) or _has(loop, AxisKind.THREAD) for loop in self.varying)
-        covered = all(any(tile.kind is TileKind.DYNAMIC for tile in loop.tiles) for loop in with_workers)
-        workers = any(loop in self.varying for loop in with_workers) or (gangs and not covered)
         return workers if kind is AxisKind.WORKER else workers or gangs
 
     def _loop_number(self, loop: TiledLoop, suffix: str, kind: ParameterKind, dimension: int, constant: bool) -> str:

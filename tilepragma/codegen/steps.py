@@ -46,14 +46,9 @@ def step_functions(plan: KernelPlan, on_device: bool) -> StepFunctions:
     return StepFunctions(host, device, text)
 
 
-def bounds_text(loop: Loop, text: Callable[[Expression], str]) -> str:
-    """The initialiser of a tilek_bounds; `text` prints expressions."""
-    return f"{{{text(loop.lower)}, {text(loop.upper)}, {text(loop.step)}, {trip_text(loop, text)}}}"
-
-
-def trip_text(loop: Loop, text: Callable[[Expression], str]) -> str:
-    """The loop's trip count; `text` prints expressions."""
-    return f"tilek_trip({text(loop.lower)}, {text(loop.upper)}, {text(loop.step)}, '{_COMPARISONS[loop.comparison]}')"
+def range_text(loop: Loop, text: Callable[[Expression], str]) -> str:
+    """The arguments of tilek_trip and tilek_bounded for a loop; `text` prints expressions."""
+    return f"{text(loop.lower)}, {text(loop.upper)}, {text(loop.step)}, '{_COMPARISONS[loop.comparison]}'"
 
 
 def _definition(plan: KernelPlan, name: str | None, body: str) -> str:
@@ -116,10 +111,8 @@ class _Steps:
             loops = values = "NULL"
             if launch.loops:
                 loops = "tilek_loops"
-                writer.line(f"const tilek_bounds {loops}[] = {{")
-                for tiled in launch.loops:
-                    writer.line(f"    {bounds_text(tiled.loop, printer.expression)},")
-                writer.line("};")
+                bounds = [f"tilek_bounded({range_text(tiled.loop, printer.expression)})" for tiled in launch.loops]
+                writer.line(f"const tilek_bounds {loops}[] = {{{', '.join(bounds)}}};")
             if launch.values:
                 values = "tilek_values"
                 writer.line(

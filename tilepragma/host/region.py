@@ -8,12 +8,15 @@ from tilepragma.codegen.kernel_constants import kernel_symbol
 from tilepragma.codegen.launches import Numbering, number
 from tilepragma.codegen.manifest import axis_index
 from tilepragma.codegen.statements import StatementPrinter
-from tilepragma.codegen.steps import bounds_text, trip_text
+from tilepragma.codegen.steps import range_text
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
-from tilepragma.ir.looptree import Axis, TiledLoop
+from tilepragma.ir.looptree import Axis, Loop, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan
+
+#: Precedence of operands of `!=` and `&&`.
+_EQUALITY, _AND = 9, 5
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def region_text(plan: KernelPlan) -> RegionText:
             array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
             for item in plan.arrays
         ],
-        loops=[bounds_text(loop, host_text) for loop in numbering.loops],
+        loops=[_bounds(loop) for loop in numbering.loops],
         tile_arguments=_tile_arguments(numbering),
         waits=[host_text(queue) for queue in directive.waits],
         wait_all=directive.wait_all,
@@ -47,7 +50,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         device="-1" if directive.device is None else host_text(directive.device),
         queue=_queue(plan),
         operations=_operations(plan),
-        enabled="1" if directive.condition is None else f"{host_text(directive.condition, 9)} != 0",
+        enabled=_enabled(plan),
     )
     after = render(
         "host/after.c.j2",
@@ -71,11 +74,17 @@ def _prologue(plan: KernelPlan) -> list[str]:
     return writer.lines
 
 
+def _bounds(loop: Loop) -> str:
+    return f"{{{host_text(loop.lower)}, {host_text(loop.upper)}, {host_text(loop.step)}, {_trip(loop)}}}"
+
+
+def _trip(loop: Loop) -> str:
+    return f"tilek_trip({range_text(loop, host_text)})"
+
+
 def _operations(plan: KernelPlan) -> list[str]:
     """The summands of the number of floating-point operations."""
-    return [
-        " * ".join([f"{one.count}.0", *(trip_text(loop, host_text) for loop in one.loops)]) for one in plan.operations
-    ]
+    return [" * ".join([f"{one.count}.0", *map(_trip, one.loops)]) for one in plan.operations]
 
 
 def _tile_arguments(numbering: Numbering) -> list[str]:
@@ -91,6 +100,14 @@ def _axes(plan: KernelPlan) -> list[str]:
     for count in plan.counts:
         axes[axis_index(Axis(count.axis, count.dimension))] = host_text(count.count)
     return axes
+
+
+def _enabled(plan: KernelPlan) -> str:
+    said = plan.kernel.directive.condition
+    tests = [host_text(condition, _AND) for condition in plan.conditions]
+    if said is not None:
+        tests.insert(0, f"{host_text(said, _EQUALITY)} != 0")
+    return " && ".join(tests) or "1"
 
 
 def _queue(plan: KernelPlan) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from tilepragma.ir.directives import ClauseExpression
@@ -12,6 +13,7 @@ from tilepragma.ir.expressions import (
     Assignment,
     Binary,
     Call,
+    Callee,
     Cast,
     Comma,
     Conditional,
@@ -20,6 +22,7 @@ from tilepragma.ir.expressions import (
     IntegerLiteral,
     Member,
     Unary,
+    integer,
 )
 from tilepragma.ir.looptree import (
     Barrier,
@@ -39,7 +42,7 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
-from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, Type
+from tilepragma.ir.types import LONG, ArrayType, PointerType, RecordType, ScalarType, Type
 
 
 def expression_text(node: Any) -> str:
@@ -53,7 +56,7 @@ def expression_text(node: Any) -> str:
     if isinstance(node, Unary):
         return f"{node.operator}{_operand(node.operand)}"
     if isinstance(node, Binary):
-        return f"{_operand(node.left, node.operator)} {node.operator} {_operand(node.right)}"
+        return f"{_operand(node.left, node.operator)} {node.operator} {_right(node)}"
     if isinstance(node, Assignment):
         return f"{expression_text(node.target)} {node.operator} {expression_text(node.value)}"
     if isinstance(node, Increment):
@@ -71,6 +74,29 @@ def expression_text(node: Any) -> str:
     if isinstance(node, AddressOf):
         return f"&{expression_text(node.target)}"
     raise TypeError(f"{type(node).__name__} is no expression")
+
+
+def plain_text(node: Any) -> str:
+    """An expression made by us, as a user would write it: without casts to long, and with `min` and `max` for the helpers."""
+    return expression_text(_plain(node))
+
+
+def _plain(node: Any) -> Any:
+    if isinstance(node, Cast) and node.type == LONG:
+        return _plain(node.operand)
+    if isinstance(node, IntegerLiteral) and node.type == LONG:
+        return integer(node.value)
+    if isinstance(node, Unary):
+        return replace(node, operand=_plain(node.operand))
+    if isinstance(node, Binary):
+        return replace(node, left=_plain(node.left), right=_plain(node.right))
+    if isinstance(node, Conditional):
+        parts = {name: _plain(getattr(node, name)) for name in ("condition", "then", "otherwise")}
+        return replace(node, **parts)
+    if isinstance(node, Call) and node.callee is Callee.HELPER:
+        name = {"tilek_minimum": "min", "tilek_maximum": "max"}.get(node.function, node.function)
+        return replace(node, function=name, arguments=tuple(map(_plain, node.arguments)))
+    return node
 
 
 def type_text(type_: Type) -> str:
@@ -114,6 +140,12 @@ def _operand(node: Any, chained: str | None = None) -> str:
     )
     looser = isinstance(node, Binary) and chained in (">=", "&&") and node.operator in (">=", "&&", *additive)
     return text if simple or same or looser else f"({text})"
+
+
+def _right(node: Binary) -> str:
+    tighter = {">=": ("+", "-"), "&&": (">=",)}.get(node.operator, ())
+    bare = isinstance(node.right, Binary) and node.right.operator in tighter
+    return expression_text(node.right) if bare else _operand(node.right)
 
 
 def _lines(node: Any, depth: int) -> Iterator[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.accesses import function_uses, leaves_early, uses
+from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import (
     Block,
@@ -37,11 +37,6 @@ def exposed_read(body: Any, object_: DataObject, functions: tuple[Function, ...]
     return flow.exposed
 
 
-def surely_assigned(body: Any, object_: DataObject, functions: tuple[Function, ...] = ()) -> bool:
-    """Whether `object_` holds a value from under `body` whenever `body` has run."""
-    return _Flow(object_, functions).run(body, False)
-
-
 @dataclass(frozen=True)
 class ScalarEffect:
     """What a piece of code does to scalars, by their names: those it may read before it assigns them, those it surely assigns."""
@@ -57,11 +52,16 @@ class ScalarEffect:
 def scalar_effect(node: Any, scalars: Iterable[DataObject], functions: tuple[Function, ...]) -> ScalarEffect:
     """The effect of `node` on `scalars`."""
     named = {use.object for use in (*uses(node, functions), *function_uses(functions))}
-    mine = [one for one in scalars if one in named]
-    return ScalarEffect(
-        frozenset(one.name for one in mine if exposed_read(node, one, functions) is not None),
-        frozenset(one.name for one in mine if surely_assigned(node, one, functions)),
-    )
+    known: dict[int, tuple[Use, ...]] = {}
+    reads, assigns = set(), set()
+    for one in scalars:
+        if one in named:
+            flow = _Flow(one, functions, known)
+            if flow.run(node, False):
+                assigns.add(one.name)
+            if flow.exposed is not None:
+                reads.add(one.name)
+    return ScalarEffect(frozenset(reads), frozenset(assigns))
 
 
 def is_distributed(nest: TileNest) -> bool:
@@ -70,11 +70,17 @@ def is_distributed(nest: TileNest) -> bool:
 
 
 class _Flow:
-    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned."""
+    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned.
 
-    def __init__(self, object_: DataObject, functions: tuple[Function, ...]) -> None:
+    `known` has the uses of nodes by their identity, for passes over the same code.
+    """
+
+    def __init__(
+        self, object_: DataObject, functions: tuple[Function, ...], known: dict[int, tuple[Use, ...]] | None = None
+    ) -> None:
         self._object = object_
         self._functions = functions
+        self._known = known if known is not None else {}
         self.exposed: SourceRange | None = None
 
     def run(self, node: Any, assigned: bool) -> bool:
@@ -108,8 +114,10 @@ class _Flow:
         return self._uses(node, assigned)
 
     def _uses(self, node: Any, assigned: bool) -> bool:
-        for use in uses(node, self._functions):
-            if use.object != self._object:
+        if id(node) not in self._known:
+            self._known[id(node)] = tuple(uses(node, self._functions))
+        for use in self._known[id(node)]:
+            if use.object is not self._object and use.object != self._object:
                 continue
             if use.reads and not assigned and self.exposed is None:
                 self.exposed = use.range

@@ -21,7 +21,7 @@ from tilepragma.ir.expressions import (
     Unary,
     integer,
 )
-from tilepragma.ir.types import INT, LONG, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
 
 #: A product of atoms, in a fixed order; empty for the constant term.
 Monomial = tuple[Expression, ...]
@@ -91,14 +91,15 @@ def of_atom(atom: Expression) -> Polynomial:
 def polynomial(expression: Expression) -> Polynomial:
     """`expression` collected; parts that are no sum, difference, negation or product of integers become atoms.
 
-    Widening casts are looked through: the mathematical value is meant, as the language leaves signed overflow undefined.
+    Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), are looked through: the mathematical value is meant,
+    as the language leaves signed overflow undefined.
     """
     if isinstance(expression, IntegerLiteral):
         return number(expression.value)
     if isinstance(expression, Unary) and expression.operator in ("+", "-"):
         operand = polynomial(expression.operand)
         return operand if expression.operator == "+" else -operand
-    if isinstance(expression, Cast) and _widens(expression):
+    if isinstance(expression, Cast) and _keeps(expression):
         return polynomial(expression.operand)
     if isinstance(expression, Binary) and _is_integer(expression):
         left, right = expression.left, expression.right
@@ -109,6 +110,13 @@ def polynomial(expression: Expression) -> Polynomial:
         if expression.operator == "*":
             return polynomial(left) * polynomial(right)
     return of_atom(expression)
+
+
+def combination(parts: Iterable[tuple[int, Polynomial]]) -> Polynomial:
+    """The sum of factor * polynomial over (factor, polynomial)."""
+    return _collect(
+        (monomial, factor * coefficient) for factor, value in parts for monomial, coefficient in value.terms
+    )
 
 
 def minimum(values: Iterable[Polynomial]) -> Polynomial:
@@ -131,6 +139,12 @@ def expression(value: Polynomial) -> Expression:
         else:
             result = Binary("+" if coefficient > 0 else "-", result, term, LONG)
     return result if result is not None else integer(0, LONG)
+
+
+def not_negative(value: Polynomial) -> Expression:
+    """C for `value >= 0`, without differences: `n >= 3` for n - 3."""
+    left = Polynomial(tuple((monomial, factor) for monomial, factor in value.terms if factor > 0))
+    return Binary(">=", expression(left), expression(left - value), INT)
 
 
 def select(condition: Expression | None, value: Polynomial, otherwise: Polynomial) -> Polynomial:
@@ -170,18 +184,21 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
     sums: dict[Monomial, int] = {}
     for monomial, coefficient in terms:
         sums[monomial] = sums.get(monomial, 0) + coefficient
-    return Polynomial(tuple(sorted(((m, c) for m, c in sums.items() if c), key=repr)))
+    kept = [(monomial, coefficient) for monomial, coefficient in sums.items() if coefficient]
+    return Polynomial(tuple(sorted(kept, key=repr) if len(kept) > 1 else kept))
 
 
 def _is_integer(value: Expression) -> bool:
     return isinstance(value.type, ScalarType) and value.type.is_integer
 
 
-def _widens(cast: Cast) -> bool:
+def _keeps(cast: Cast) -> bool:
     to, source = cast.type, cast.operand.type
-    if not (isinstance(to, ScalarType) and isinstance(source, ScalarType) and to.is_integer and source.is_integer):
+    if not isinstance(to, ScalarType) or not isinstance(source, ScalarType):
         return False
-    return to.bits >= max(source.bits, INT.bits) and (to.signed or not source.signed)
+    if to.kind is not ScalarKind.INTEGER or not source.is_integer:
+        return False
+    return to.bits == 64 or to.bits > source.bits or (to.bits == source.bits and to.signed == source.signed)
 
 
 def is_scalar(value: Expression) -> bool:

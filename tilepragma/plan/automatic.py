@@ -6,12 +6,16 @@ that, the first that gains anything; failing that, the region runs as written.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
+
+#: Why an answer cannot become a plan, if it cannot.
+Objection = Callable[[Automatic], str | None]
 
 STRATEGIES: tuple[Strategy, ...] = (structure, hyperplanes)
 
@@ -24,8 +28,8 @@ class Choice:
     rejected: tuple[str, ...]
 
 
-def choose(region: Region, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
-    """Try the strategies one after another."""
+def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
+    """Try the strategies one after another; what `objection` has a clause on is not taken."""
     meeting = rows_that_meet(region.kernel)
     if meeting is not None:
         return Choice(None, (meeting,))
@@ -37,6 +41,10 @@ def choose(region: Region, strategies: tuple[Strategy, ...] = STRATEGIES) -> Cho
             rejected.append(answer.reason)
             continue
         rejected += answer.notes
+        against = objection(answer)
+        if against is not None:
+            rejected.append(f"{answer.strategy}: {against}")
+            continue
         if answer.sequential_depth < answer.parallel_depth:
             return Choice(answer, tuple(rejected))
         rejected.append(

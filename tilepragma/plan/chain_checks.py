@@ -81,18 +81,24 @@ def needs_dynamic(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[A
 
 def covers(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, int]) -> bool | None:
     """Whether tiles without a dynamic one reach every iteration; None where that is not known before the launch."""
-    bounds = [polynomial(bound).constant for bound in (loop.lower, loop.upper, loop.step)]
     arguments = [_argument(clause, counts) for clause in clauses]
-    lower, upper, step = bounds
-    if lower is None or upper is None or not step or None in arguments:
+    trip = literal_trip(loop)
+    if trip is None or None in arguments:
         return None
-    trip = trip_count(lower, upper, step, loop.comparison)
     known = [argument for argument in arguments if argument is not None]
     try:
         tile_numbers(trip, [clause.kind for clause in clauses], known)
     except TilingError:
         return False
     return True
+
+
+def literal_trip(loop: Loop) -> int | None:
+    """The loop's trip count where its bounds and step are literals."""
+    lower, upper, step = (polynomial(bound).constant for bound in (loop.lower, loop.upper, loop.step))
+    if lower is None or upper is None or not step:
+        return None
+    return trip_count(lower, upper, step, loop.comparison)
 
 
 def _argument(clause: TileClause, counts: Mapping[Axis, int]) -> int | None:

@@ -14,8 +14,10 @@ from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import DataClause, Live, Mode, Section
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Declaration, Kernel
+from tilepragma.ir.polynomial import expression
+from tilepragma.plan.footprints import Footprints
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
-from tilepragma.plan.sections import inferred_section, said_section, whole_section
+from tilepragma.plan.sections import inferred_section, said_section, touched_section, whole_section
 
 
 @dataclass(frozen=True)
@@ -39,13 +41,15 @@ class DataContext:
 def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple[ArrayArgument, ...]:
     """One argument for every outside array in use and every scalar of `shared`. Errors go to the diagnostics."""
     said = _said(context)
+    footprints = Footprints(context.kernel)
     arguments = []
     for object_ in context.kernel.objects:
         if object_.storage is Storage.SCALAR and object_ not in shared:
             continue
         uses = [use for use in context.uses if use.object == object_]
         if uses:
-            arguments.append(_argument(object_, uses, said.get(object_, _Said()), context))
+            argument = _argument(object_, uses, said.get(object_, _Said()), context, footprints)
+            arguments.append(_spare_copy_in(argument, uses, said.get(object_, _Said()), footprints, context))
     return tuple(arguments)
 
 
@@ -107,19 +111,38 @@ def _said(context: DataContext) -> dict[DataObject, _Said]:
     return result
 
 
-def _argument(object_: DataObject, uses: list[Use], said: _Said, context: DataContext) -> ArrayArgument:
+def _argument(
+    object_: DataObject, uses: list[Use], said: _Said, context: DataContext, footprints: Footprints | None = None
+) -> ArrayArgument:
     reads, writes = _modes(object_, uses, said, context.diagnostics)
     present = said.clause is not None and said.clause.present and object_.storage is not Storage.SCALAR
-    copy_in, copy_out = _motion(object_, writes, said, context)
+    copy_in, copy_out = _motion(object_, writes, said, context.kernel)
     return ArrayArgument(
         object_,
-        _section(object_, uses, said, context),
+        _section(object_, uses, said, context, footprints),
         reads,
         writes,
         copy_in and not present,
         copy_out and not present,
         present,
     )
+
+
+def _spare_copy_in(
+    argument: ArrayArgument, uses: list[Use], said: _Said, footprints: Footprints, context: DataContext
+) -> ArrayArgument:
+    """What the region overwrites before it reads it, all of the section, does not have to come in."""
+    clause = said.clause
+    live = clause.live if clause is not None else None
+    if argument.copy_in and live in (None, Live.OUT) and footprints.is_overwritten(argument, uses):
+        return replace(argument, copy_in=False)
+    if live is Live.OUT and argument.object.storage is not Storage.SCALAR and said.section is not None:
+        context.diagnostics.warning(
+            said.section.range,
+            f"'{argument.object.host}' is live:out, but it is not proven that the kernel overwrites all of it, so it is copied in as well",
+            "say live:inout if that is meant",
+        )
+    return argument
 
 
 def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagnostics) -> tuple[bool, bool]:
@@ -139,17 +162,11 @@ def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagn
     return reads, writes
 
 
-def _motion(object_: DataObject, writes: bool, said: _Said, context: DataContext) -> tuple[bool, bool]:
-    """(copy in, copy out) where the object is not present."""
+def _motion(object_: DataObject, writes: bool, said: _Said, kernel: Kernel) -> tuple[bool, bool]:
+    """(copy in, copy out) where the object is not present, before it is known what the region overwrites."""
     live = said.clause.live if said.clause is not None else None
     if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
-        return _is_initialized(object_, context.kernel), False
-    if live is Live.OUT and object_.storage is not Storage.SCALAR and said.section is not None:
-        context.diagnostics.warning(
-            said.section.range,
-            f"'{object_.host}' is live:out, but it is not proven that the kernel overwrites all of it, so it is copied in as well",
-            "say live:inout if that is meant",
-        )
+        return _is_initialized(object_, kernel), False
     return live is not Live.NOT, writes and live in (None, Live.OUT, Live.IN_OUT)
 
 
@@ -162,21 +179,33 @@ def _is_initialized(object_: DataObject, kernel: Kernel) -> bool:
     )
 
 
-def _section(object_: DataObject, uses: list[Use], said: _Said, context: DataContext) -> tuple[SectionBound, ...]:
+def _section(
+    object_: DataObject, uses: list[Use], said: _Said, context: DataContext, footprints: Footprints | None
+) -> tuple[SectionBound, ...]:
     if object_.storage is Storage.SCALAR:
         if said.section is not None and said.section.dimensions:
             context.diagnostics.error(said.section.range, f"'{object_.host}' is no array, so it has no section")
         return ()
-    inferred = _inferred(object_, uses, context)
+    inferred = _inferred(object_, uses, context, footprints)
     if said.section is not None:
         return said_section(object_, said.section, inferred, context.diagnostics)
-    return whole_section(object_) or inferred(uses[0].range)
+    if object_.scope is Scope.REGION:
+        return whole_section(object_) or inferred(uses[0].range)
+    return touched_section(object_, uses, context.invariant) or inferred(uses[0].range)
 
 
 def _inferred(
-    object_: DataObject, uses: list[Use], context: DataContext
+    object_: DataObject, uses: list[Use], context: DataContext, footprints: Footprints | None
 ) -> Callable[[SourceRange], tuple[SectionBound, ...]]:
-    def section(place: SourceRange) -> tuple[SectionBound, ...]:
-        return inferred_section(object_, uses, context.invariant, place, context.diagnostics)
+    def section(_: SourceRange) -> tuple[SectionBound, ...]:
+        trial = Diagnostics()
+        found = inferred_section(object_, uses, context.invariant, trial)
+        if trial.has_errors and footprints is not None:
+            known = footprints.section(object_, context.invariant)
+            if known is not None:
+                return tuple(SectionBound(expression(low), expression(length)) for low, length in known)
+        for item in trial:
+            context.diagnostics.add(item)
+        return found
 
     return section

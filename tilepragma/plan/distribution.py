@@ -33,8 +33,7 @@ def distributed(loop: Loop, around: int, nest: NestDependences, axes_of: AxesOf)
 
 
 def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
-    """`loop` over the leaves `keep` only; loops that hold none of them are gone."""
-    kept = {id(nest.leaves[number]) for number in keep}
+    """`loop` over the leaves `keep` only; loops that hold none of them are gone. Conditions are kept whole."""
 
     def statement(node: Statement) -> Statement | None:
         if isinstance(node, Loop):
@@ -43,7 +42,7 @@ def restricted(loop: Loop, keep: Leaves, nest: NestDependences) -> Loop:
         if isinstance(node, Block):
             inner = block(node)
             return inner if inner.statements else None
-        return node if id(node) in kept else None
+        return node if nest.leaves_under(node) & keep else None
 
     def block(node: Block) -> Block:
         parts = (statement(one) for one in node.statements)
@@ -67,20 +66,20 @@ def _components(leaves: list[int], links: tuple[tuple[int, int], ...]) -> list[L
 
 
 def _tied(loop: Loop, nest: NestDependences) -> Iterator[tuple[int, int]]:
-    """Declarations with all that needs what they declare, both ways."""
-    numbers = {id(leaf): number for number, leaf in enumerate(nest.leaves)}
-    needs = [(leaf, needed) for leaf, needed in _with_needs(loop.body, frozenset())]
-    for leaf, _ in needs:
-        if isinstance(leaf, Declaration):
-            declared = {declarator.object for declarator in leaf.declarators}
-            for other, needed in needs:
-                if other is not leaf and declared & needed:
-                    one, two = numbers[id(leaf)], numbers[id(other)]
-                    yield from ((one, two), (two, one))
+    """What stays together, both ways: a condition with its branches, a declaration with all that needs what it declares."""
+    needs = [(nest.leaves_under(unit), unit, needed) for unit, needed in _with_needs(loop.body, frozenset())]
+    for leaves, unit, _ in needs:
+        first = min(leaves)
+        together = set(leaves)
+        if isinstance(unit, Declaration):
+            declared = {declarator.object for declarator in unit.declarators}
+            together |= {min(others) for others, _, needed in needs if declared & needed}
+        for other in together - {first}:
+            yield from ((first, other), (other, first))
 
 
 def _with_needs(node: Statement, around: frozenset[DataObject]) -> Iterator[tuple[Statement, frozenset[DataObject]]]:
-    """The leaves with the objects that they, or the bounds of loops around them, mention."""
+    """Whatever is no loop, with the objects that it, or the bounds of loops around it, mentions."""
     if isinstance(node, Loop):
         bounds = (node.lower, node.upper, node.step)
         yield from _with_needs(node.body, around | {use.object for bound in bounds for use in uses(bound)})

@@ -17,7 +17,7 @@ from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import scalar_effect
 from tilepragma.ir.looptree import Axis, Block, Loop, TileNest
-from tilepragma.ir.renaming import with_objects
+from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import children
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import check_repeated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tilepragma.ir.dump import expression_text, statement_text
+from tilepragma.ir.dump import plain_text, statement_text
 from tilepragma.plan.chains import axis_text
 from tilepragma.plan.kernel_plan import ArrayArgument, HostCondition, HostLoop, KernelPlan, Launch, Step
 
@@ -25,6 +25,8 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
         yield f"  {_argument(argument)}"
     if plan.scalars:
         yield f"  by value {', '.join(object_.host for object_ in plan.scalars)}"
+    if plan.conditions:
+        yield f"  only where {' and '.join(map(plain_text, plan.conditions))}"
     for count in plan.counts:
         yield f"  {count.axis.value} {count.dimension} count {count.count.text}"
     for final in plan.final_values:
@@ -39,9 +41,7 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
 
 
 def _argument(argument: ArrayArgument) -> str:
-    section = "".join(
-        f"[{expression_text(bound.lower)} : {expression_text(bound.length)}]" for bound in argument.section
-    )
+    section = "".join(f"[{plain_text(bound.lower)} : {plain_text(bound.length)}]" for bound in argument.section)
     if argument.object.rank and not argument.section:
         section = "[?]"
     mode = "".join(letter for letter, holds in (("r", argument.reads), ("w", argument.writes)) if holds)
@@ -55,13 +55,13 @@ def _steps(kind: str, steps: tuple[Step, ...], indentation: str) -> Iterator[str
         match step:
             case HostLoop(loop, inner):
                 declared = "" if loop.declares_iterator else ", declared outside"
-                bounds = f"from {expression_text(loop.lower)} while {loop.comparison} {expression_text(loop.upper)}"
-                stride = expression_text(loop.step)
+                bounds = f"from {plain_text(loop.lower)} while {loop.comparison} {plain_text(loop.upper)}"
+                stride = plain_text(loop.step)
                 by = "" if stride == "1" else f" by {stride}"
-                yield f"{indentation}{kind}loop {loop.iterator.name} on the host {bounds}{by}{declared}"
+                yield f"{indentation}{kind}steps over {loop.iterator.name} {bounds}{by}{declared}"
                 yield from _steps(kind, inner, indentation + "  ")
             case HostCondition(condition, inner):
-                yield f"{indentation}{kind}if {expression_text(condition)}, on the host"
+                yield f"{indentation}{kind}steps if {plain_text(condition)}"
                 yield from _steps(kind, inner, indentation + "  ")
             case Launch():
                 yield from (indentation + line for line in _launch(kind, step))

@@ -19,6 +19,7 @@ from tilepragma.ir.polynomial import (
     expression,
     maximum,
     minimum,
+    not_negative,
     number,
     of_atom,
     polynomial,
@@ -106,9 +107,9 @@ def _needed(conditions: Sequence[Polynomial]) -> frozenset[Polynomial]:
 def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
     """(lower, length) of the smallest section that holds all boxes, by dimension; length 0 where every box is empty."""
     groups: dict[frozenset[Polynomial], list[Box]] = {}
-    for box in boxes:
+    for box in _outer(boxes):
         groups.setdefault(box.nonempty, []).append(box)
-    conditions = {key: _condition(key) for key in groups}
+    conditions = {key: condition_of(key) for key in groups}
     section = []
     for dimension in range(len(boxes[0].dimensions)):
         ends = {
@@ -120,6 +121,16 @@ def hull(boxes: Sequence[Box]) -> tuple[tuple[Polynomial, Polynomial], ...]:
         }
         section.append(_section(ends, conditions))
     return tuple(section)
+
+
+def _outer(boxes: Sequence[Box]) -> list[Box]:
+    """`boxes` without those that another one covers."""
+    kept: list[Box] = []
+    for box in boxes:
+        if not any(covered(box, (other,)) for other in kept):
+            kept = [other for other in kept if not covered(other, (box,))]
+            kept.append(box)
+    return kept
 
 
 def covered(box: Box, boxes: Iterable[Box]) -> bool:
@@ -154,11 +165,11 @@ def _section(
     return low, maximum([end - low, number(0)])
 
 
-def _condition(nonempty: frozenset[Polynomial]) -> Expression | None:
+def condition_of(nonempty: frozenset[Polynomial]) -> Expression | None:
     """C for "all values are >= 0"; None where there is nothing to test."""
     result: Expression | None = None
     for value in sorted(nonempty, key=repr):
-        test = Binary(">=", expression(value), expression(number(0)), INT)
+        test = not_negative(value)
         result = test if result is None else Binary("&&", result, test, INT)
     return result
 

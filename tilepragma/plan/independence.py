@@ -1,6 +1,6 @@
 """What loops of one nest carry, by its memory-based dependences, for any part of its statements.
 
-Leaves are the statements that a nest is taken apart into: everything inside its loops other than loops and plain braces. A dependence
+Leaves are the statements that a nest is taken apart into: everything inside its loops other than loops and braces. A dependence
 
     { S[i] -> T[j] }   with distances   { [d] : d = j - i on the loops around both }
 
@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tilepragma.ir.expressions import DataObject, Scope, Storage
-from tilepragma.ir.looptree import Block, Loop, Statement
+from tilepragma.ir.looptree import Block, If, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.strategy import Region
 
@@ -45,8 +46,11 @@ class NestDependences:
 
     def leaves_under(self, node: Any) -> Leaves:
         """The leaves that stand under `node`."""
-        numbers = {id(leaf): number for number, leaf in enumerate(self.leaves)}
-        return frozenset(numbers[id(leaf)] for leaf in leaves_of(node))
+        return frozenset(self._numbers[id(leaf)] for leaf in leaves_of(node))
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        return {id(leaf): number for number, leaf in enumerate(self.leaves)}
 
     def between(self, loop: Loop, around: int, leaves: Leaves) -> Dependence | None:
         """A dependence between different iterations of `loop`, inside the outermost `around` loops, that arrays or locals make."""
@@ -109,7 +113,7 @@ def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestD
 
 
 def leaves_of(node: Statement) -> Iterator[Statement]:
-    """The leaves under a statement, in textual order."""
+    """The leaves under a statement, in textual order; a condition is one, before those of its branches."""
     if isinstance(node, Loop):
         yield from leaves_of(node.body)
     elif isinstance(node, Block):
@@ -117,17 +121,22 @@ def leaves_of(node: Statement) -> Iterator[Statement]:
             yield from leaves_of(statement)
     else:
         yield node
+        if isinstance(node, If):
+            yield from leaves_of(node.then)
+            yield from leaves_of(node.otherwise) if node.otherwise is not None else ()
 
 
 def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
     """For every node of the nest, by its identity, the leaves that it stands in or holds."""
     numbers = {id(leaf): number for number, leaf in enumerate(leaves)}
     found: dict[int, Leaves] = {}
-    for loop in walk(root):
-        if isinstance(loop, Loop):
-            found[id(loop)] = frozenset(numbers[id(leaf)] for leaf in leaves_of(loop) if id(leaf) in numbers)
     for leaf in leaves:
-        found |= {id(node): frozenset({numbers[id(leaf)]}) for node in walk(leaf)}
+        inside = (leaf.condition,) if isinstance(leaf, If) else (leaf,)
+        found |= {id(node): frozenset({numbers[id(leaf)]}) for part in inside for node in walk(part)}
+        found[id(leaf)] = frozenset({numbers[id(leaf)]})
+    for loop in walk(root):
+        if isinstance(loop, Loop) and id(loop) not in found:
+            found[id(loop)] = frozenset(numbers[id(leaf)] for leaf in leaves_of(loop))
     return found
 
 

@@ -140,7 +140,8 @@ class KernelPlan:
     `prologue` holds the region's own declarations, executed on the host before the launches. `host_steps` serve the serial and
     threads targets, `device_steps` OpenCL and CUDA; without HostLoops both have one Launch a nest, equal where the user said the tiles. `as_written`
     is a sentence where the region simply runs as the user wrote it (no launches then). `apart`: the plan is right only where no written
-    array shares memory with another, which the launch checks. `targets` is what the user allows at
+    array shares memory with another, which the launch checks, and only where all `conditions` are nonzero; otherwise the original loop
+    runs. `targets` is what the user allows at
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
     `operations` is for profiles, empty where the work is not known at launch. `rejected` are clauses on what the automatic planner
     considered and did not take, and why.
@@ -162,6 +163,7 @@ class KernelPlan:
     operations: tuple[OperationCount, ...] = ()
     sizes: tuple[TileSize, ...] = ()
     rejected: tuple[str, ...] = ()
+    conditions: tuple[HostExpression, ...] = ()
 
     @property
     def host(self) -> tuple[Launch, ...]:

@@ -90,7 +90,7 @@ def _read_first(bodies: tuple[Block, ...], kernel: Kernel) -> frozenset[str]:
 def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> tuple[Launch, list[DataObject]]:
     check_repeated(body, context.diagnostics)
     found = classify(body, context)
-    named = _named_in_clauses(kernel.directive, body)
+    named = named_in_clauses(kernel.directive, body)
     owned = frozenset((*found.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
     vouched = kernel.directive.independent or any(directive.independent for directive in _loop_directives(body))
     check_legality(
@@ -117,7 +117,7 @@ def finished_launch(
     )
 
 
-def _named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
+def named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
     """What `private`, `firstprivate` and `reduction` clauses name."""
     directives: list[KernelDirective | LoopDirective] = [kernel, *_loop_directives(body)]
     privates = [name for directive in directives for clause in directive.privates for name in clause.names]

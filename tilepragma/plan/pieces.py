@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Expression, Increment, Storage, Unary
-from tilepragma.ir.looptree import Block, Declaration, Function, Loop, Statement
+from tilepragma.ir.looptree import Block, Declaration, Declarator, Function, Loop, Statement
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import INT
 from tilepragma.plan.drafts import Draft, DraftCondition, DraftLaunch, DraftLoop
@@ -134,13 +134,17 @@ def _numbered(statement: Statement, numbers: dict[int, int]) -> Statement:
 
 
 def scoped(body: Block, scope: tuple[Declaration, ...]) -> Block:
-    """`body` behind those declarations of `scope` that it needs."""
+    """`body` behind what it needs of the declarations in `scope`."""
     needed = {use.object for use in uses(body)}
     chosen: list[Declaration] = []
     for declaration in reversed(scope):
-        if any(declarator.object in needed for declarator in declaration.declarators):
-            chosen.append(declaration)
-            needed |= {use.object for use in uses(declaration)}
+        declarators: list[Declarator] = []
+        for declarator in reversed(declaration.declarators):
+            if declarator.object in needed:
+                declarators.append(declarator)
+                needed |= {use.object for use in uses(declarator)}
+        if declarators:
+            chosen.append(dataclasses.replace(declaration, declarators=tuple(reversed(declarators))))
     return dataclasses.replace(body, statements=(*reversed(chosen), *body.statements)) if chosen else body
 
 

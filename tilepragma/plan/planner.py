@@ -28,6 +28,7 @@ from tilepragma.plan.strategy import Automatic, Region
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify
+from tilepragma.plan.wrapping import launch_conditions
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,10 @@ def make_plan(
     kernel = close_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
     said = _take_apart(kernel, own)
-    region = said if said.clauses or not targets or own.has_errors else _decided(said, kernel, floating)
-    plan = _plan(kernel, region, floating, own, targets)
-    if region.automatic is not None and own.has_errors:  # nobody asked for the launches that these errors are about
-        why = next(item.message for item in own if item.severity is Severity.ERROR)
-        own = Diagnostics()
-        targets = allowed_targets(kernel, defaults.targets, own)
-        region = replace(_take_apart(kernel, own), reason=why, rejected=region.rejected)
-        plan = _plan(kernel, region, floating, own, targets)
+    if said.clauses or not targets or own.has_errors:
+        plan = _plan(kernel, said, floating, own, targets)
+    else:
+        plan = _automatic(kernel, said, floating, own, targets)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
@@ -86,15 +83,30 @@ class _Region:
         return bool(self.host or self.device)
 
 
-def _decided(said: _Region, kernel: Kernel, floating: FloatingRules) -> _Region:
-    """What the automatic planner makes of a region in which nobody said anything."""
+def _automatic(
+    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+) -> KernelPlan:
+    """The plan of a region in which nobody said anything."""
     written = written_objects(kernel)
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, host_evaluable(written))
     known = frozenset(value.iterator.name for value in final)
-    choice = choose(Region(kernel, said.statements, written, live_out, known, floating))
-    reason = choice.rejected[0] if choice.taken is None and choice.rejected else None
-    return replace(said, automatic=choice.taken, reason=reason, rejected=choice.rejected)
+    trials: list[tuple[Automatic, KernelPlan, Diagnostics]] = []
+
+    def objection(answer: Automatic) -> str | None:
+        """Nobody asked for the launches, so what is wrong with them is no error."""
+        found = Diagnostics()
+        trials.append((answer, _plan(kernel, replace(said, automatic=answer), floating, found, targets), found))
+        return next((item.message for item in found if item.severity is Severity.ERROR), None)
+
+    choice = choose(Region(kernel, said.statements, written, live_out, known, floating), objection)
+    for answer, plan, found in trials:
+        if answer is choice.taken:
+            for item in found:
+                diagnostics.add(item)
+            return replace(plan, rejected=choice.rejected)
+    reason = choice.rejected[0] if choice.rejected else None
+    return _plan(kernel, replace(said, reason=reason, rejected=choice.rejected), floating, diagnostics, targets)
 
 
 def _plan(
@@ -145,6 +157,7 @@ def _plan(
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
         rejected=region.rejected,
+        conditions=launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
     )
 
 

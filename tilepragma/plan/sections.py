@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import ClauseExpression, Section, SectionDimension
-from tilepragma.ir.dump import expression_text
+from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import (
     Access,
     Call,
@@ -33,6 +32,35 @@ def whole_section(object_: DataObject) -> tuple[SectionBound, ...] | None:
     """The whole object where all its lengths are known, else None."""
     bounds = [_whole(length) for length in object_.lengths if length is not None]
     return tuple(bounds) if len(bounds) == object_.rank else None
+
+
+def touched_section(
+    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool]
+) -> tuple[SectionBound, ...] | None:
+    """What is touched of an object all of whose lengths are known: dimensions whose touched part can't be found are taken whole.
+
+    None where a length is not known.
+    """
+    whole = whole_section(object_)
+    if whole is None or not whole:
+        return whole
+    try:
+        boxes = _boxes(object_, uses, invariant, range(object_.rank))
+    except _NotFoundError:
+        return whole
+    return tuple(
+        bound if _fills(boxes, place, bound) else SectionBound(expression(low), expression(count))
+        for place, (bound, (low, count)) in enumerate(zip(whole, hull(boxes), strict=True))
+    )
+
+
+def _fills(boxes: Sequence[Box], place: int, bound: SectionBound) -> bool:
+    """Whether the first and the last index of a dimension are touched, if anything is."""
+    assert not isinstance(bound.length, ClauseExpression)
+    last = polynomial(bound.length) - number(1)
+    return any(box.dimensions[place].low == number(0) for box in boxes) and any(
+        box.dimensions[place].high == last for box in boxes
+    )
 
 
 def _whole(length: Expression) -> SectionBound:
@@ -107,12 +135,12 @@ def inferred_section(
     object_: DataObject,
     uses: Sequence[Use],
     invariant: Callable[[Expression], bool],
-    place: SourceRange,
     diagnostics: Diagnostics,
 ) -> tuple[SectionBound, ...]:
     """The smallest section that holds every access; known dimensions are taken whole. Reports where it cannot be found."""
     try:
-        boxes = _boxes(object_, uses, invariant)
+        unknown = [place for place, length in enumerate(object_.lengths) if length is None]
+        boxes = _boxes(object_, uses, invariant, unknown)
     except _NotFoundError as error:
         diagnostics.error(
             error.range,
@@ -160,7 +188,7 @@ def _plain_text(value: Polynomial) -> str:
     for node in walk(root):
         if isinstance(node, (Call, Conditional)) or (isinstance(node, Access) and node.object.name != node.object.host):
             return ""
-    return re.sub(r"\(long\)|(?<=\d)l\b", "", expression_text(root))
+    return plain_text(root)
 
 
 def _joined(boxes: tuple[Box, ...]) -> tuple[Bounds, ...]:
@@ -173,16 +201,18 @@ def _joined(boxes: tuple[Box, ...]) -> tuple[Bounds, ...]:
     )
 
 
-def _boxes(object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool]) -> list[Box]:
-    """Boxes of the dimensions whose length is not known."""
+def _boxes(
+    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], dimensions: Sequence[int]
+) -> list[Box]:
+    """Boxes of these dimensions."""
     certain: list[Box] = []
     perhaps: list[tuple[Box, Use]] = []
     for use in uses:
         if len(use.subscripts) != object_.rank:
             raise _NotFoundError(use.range, "it is passed on as a pointer")
-        unknown = tuple(s for s, length in zip(use.subscripts, object_.lengths, strict=True) if length is None)
+        subscripts = tuple(use.subscripts[place] for place in dimensions)
         try:
-            box = box_of(replace(use, subscripts=unknown), invariant)
+            box = box_of(replace(use, subscripts=subscripts), invariant)
         except NotExactError as error:
             raise _NotFoundError(use.range, str(error)) from error
         if use.conditional:

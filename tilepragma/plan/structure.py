@@ -19,11 +19,13 @@ from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.looptree import Block, Declaration, If, Loop, Statement
 from tilepragma.ir.types import ScalarType
+from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.distribution import distributed
 from tilepragma.plan.drafts import make_automatic
 from tilepragma.plan.independence import NestDependences, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
+from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.mapping import default_clauses
 from tilepragma.plan.pieces import (
     ConditionPiece,
@@ -42,6 +44,9 @@ from tilepragma.plan.pieces import (
 from tilepragma.plan.proof import dependence_reason
 from tilepragma.plan.reductions import reduction_operator
 from tilepragma.plan.strategy import Automatic, Refusal, Region
+
+#: The fewest iterations for which a loop is dealt out although loops around it run in order.
+_WORTH_TURNING = 8
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,9 @@ def structure(region: Region) -> Automatic | Refusal:
         return Refusal("its dependences are too many to be proven absent")
     reasons, notes = planners[0].reasons, planners[0].notes
     if not is_parallel(host):
-        return Refusal(reasons[0] if reasons else "it has no loop")
+        return Refusal(
+            reasons[0] if reasons else f"kernel '{region.kernel.name}' has no loop that could be distributed"
+        )
     numbering = Drafting(region)
     drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
     return make_automatic("loops as written", region, *drafts, notes=tuple(dict.fromkeys(notes)))
@@ -190,12 +197,15 @@ class _Planner:
             if (one.directive is not None and one.directive.sequential) or leaves_early(one.body):
                 self.reasons.append(f"the loop over '{one.iterator.host}' runs in order ('seq', or a break in it)")
                 break
-            carried = at.nest.between(one, len(at.around), leaves)
+            vouched = one.directive is not None and one.directive.independent
+            carried = None if vouched else at.nest.between(one, len(at.around), leaves)
             if carried is not None:
                 self.reasons.append(dependence_reason(one, carried))
                 leading = False
             elif leading or self._on_host(at, one.lower, one.upper, one.step):
-                loops.append(one)
+                trip = literal_trip(one)
+                if trip is None or trip >= (2 if leading else _WORTH_TURNING):
+                    loops.append(one)
         if not loops:
             return None
         reductions = self._scalars(loops[-1], at)
@@ -207,9 +217,7 @@ class _Planner:
 
     def _scalars(self, loop: Loop, at: _At) -> tuple[ReductionClause, ...] | None:
         """What must be reduced so that iterations of `loop` may be dealt out; None where some scalar forbids it."""
-        directive = self.region.kernel.directive
-        named = {name for clause in directive.privates for name in clause.names}
-        named |= {name for clause in directive.reductions for name in clause.names}
+        named = named_in_clauses(self.region.kernel.directive, Block((loop,)))
         written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
         reductions = []
         for scalar in self.region.scalars:

@@ -7,8 +7,8 @@ overflow is undefined in C, and what unsigned operations would wrap is refused w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
@@ -20,7 +20,7 @@ from tilepragma.ir.expressions import (
     Assignment,
     Binary,
     Call,
-    Cast,
+    Callee,
     Comma,
     Conditional,
     DataObject,
@@ -34,9 +34,9 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
 from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, ScalarKind, ScalarType
+from tilepragma.ir.types import INT, ScalarType
 
-_IMPURE = (Assignment, Increment, AddressOf, Comma, Call, FloatingLiteral)
+_IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ class Frame:
     iterators: tuple[DataObject, ...]
     written: frozenset[DataObject]
     parameters: dict[str, Expression] = field(default_factory=dict, compare=False)
+    known: Mapping[DataObject, isl.PwAff] = field(default_factory=dict, compare=False)
+    """{ [i] -> [value(i)] } of scalars whose value here is known otherwise: those that a declaration gave their one value"""
 
     @property
     def space(self) -> isl.Space:
@@ -75,7 +77,14 @@ class Frame:
 
     def inside(self, iterator: DataObject) -> Frame:
         """The frame of a loop's body."""
-        return Frame(self.context, (*self.iterators, iterator), self.written, self.parameters)
+        known = {
+            object_: value.add_dims(isl.dim_type.in_, 1) for object_, value in self.known.items() if object_ != iterator
+        }
+        return replace(self, iterators=(*self.iterators, iterator), known=known)
+
+    def knowing(self, object_: DataObject, value: isl.PwAff) -> Frame:
+        """This frame where a scalar has a known value, { [i] -> [value(i)] }."""
+        return replace(self, known={**self.known, object_: value})
 
     def number(self, value: int) -> isl.PwAff:
         """{ [i] -> [value] }"""
@@ -99,12 +108,12 @@ class Frame:
         return _is_integer(expression) and all(self._steady(node) for node in walk(expression))
 
     def _steady(self, node: object) -> bool:
-        if isinstance(node, _IMPURE):
+        if isinstance(node, _IMPURE) or (isinstance(node, Call) and node.callee is not Callee.HELPER):
             return False
         if isinstance(node, Access):
             object_ = node.object
-            fixed = object_ not in self.written and object_ not in self.iterators and not object_.volatile
-            return fixed and object_.storage is Storage.SCALAR
+            varies = object_ in self.written or object_ in self.iterators or object_ in self.known or object_.volatile
+            return not varies and object_.storage is Storage.SCALAR
         return True
 
 
@@ -112,12 +121,7 @@ def affine(expression: Expression, frame: Frame) -> isl.PwAff:
     """{ [i] -> [expression(i)] }. Raises NotAffineError."""
     if not _is_integer(expression):
         raise NotAffineError(expression, "is not an integer")
-    return affine_polynomial(as_polynomial(expression), expression, frame)
-
-
-def as_polynomial(expression: Expression) -> Polynomial:
-    """The expression collected over its atoms, casts that keep the value looked through."""
-    return polynomial(_without_casts(expression))
+    return affine_polynomial(polynomial(expression), expression, frame)
 
 
 def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
@@ -164,23 +168,39 @@ def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
         return frame.number(1)
     if len(monomial) == 1:
         return _atom(monomial[0], frame)
-    if all(frame.invariant(atom) for atom in monomial):
-        return frame.parameter(
-            "*".join(expression_text(atom) for atom in monomial), collected(Polynomial(((monomial, 1),)))
+    steady = tuple(atom for atom in monomial if frame.invariant(atom))
+    varying = tuple(atom for atom in monomial if atom not in steady)
+    factors = [_atom(atom, frame) for atom in varying]
+    if steady:
+        factors.append(
+            _atom(steady[0], frame)
+            if len(steady) == 1
+            else frame.parameter(
+                "*".join(expression_text(atom) for atom in steady), collected(Polynomial(((steady, 1),)))
+            )
         )
-    varying = next(atom for atom in monomial if not frame.invariant(atom))
-    raise NotAffineError(whole, f"multiplies '{expression_text(varying)}' by a value that is no constant")
+    result = factors[0]
+    for factor in factors[1:]:
+        if not (result.is_cst() or factor.is_cst()):
+            raise NotAffineError(whole, f"multiplies '{expression_text(varying[0])}' by a value that is no constant")
+        result = result.mul(factor)
+    return result
 
 
 def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
-    if isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in frame.iterators:
-        # An inner loop may reuse an outer one's iterator: the innermost is meant.
-        return frame.iterator(len(frame.iterators) - 1 - frame.iterators[::-1].index(atom.object))
+    if isinstance(atom, Access) and not atom.subscripts and not atom.path:
+        if atom.object in frame.known:
+            return frame.known[atom.object]
+        if atom.object in frame.iterators:
+            # An inner loop may reuse an outer one's iterator: the innermost is meant.
+            return frame.iterator(len(frame.iterators) - 1 - frame.iterators[::-1].index(atom.object))
     try:
         if isinstance(atom, Binary) and atom.operator in ("/", "%"):
             return _division(atom, frame)
         if isinstance(atom, Conditional):
             return _choice(atom, frame)
+        if isinstance(atom, Call) and atom.callee is Callee.HELPER:
+            return _helper(atom, frame)
     except NotAffineError:
         if not frame.invariant(atom):
             raise
@@ -197,7 +217,7 @@ def _why(atom: Expression) -> str:
 
 def _division(atom: Binary, frame: Frame) -> isl.PwAff:
     """C's division truncates; the remainder has the dividend's sign."""
-    divisor = as_polynomial(atom.right).constant
+    divisor = _constant(atom.right, frame)
     if divisor is None or divisor <= 0:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
@@ -206,6 +226,29 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
         raise NotAffineError(atom, "divides an unsigned value that may have wrapped")
     dividend, by = affine(atom.left, frame), frame.number(divisor)
     return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
+
+
+def _constant(expression: Expression, frame: Frame) -> int | None:
+    """The expression's value where it is one number, if only for what the frame knows."""
+    value = polynomial(expression)
+    if value.constant is None and any(isinstance(atom, Access) and atom.object in frame.known for atom in value.atoms):
+        function = affine_polynomial(value, expression, frame)
+        least = function.min_val()
+        return int(least.to_python()) if function.is_cst() and least.is_int() else None
+    return value.constant
+
+
+def _helper(atom: Call, frame: Frame) -> isl.PwAff:
+    """The helpers of tilek.h; quotients are by positive constants."""
+    left = affine(atom.arguments[0], frame)
+    if atom.function in ("tilek_minimum", "tilek_maximum"):
+        right = affine(atom.arguments[1], frame)
+        return left.min(right) if atom.function == "tilek_minimum" else left.max(right)
+    divisor = _constant(atom.arguments[1], frame)
+    if divisor is None or divisor <= 0 or atom.function not in ("tilek_floor_quotient", "tilek_ceiling_quotient"):
+        raise NotAffineError(atom, "divides by a value that is no positive constant")
+    quotient = left.div(frame.number(divisor))
+    return quotient.floor() if atom.function == "tilek_floor_quotient" else quotient.ceil()
 
 
 def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:
@@ -228,31 +271,10 @@ def _check_compared(whole: Expression, side: Expression) -> None:
 
 def _never_wraps(expression: Expression) -> bool:
     """Whether it is a sum of unsigned variables and constants, which wraps only beyond any array's size."""
-    value = as_polynomial(expression)
+    value = polynomial(expression)
     return all(
         coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms
     ) and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
-
-
-def _without_casts(expression: Expression) -> Expression:
-    """Casts that widen, or go to 64 bits (where sizes and addresses wrap alike), keep the value."""
-    if isinstance(expression, Cast) and _keeps(expression):
-        return _without_casts(expression.operand)
-    if isinstance(expression, Binary) and expression.operator in ("+", "-", "*") and _is_integer(expression):
-        left, right = _without_casts(expression.left), _without_casts(expression.right)
-        return Binary(expression.operator, left, right, expression.type, expression.range)
-    if isinstance(expression, Unary) and expression.operator in ("+", "-") and _is_integer(expression):
-        return Unary(expression.operator, _without_casts(expression.operand), expression.type, expression.range)
-    return expression
-
-
-def _keeps(cast: Cast) -> bool:
-    to, source = cast.type, cast.operand.type
-    if not isinstance(to, ScalarType) or not isinstance(source, ScalarType):
-        return False
-    if to.kind is not ScalarKind.INTEGER or not source.is_integer:
-        return False
-    return to.bits == 64 or to.bits > source.bits or (to.bits == source.bits and to.signed == source.signed)
 
 
 def _is_integer(expression: Expression) -> bool:

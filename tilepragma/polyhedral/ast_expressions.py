@@ -6,17 +6,18 @@ only; where its dividend may be negative the quotient is a helper's of tilek.h.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 
 import islpy as isl
 
 from tilepragma.ir.expressions import Binary, Call, Callee, Cast, Expression, IntegerLiteral, Unary, integer
-from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, of_atom, polynomial, select
+from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, number, of_atom, polynomial, select
 from tilepragma.ir.polynomial import expression as plain_expression
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.polyhedral.ast_tree import identifier, operands, operation
+from tilepragma.polyhedral.operation_limit import OperationLimitError
 
 _Op = isl.ast_expr_op_type
 # islpy's stubs name these otherwise than islpy does.
@@ -28,7 +29,10 @@ _QUOTIENTS = {_Op.div: "/", _Op.pdiv_q: "/", _Op.pdiv_r: "%", _Op.zdiv_r: "%"}
 
 @dataclass(frozen=True)
 class AstReader:
-    """Reads isl's expressions; `values` says what each of its identifiers stands for."""
+    """Reads isl's expressions; `values` says what each of its identifiers stands for.
+
+    Raises OperationLimitError where a number does not fit 64 bits.
+    """
 
     values: Mapping[str, Polynomial]
 
@@ -37,17 +41,17 @@ class AstReader:
         does = operation(ast)
         if does is None:
             name = identifier(ast)
-            return number(int(ast.get_val().to_python())) if name is None else self.values[name]
+            return number(_number(ast.get_val())) if name is None else self.values[name]
         arguments = operands(ast)
-        if does in (_Op.add, _Op.sub, _Op.mul):
-            return self._sum(does, arguments)
-        if does == _Op.minus:
-            return self._negation(arguments[0])
+        if does in (_Op.add, _Op.sub, _Op.minus):
+            return combination(self._terms(ast, 1))
+        if does == _Op.mul:
+            return self.value(arguments[0]) * self.value(arguments[1])
         if does in (_Op.min, _Op.max):
             extreme = minimum if does == _Op.min else maximum
             return extreme(self.value(argument) for argument in arguments)
         if does == _Op.fdiv_q:
-            return _helper("tilek_floor_quotient", self.value(arguments[0]), self.value(arguments[1]))
+            return helper("tilek_floor_quotient", self.value(arguments[0]), self.value(arguments[1]))
         if does in _QUOTIENTS:
             left, right = (long_expression(self.value(argument)) for argument in arguments)
             return of_atom(Binary(_QUOTIENTS[does], left, right, LONG))
@@ -67,17 +71,27 @@ class AstReader:
             return reduce(lambda left, right: Binary(connective, left, right, INT), parts)
         return short_expression(self.value(ast))
 
-    def _sum(self, does: isl.ast_expr_op_type, arguments: tuple[isl.AstExpr, ...]) -> Polynomial:
-        left, right = (self.value(argument) for argument in arguments)
-        if does == _Op.mul:
-            return left * right
-        return left + right if does == _Op.add else left - right
+    def _terms(self, ast: isl.AstExpr, sign: int) -> Iterator[tuple[int, Polynomial]]:
+        """The terms of a sum, (sign, value), sums in it taken apart."""
+        does = operation(ast)
+        if does in (_Op.add, _Op.sub):
+            left, right = operands(ast)
+            yield from self._terms(left, sign)
+            yield from self._terms(right, sign if does == _Op.add else -sign)
+        elif does == _Op.minus:
+            yield from self._terms(operands(ast)[0], -sign)
+        elif does == _Op.fdiv_q and sign < 0:
+            dividend, divisor = (self.value(one) for one in operands(ast))
+            yield 1, helper("tilek_ceiling_quotient", -dividend, divisor)
+        else:
+            yield sign, self.value(ast)
 
-    def _negation(self, argument: isl.AstExpr) -> Polynomial:
-        if operation(argument) == _Op.fdiv_q:
-            dividend, divisor = (self.value(one) for one in operands(argument))
-            return _helper("tilek_ceiling_quotient", -dividend, divisor)
-        return -self.value(argument)
+
+def _number(value: isl.Val) -> int:
+    found = int(value.to_python())
+    if abs(found) >= 2**63:
+        raise OperationLimitError(f"The number {found} in the bounds of a loop does not fit 64 bits.")
+    return found
 
 
 def negated(value: Polynomial) -> Polynomial:
@@ -127,6 +141,7 @@ def _literal(value: IntegerLiteral) -> IntegerLiteral:
     return integer(value.value) if -(2**31) < value.value < 2**31 else value
 
 
-def _helper(function: str, left: Polynomial, right: Polynomial) -> Polynomial:
+def helper(function: str, left: Polynomial, right: Polynomial) -> Polynomial:
+    """A call of a function of two values that tilek.h has."""
     arguments = (short_expression(left), short_expression(right))
     return of_atom(Call(function, Callee.HELPER, arguments, LONG))

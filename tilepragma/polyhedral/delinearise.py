@@ -14,8 +14,8 @@ from math import gcd
 import islpy as isl
 
 from tilepragma.ir.expressions import Expression
-from tilepragma.ir.polynomial import Monomial, Polynomial, number
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial, as_polynomial
+from tilepragma.ir.polynomial import Monomial, Polynomial, number, polynomial
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
 
 #: A subscript is divided in at most this many steps; more terms than that no hand-written one has.
 _MOST_STEPS = 64
@@ -25,7 +25,7 @@ def strides(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Polynomial,
     """The parametric strides in the subscripts of one array, greatest first; empty where there are none, or no chain of them."""
     found: set[Polynomial] = set()
     for subscript, frame in subscripts:
-        value = as_polynomial(subscript)
+        value = polynomial(subscript)
         for atom in value.atoms:
             if frame.invariant(atom):
                 continue
@@ -45,7 +45,7 @@ def split_subscript(
     subscript: Expression, by: tuple[Polynomial, ...], frame: Frame, domain: isl.Set
 ) -> tuple[isl.PwAff, ...] | None:
     """{ [i] -> [q_1, …, q_k, r] } of one subscript, where `domain` implies the ranges of the parts; else None."""
-    rest = as_polynomial(subscript)
+    rest = polynomial(subscript)
     parts: list[Polynomial] = []
     for stride in by:
         quotient, rest = divide(rest, stride)

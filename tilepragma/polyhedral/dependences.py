@@ -212,7 +212,10 @@ def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ..
 
 
 def _distances(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
-    """{ [d] : exists S[i] -> T[j] in relation: j - i = step * d on the common loops }"""
+    """{ [d] : exists S[i] -> T[j] in relation: d = (j - i) / step on the common loops, rounded away from 0 }
+
+    There is something to round only where a step other than 1 meets a start that depends on the loops around.
+    """
     depth = len(loops)
     for side in (isl.dim_type.in_, isl.dim_type.out):
         relation = relation.project_out(side, depth, relation.dim(side) - depth).reset_tuple_id(side)
@@ -220,7 +223,19 @@ def _distances(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
     steps = [step_of(loop) or (-1 if loop.decreasing else 1) for loop in loops]
     if all(step == 1 for step in steps):
         return deltas
-    names = [f"d{place}" for place in range(depth)]
-    scaled = ", ".join(f"{step}*{name}" for step, name in zip(steps, names, strict=True))
-    scale = isl.MultiAff(f"{{ [{', '.join(names)}] -> [{scaled}] }}", context=relation.get_ctx())
-    return deltas.preimage_multi_aff(scale)
+    differences = ", ".join(f"e{place}" for place in range(depth))
+    names = ", ".join(f"d{place}" for place in range(depth))
+    rounded = " and ".join(_rounded(f"e{place}", f"d{place}", step) for place, step in enumerate(steps))
+    divide = isl.Map(f"{{ [{differences}] -> [{names}] : {rounded} }}", context=relation.get_ctx())
+    return deltas.apply(divide).coalesce()
+
+
+def _rounded(difference: str, distance: str, step: int) -> str:
+    """distance = difference / step, rounded away from 0, as a condition"""
+    size = abs(step)
+    if size == 1:
+        return f"{difference} = {step} * {distance}"
+    e = difference if step > 0 else f"-{difference}"
+    above = f"{e} > 0 and {size} * {distance} - {size} < {e} <= {size} * {distance}"
+    below = f"{e} <= 0 and {size} * {distance} <= {e} < {size} * {distance} + {size}"
+    return f"(({above}) or ({below}))"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any
 
 import islpy as isl
@@ -11,16 +13,15 @@ import islpy as isl
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
-from tilepragma.ir.looptree import Barrier, Block, Declaration, Function, If, Loop, Statement, TileNest
-from tilepragma.ir.polynomial import Polynomial
+from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
+from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import RecordType
+from tilepragma.ir.types import INT, RecordType, ScalarType
 from tilepragma.polyhedral.affine import (
     Frame,
     NotAffine,
     NotAffineError,
     affine,
-    as_polynomial,
     compare,
     condition,
 )
@@ -81,17 +82,19 @@ class _Extraction:
     found: list[_Found] = field(default_factory=list)
     depths: dict[DataObject, int] = field(default_factory=dict)
     reasons: dict[NotAffine, None] = field(default_factory=dict)
+    once: frozenset[DataObject] = frozenset()
 
     def scop(self, body: tuple[Statement, ...]) -> Scop:
         frame = Frame(self.context, (), self.written)
         self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
+        self.once = declared_once(body, self.functions)
         self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
         layouts = self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
         statements = tuple(
             self._statement(f"S{place}", found, layouts, depth) for place, found in enumerate(self.found)
         )
-        return Scop(self.context, statements, tuple(self.reasons), frame.parameters)
+        return Scop(self.context, statements, tuple(self.reasons), frame.parameters, self.written, layouts)
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -111,11 +114,13 @@ class _Extraction:
                 self._if(statement, at, count)
             elif not isinstance(statement, Barrier):
                 self._leaf(statement, at, count)
+            if isinstance(statement, Declaration):
+                at = replace(at, frame=declare(statement, at.frame, self.once))
 
     def _movable_statements(
         self, statements: Iterable[Statement], at: _Place, count: list[int], movable: Movable
     ) -> None:
-        for group in grouped(statements):
+        for group in grouped(statements, movable.together, self.functions):
             first = group[0]
             if len(group) > 1 or isinstance(first, Declaration):
                 self._whole(Block(group, getattr(first, "range", NOWHERE)), at, count)
@@ -130,8 +135,12 @@ class _Extraction:
 
     def _whole(self, node: Statement, at: _Place, count: list[int]) -> None:
         """One leaf with all that stands in it, which is looked at as a region of its own to see what it accesses."""
-        inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons)
-        inside._statements((node,), at, [0])
+        inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons, once=self.once)
+        count_inside = [0]
+        inside._statements((node,), at, count_inside)
+        for loop in (one for one in walk(node) if isinstance(one, Loop) and one.iterator in self.exposed):
+            left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
+            inside._add((left,), at, count_inside, loop.header, node)
         self.depths |= inside.depths
         own = {d.object for s in walk(node) if isinstance(s, Declaration) for d in s.declarators}
         if any(use.object not in own for part in inside.found for use in part.uses):
@@ -321,6 +330,34 @@ class _Extraction:
         )
 
 
+def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:
+    """Local integers that nothing but their declaration writes: they hold its value throughout their scope."""
+    declarators = [node for statement in body for node in walk(statement) if isinstance(node, Declarator)]
+    candidates = {one.object for one in declarators if one.initializer is not None and _holds_integers(one.object)}
+    if not candidates:
+        return frozenset()
+    writes = Counter(use.object for statement in body for use in uses(statement, functions) if use.writes)
+    return frozenset(object_ for object_ in candidates if writes[object_] == 1)
+
+
+def _holds_integers(object_: DataObject) -> bool:
+    """Whether it is a scalar wide enough that C's conversion to it keeps what arithmetic gives."""
+    type_ = object_.element
+    wide = isinstance(type_, ScalarType) and type_.is_integer and type_.signed and type_.bits >= INT.bits
+    return wide and object_.storage is Storage.SCALAR and not object_.volatile
+
+
+def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:
+    """The frame behind a declaration: what its initializers are is known of those of `once` that are affine."""
+    for declarator in declaration.declarators:
+        if declarator.object in once and not isinstance(declarator.initializer, (tuple, NoneType)):
+            try:
+                frame = frame.knowing(declarator.object, affine(declarator.initializer, frame))
+            except NotAffineError:
+                continue
+    return frame
+
+
 def _schedule(name: str, at: _Place, depth: int) -> isl.Map:
     names = [f"i{place}" for place in range(len(at.loops))]
     times = [str(at.position[0])]
@@ -349,4 +386,4 @@ def _member(use: Use) -> str | None:
 
 def step_of(loop: Loop) -> int | None:
     """The loop's step where it is a constant other than 0."""
-    return as_polynomial(loop.step).constant or None
+    return polynomial(loop.step).constant or None

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.ir.expressions import Access
 from tilepragma.ir.looptree import Loop
+from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.dependences import Dependence, distance_text, distance_vector, has_sign, with_zero
 
 
@@ -92,6 +94,23 @@ def distribution_violation(
                 bound = isl.Val.int_from_si(rest.get_ctx(), sign)
                 cut = rest.lower_bound_val if sign > 0 else rest.upper_bound_val
                 return Violation(dependence, cut(isl.dim_type.set, place, bound), loop)
+        moved = _start_moves(rest, dependence.loops, place)
+        if moved is not None:
+            return Violation(dependence, moved, loop)
+    return None
+
+
+def _start_moves(distances: isl.Set, loops: Sequence[Loop], place: int) -> isl.Set | None:
+    """{ d : d_outer != 0 } for a loop around on which the start of the loop at `place` depends, if it is not empty.
+
+    Iterations are dealt by their number, counted from the start: where that moves, one value of the iterator is another instance's.
+    """
+    read = {node.object for node in walk(loops[place].lower) if isinstance(node, Access)}
+    for outer in range(place):
+        if loops[outer].iterator in read:
+            moved = distances.subtract(with_zero(distances, outer))
+            if not moved.is_empty():
+                return moved
     return None
 
 

@@ -12,16 +12,14 @@ parameters o_k and s_k stand for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from tilepragma.ir.expressions import Call, Callee, Expression
-from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
-from tilepragma.ir.types import LONG
-from tilepragma.polyhedral.ast_expressions import AstReader, short_expression
-from tilepragma.polyhedral.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.polynomial import Polynomial, combination, maximum, minimum, number, polynomial
+from tilepragma.polyhedral.ast_expressions import AstReader, helper, short_expression
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.scanning import ScannedStatement, Symbols
 
@@ -37,7 +35,7 @@ class TileRow:
 
 @dataclass(frozen=True)
 class Range:
-    """lower, ..., upper: both belong to it; empty where lower > upper. Expressions of at most 64 bits."""
+    """lower, ..., upper: both belong to it; empty where lower > upper. Expressions of integer type."""
 
     lower: Expression
     upper: Expression
@@ -161,18 +159,20 @@ def _extremes(
     """The least and greatest value of a dimension of time, over all statements."""
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, DEFAULT_LIMIT, "finding the bounds of a loop"):
-        pieces = convex_images(statements, (level,))
-        known = context if context is not None else isl.Set.universe(isl.Space.params_alloc(isl_context, 0))
-        read = symbol_reader(symbols)
-        found = [_bounds(one, known, read) for one in pieces]
+        found = [_bounds(one, symbols) for one in convex_images(statements, (level,), context)]
     bounds = [one for one in found if one is not None]
     if not bounds:
         return None
     return minimum(lower for lower, _ in bounds), maximum(upper for _, upper in bounds)
 
 
-def convex_images(statements: tuple[ScannedStatement, ...], levels: tuple[int, ...]) -> list[isl.BasicSet]:
-    """{ [t_l for the levels l] } of all instances, or more: one convex set where that is bounded as they are, else several."""
+def convex_images(
+    statements: tuple[ScannedStatement, ...], levels: tuple[int, ...], context: isl.Set | None = None
+) -> list[isl.BasicSet]:
+    """{ [t_l for the levels l] } of all instances, or more: one convex set where that is bounded as they are, else several.
+
+    What `context` implies may be left out.
+    """
     images = None
     for each in statements:
         image = each.times.intersect_domain(each.statement.domain).range().reset_tuple_id()
@@ -182,6 +182,8 @@ def convex_images(statements: tuple[ScannedStatement, ...], levels: tuple[int, .
         images = image if images is None else images.union(image)
     assert images is not None
     images = images.remove_divs().coalesce()
+    if context is not None:
+        images = images.gist_params(context)
     hull = images.simple_hull()
     if images.n_basic_set() > 1 and _bounded(isl.Set.from_basic_set(hull)):
         return [hull]
@@ -196,29 +198,55 @@ def _bounded(values: isl.Set) -> bool:
     )
 
 
-def _bounds(values: isl.BasicSet, known: isl.Set, read: AstReader) -> tuple[Polynomial, Polynomial] | None:
-    """lower, upper with { [x] } = { [x] : lower <= x <= upper }, as far as parameters admit any x."""
-    identity = isl.UnionMap.from_map(isl.Map.identity(values.get_space().map_from_set()).intersect_domain(values))
-    nodes = ast_nodes(isl.AstBuild.from_context(known).node_from_schedule_map(identity))
-    for node in _below_conditions(nodes):
-        if isinstance(node, AstLoop):
-            lower, end = read.value(node.start), read.value(node.end)
-            return lower, end if node.comparison == "<=" else end - number(1)
-        if isinstance(node, AstLeaf):
-            (only,) = node.arguments
-            return read.value(only), read.value(only)
-    return None
+@dataclass(frozen=True)
+class ConvexRow:
+    """coefficients . t + rest >= 0, `rest` over what the parameters stand for."""
+
+    coefficients: tuple[int, ...]
+    rest: Polynomial
 
 
-def _below_conditions(nodes: Iterable[AstNode]) -> Iterator[AstNode]:
-    for node in nodes:
-        if isinstance(node, AstIf):
-            yield from _below_conditions(node.then)
+def convex_rows(piece: isl.BasicSet, symbols: Symbols) -> Iterator[ConvexRow]:
+    """The constraints of a set { [t] } without divisions that some t stands in; an equality gives two."""
+    for constraint in piece.remove_redundancies().get_constraints():
+        coefficients = tuple(
+            int(constraint.get_coefficient_val(isl.dim_type.set, place).to_python())
+            for place in range(piece.dim(isl.dim_type.set))
+        )
+        if not any(coefficients):
+            continue
+        terms = [(int(constraint.get_constant_val().to_python()), number(1))]
+        for place in range(piece.dim(isl.dim_type.param)):
+            factor = int(constraint.get_coefficient_val(isl.dim_type.param, place).to_python())
+            if factor:
+                name = str(piece.get_dim_name(isl.dim_type.param, place))
+                terms.append((factor, polynomial(symbols.parameters[name])))
+        rest = combination(terms)
+        yield ConvexRow(coefficients, rest)
+        if constraint.is_equality():
+            yield ConvexRow(tuple(-one for one in coefficients), -rest)
+
+
+def _bounds(values: isl.BasicSet, symbols: Symbols) -> tuple[Polynomial, Polynomial] | None:
+    """lower, upper with { [x] } = { [x] : lower <= x <= upper }, as far as parameters admit any x; None where none do."""
+    if values.is_empty():
+        return None
+    lower, upper = [], []
+    for row in convex_rows(values, symbols):
+        (factor,) = row.coefficients
+        if factor > 0:
+            lower.append(_divided("tilek_ceiling_quotient", -row.rest, factor))
         else:
-            yield node
+            upper.append(_divided("tilek_floor_quotient", row.rest, -factor))
+    if not lower or not upper:
+        raise ValueError(f"{values} is not bounded")
+    return maximum(lower), minimum(upper)
+
+
+def _divided(function: str, value: Polynomial, by: int) -> Polynomial:
+    return value if by == 1 else helper(function, value, number(by))
 
 
 def _quotient(value: Polynomial, size: Expression) -> Expression:
-    if value == number(0):
-        return short_expression(value)
-    return Call("tilek_floor_quotient", Callee.HELPER, (short_expression(value), size), LONG)
+    """floor(value / size)"""
+    return short_expression(value if value == number(0) else helper("tilek_floor_quotient", value, polynomial(size)))

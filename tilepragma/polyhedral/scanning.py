@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 
 import islpy as isl
 
@@ -25,8 +26,14 @@ from tilepragma.ir.substitution import with_objects
 from tilepragma.polyhedral.ast_expressions import AstReader, negated, short_expression
 from tilepragma.polyhedral.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes, leaves_of
 from tilepragma.polyhedral.loop_names import LoopName, LoopNames, mentioned
-from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.scop import ScopStatement
+
+SPLIT_LIMIT = 1_000_000
+"""isl's operations on splitting loops; some tenths of a second, which no loops are worth"""
+
+MOST_COPIES = 6
+"""of a statement, on average, in split loops"""
 
 
 @dataclass(frozen=True)
@@ -52,17 +59,24 @@ class Symbols:
     taken: frozenset[str] = frozenset()
 
 
+class Form(Enum):
+    """What loops look like where the statements in them have different bounds."""
+
+    SPLIT = "split"
+    """loops are split where that spares conditions inside them, in reason: else they are compact"""
+    COMPACT = "compact"
+    """each dimension of time is one loop in each loop around, with conditions inside; each statement stands there once"""
+
+
 @dataclass(frozen=True)
 class Scanned:
-    """`block` visits the instances. `dimensions`: for each new loop's index the dimension of time that it runs over."""
+    """`block` visits the instances. `dimensions`: for each new loop's index the dimension of time that it runs over;
+    `next_index` is the first index after them.
+    """
 
     block: Block
     dimensions: Mapping[int, int]
-
-    @property
-    def next_index(self) -> int | None:
-        """The least index beyond those of the new loops; None where there are none."""
-        return max(self.dimensions, default=-1) + 1 or None
+    next_index: int
 
 
 def scan(
@@ -70,14 +84,37 @@ def scan(
     symbols: Symbols,
     first_index: int,
     context: isl.Set | None = None,
+    form: Form = Form.SPLIT,
 ) -> Scanned:
     """The loops that visit the instances of `statements` in the lexicographic order of their times.
 
     New loops are numbered from `first_index`, in textual order. `context`, { : facts on parameters }, is what is known to hold;
     bounds that it implies are left out. Raises OperationLimitError.
     """
+    nodes = _nodes(statements, context, form)
+    by_name = {each.statement.name: each for each in statements}
+    values = {name: polynomial(value) for name, value in symbols.parameters.items()}
+    writer = _Writer(by_name, LoopNames(by_name, symbols), first_index)
+    block = Block(tuple(writer.statements(nodes, _Inside(values, {}))))
+    return Scanned(block, writer.dimensions, writer.next_index)
+
+
+def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None, form: Form) -> tuple[AstNode, ...]:
+    if form is Form.SPLIT:
+        try:
+            nodes = _generated(statements, context, form, SPLIT_LIMIT)
+        except OperationLimitError:
+            nodes = None
+        if nodes is not None and len(list(leaves_of(nodes))) <= MOST_COPIES * len(statements):
+            return nodes
+    return _generated(statements, context, Form.COMPACT, DEFAULT_LIMIT)
+
+
+def _generated(
+    statements: tuple[ScannedStatement, ...], context: isl.Set | None, form: Form, limit: int
+) -> tuple[AstNode, ...]:
     isl_context = statements[0].times.get_ctx()
-    with operation_limit(isl_context, DEFAULT_LIMIT, "generating loops"):
+    with operation_limit(isl_context, limit, "generating loops"):
         executed = [each.times.intersect_domain(each.statement.domain) for each in statements]
         dimensions = executed[0].dim(isl.dim_type.out)
         union = isl.UnionMap.from_map(executed[0])
@@ -88,12 +125,10 @@ def scan(
             names = names.add(isl.Id(_time(place), context=isl_context))
         known = context if context is not None else isl.Set.universe(isl.Space.params_alloc(isl_context, 0))
         build = isl.AstBuild.from_context(known).set_iterators(names)
-        nodes = ast_nodes(build.node_from_schedule_map(union))
-        by_name = {each.statement.name: each for each in statements}
-        values = {name: polynomial(value) for name, value in symbols.parameters.items()}
-        writer = _Writer(by_name, LoopNames(by_name, symbols), first_index)
-        block = Block(tuple(writer.statements(nodes, _Inside(values, {}))))
-        return Scanned(block, writer.dimensions)
+        if form is Form.COMPACT:
+            times = ", ".join(f"t{place}" for place in range(dimensions))
+            build = build.set_options(isl.UnionMap(f"{{ [{times}] -> atomic[x] }}", context=isl_context))
+        return ast_nodes(build.node_from_schedule_map(union))
 
 
 def _time(place: int) -> str:

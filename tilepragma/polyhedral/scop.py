@@ -15,6 +15,7 @@ import islpy as isl
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Loop, Statement
+from tilepragma.ir.polynomial import Polynomial
 from tilepragma.polyhedral.affine import NotAffine
 
 
@@ -73,10 +74,13 @@ class ScopStatement:
 class Scop:
     """All statements of a region, in textual order, and what could not be said exactly of them.
 
-    `parameters`: what each parameter of the sets stands for, by its name.
+    `parameters`: what each parameter of the sets stands for, by its name. `written` are the objects that the region changes;
+    `layouts` has, of each array of one dimension that is seen as one of several (a[i*m + j] as a[i][j]), the strides, greatest first.
     """
 
     context: isl.Context
     statements: tuple[ScopStatement, ...]
     reasons: tuple[NotAffine, ...]
     parameters: Mapping[str, Expression] = field(default_factory=dict)
+    written: frozenset[DataObject] = frozenset()
+    layouts: Mapping[DataObject, tuple[Polynomial, ...]] = field(default_factory=dict)

@@ -4,22 +4,22 @@ Each constraint a . phi + c >= 0 of the instances holds for some point of every 
 
     sum of a_k s_k t_k + sum over a_k > 0 of a_k (s_k - 1) + c >= 0
 
-holds for its numbers t. On a wavefront the first carrying row's number is w minus the others'; put in its place, constraints
-on two rows bound every other number by w, with products of sizes as coefficients.
+holds for its numbers t. On a wavefront the last carrying row's number is w minus the others'; put in its place, constraints
+on two rows bound every other number by w, with products of sizes as coefficients. The last row is usually the longest.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.ir.expressions import Call, Callee, Expression
-from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, of_atom, polynomial
-from tilepragma.ir.types import LONG
-from tilepragma.polyhedral.ast_expressions import long_expression, short_expression
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
+from tilepragma.polyhedral.ast_expressions import helper, short_expression
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
-from tilepragma.polyhedral.parametric_tiles import Range, TileRow, convex_images, tile_range
+from tilepragma.polyhedral.parametric_tiles import Range, TileRow, convex_images, convex_rows, tile_range
 from tilepragma.polyhedral.scanning import ScannedStatement, Symbols
 
 
@@ -27,6 +27,7 @@ from tilepragma.polyhedral.scanning import ScannedStatement, Symbols
 class Wavefronts:
     """The wavefronts of a band's tiles: `carrying` are the places of the rows whose tile numbers are summed, one at least.
 
+    The number of the row at `derived`, the last carrying one, is w minus those of the other carrying rows.
     Bounds of tile numbers are over-approximated; what they have too much of are tiles without points.
     """
 
@@ -49,12 +50,12 @@ class Wavefronts:
     def tile_range(self, place: int, wavefront: Expression) -> Range | None:
         """The tile numbers of the row at `place` on one wavefront, whatever the other rows' are.
 
-        `place` is not that of the first carrying row, whose number is given by the others'. Raises OperationLimitError.
+        `place` is not `derived`, whose number is given by the others'. Raises OperationLimitError.
         """
         own = self._tiles(place)
         if own is None or place not in self.carrying:
             return None if own is None else _as_range(*own)
-        first, *others = self.carrying
+        *others, derived = self.carrying
         rest_lower, rest_upper = number(0), number(0)
         for other in others:
             bounds = self._tiles(other)
@@ -63,12 +64,17 @@ class Wavefronts:
         wave = polynomial(wavefront)
         lower, upper = [own[0]], [own[1]]
         with operation_limit(self._isl_context(), DEFAULT_LIMIT, "finding the tiles of a wavefront"):
-            pieces = convex_images(self.statements, (self.rows[first].level, self.rows[place].level))
+            pieces = convex_images(self.statements, (self.rows[derived].level, self.rows[place].level), self.context)
             for piece in pieces if len(pieces) == 1 else ():
-                for found in self._constraints(piece, first, place):
-                    rest = wave - (rest_lower if found.first > 0 else rest_upper)
-                    found.bound(rest, self._size(first), self._size(place), lower, upper)
+                for found in self._constraints(piece, derived, place):
+                    rest = wave - (rest_lower if found.derived > 0 else rest_upper)
+                    found.bound(rest, self._size(derived), self._size(place), lower, upper)
         return _as_range(maximum(lower), minimum(upper))
+
+    @property
+    def derived(self) -> int:
+        """The place of the row whose number the wavefront and the other rows' numbers give."""
+        return self.carrying[-1]
 
     def _isl_context(self) -> isl.Context:
         return self.statements[0].times.get_ctx()
@@ -81,63 +87,47 @@ class Wavefronts:
         found = tile_range(self.statements, self.rows[place:], 0, self.symbols, self.context)
         return None if found is None else (polynomial(found.lower), polynomial(found.upper))
 
-    def _constraints(self, piece: isl.BasicSet, first: int, place: int) -> list[_Constraint]:
-        """The constraints of a set { [phi_first, phi_place] } in which both stand, in the order of the rows' levels."""
-        positions = (0, 1) if self.rows[first].level < self.rows[place].level else (1, 0)
-        found = []
-        for constraint in piece.get_constraints():
-            a, b = (
-                int(constraint.get_coefficient_val(isl.dim_type.set, position).to_python()) for position in positions
-            )
-            rest = number(int(constraint.get_constant_val().to_python()))
-            for parameter in range(piece.dim(isl.dim_type.param)):
-                factor = int(constraint.get_coefficient_val(isl.dim_type.param, parameter).to_python())
-                if factor:
-                    name = str(piece.get_dim_name(isl.dim_type.param, parameter))
-                    rest = rest + number(factor) * polynomial(self.symbols.parameters[name])
-            found.append(_Constraint(a, b, rest))
-            if constraint.is_equality():
-                found.append(_Constraint(-a, -b, -rest))
-        return found
+    def _constraints(self, piece: isl.BasicSet, derived: int, place: int) -> Iterator[_Constraint]:
+        """The constraints of a set { [phi_derived, phi_place] }, its dimensions in the order of the rows' levels."""
+        swapped = self.rows[derived].level > self.rows[place].level
+        for row in convex_rows(piece, self.symbols):
+            first, second = row.coefficients
+            yield _Constraint(second, first, row.rest) if swapped else _Constraint(first, second, row.rest)
 
 
 @dataclass(frozen=True)
 class _Constraint:
-    """first * phi_f + own * phi_p + rest >= 0"""
+    """derived * phi_d + own * phi_p + rest >= 0"""
 
-    first: int
+    derived: int
     own: int
     rest: Polynomial
 
     def bound(
         self,
         wave: Polynomial,
-        first_size: Polynomial,
+        derived_size: Polynomial,
         own_size: Polynomial,
         lower: list[Polynomial],
         upper: list[Polynomial],
     ) -> None:
-        """Add what it says of t_p, where t_f + t_p is at most `wave` (if `first` > 0) or at least (if `first` < 0).
+        """Add what it says of t_p, where t_d + t_p is at most `wave` (if `derived` > 0) or at least (if `derived` < 0).
 
-        own s_p t_p + first s_f (wave - t_p) + (what lies within tiles) + rest >= 0; where the signs of the coefficients of t_p
+        own s_p t_p + derived s_d (wave - t_p) + (what lies within tiles) + rest >= 0; where the signs of the coefficients of t_p
         differ nothing is known before the sizes are.
         """
-        if not self.first or self.first * self.own > 0:
+        if not self.derived or self.derived * self.own > 0:
             return
         within = self.rest
-        for factor, size in ((self.first, first_size), (self.own, own_size)):
+        for factor, size in ((self.derived, derived_size), (self.own, own_size)):
             if factor > 0:
                 within = within + number(factor) * (size - number(1))
-        within = within + number(self.first) * first_size * wave
-        divisor = number(abs(self.own)) * own_size + number(abs(self.first)) * first_size
-        if self.first < 0:
-            lower.append(_quotient("tilek_ceiling_quotient", -within, divisor))
+        within = within + number(self.derived) * derived_size * wave
+        divisor = number(abs(self.own)) * own_size + number(abs(self.derived)) * derived_size
+        if self.derived < 0:
+            lower.append(helper("tilek_ceiling_quotient", -within, divisor))
         else:
-            upper.append(_quotient("tilek_floor_quotient", within, divisor))
-
-
-def _quotient(function: str, dividend: Polynomial, divisor: Polynomial) -> Polynomial:
-    return of_atom(Call(function, Callee.HELPER, (long_expression(dividend), long_expression(divisor)), LONG))
+            upper.append(helper("tilek_floor_quotient", within, divisor))
 
 
 def _as_range(lower: Polynomial, upper: Polynomial) -> Range:

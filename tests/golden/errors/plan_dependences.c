@@ -62,3 +62,13 @@ void columns(int n, float *a)
         for (int j = 0; j < n; j++)
             a[i + j] += 1;
 }
+
+void start_moves(int n, double a[n])
+{
+#pragma tilek kernel data(a[0:n])
+    for (int i = 0; i < n; i++) {
+#pragma tilek loop tile(dynamic) tile(gang) tile(worker) /* a[j] is another instance's in the next round of i */
+        for (int j = i; j < n; j++)
+            a[j] = a[j] * 0.5 + i;
+    }
+}

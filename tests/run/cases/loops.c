@@ -450,3 +450,43 @@ CASE(unroll_and_seq)
     check_record("a", a, (size_t)(n * m) * sizeof *a);
     free(a);
 }
+
+// case empty_first: a nest without iterations takes no others with it
+static void together(int n, int m, float *a, float *b)
+{
+#pragma tilek kernel data(a[0:m], b[0:m]) target(serial)
+    {
+#pragma tilek loop tile(static, 4) tile(dynamic)
+        for (int i = 0; i < n; ++i)
+            a[i] += 1.0f;
+#pragma tilek loop tile(static, 4) tile(dynamic)
+        for (int i = 0; i < m; ++i)
+            b[i] += 2.0f;
+    }
+}
+
+static void either(int n, int m, float *a)
+{
+#pragma tilek kernel data(a[0:m]) num_gangs(4)
+    {
+        {
+#pragma tilek loop tile(gang) tile(dynamic)
+            for (int i = 0; i < n; ++i)
+                a[i] += 3.0f;
+#pragma tilek loop tile(gang) tile(dynamic)
+            for (int i = 0; i < m; ++i)
+                a[i] *= 0.5f;
+        }
+    }
+}
+
+CASE(empty_first)
+{
+    float *const a = check_floats(20), *const b = check_floats(20);
+    together(0, 20, a, b);
+    either(0, 20, a);
+    check_record("a", a, 20 * sizeof *a);
+    check_record("b", b, 20 * sizeof *b);
+    free(a);
+    free(b);
+}

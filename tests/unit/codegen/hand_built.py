@@ -10,6 +10,8 @@ from tilepragma.ir.expressions import (
     Access,
     Assignment,
     Binary,
+    Call,
+    Callee,
     DataObject,
     Expression,
     FloatingLiteral,
@@ -30,8 +32,18 @@ from tilepragma.ir.looptree import (
     TiledLoop,
     TileNest,
 )
-from tilepragma.ir.types import DOUBLE, FLOAT, INT, Type
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Reduction, SectionBound
+from tilepragma.ir.types import DOUBLE, FLOAT, INT, LONG, Type
+from tilepragma.plan.kernel_plan import (
+    ArrayArgument,
+    HostCondition,
+    HostLoop,
+    KernelPlan,
+    Launch,
+    Reduction,
+    SectionBound,
+    Step,
+    TileSize,
+)
 
 FILE = "example.c"
 AXES = {"thread": AxisKind.THREAD, "gang": AxisKind.GANG, "worker": AxisKind.WORKER}
@@ -163,17 +175,23 @@ def launch(
     body: tuple[Statement, ...],
     reductions: tuple[Reduction, ...] = (),
     privates: tuple[DataObject, ...] = (),
+    values: tuple[DataObject, ...] = (),
 ) -> Launch:
     from tilepragma.ir.traversal import walk
 
     loops = [item for part in body for node in walk(part) if isinstance(node, TileNest) for item in node.loops]
     axes = {tile.axis: None for item in loops for tile in item.tiles if tile.axis is not None}
     bounded = tuple(item for item in loops if item.launch_bounds)
-    return Launch(name, Block(body), bounded, tuple(axes), reductions, privates, ())
+    return Launch(name, Block(body), bounded, tuple(axes), reductions, privates, (), values)
+
+
+def helper(name: str, *arguments: object) -> E:
+    """A call of a helper of tilek.h: `helper("minimum", a, b)`."""
+    return E(Call(f"tilek_{name}", Callee.HELPER, tuple(expr(argument) for argument in arguments), LONG))
 
 
 def plan(
-    launches: tuple[Launch, ...],
+    launches: tuple[Step, ...],
     arrays: tuple[ArrayArgument, ...],
     scalars: tuple[DataObject, ...] = (),
     counts: str = "",
@@ -253,3 +271,78 @@ def triangle(tiles_i: str = "gang0 worker0 dynamic", tiles_j: str = "gang1 worke
     ]
     made = launch("triangle", (nest(parts, (assign(at(matrix, i, j), 1.0),)),))
     return plan((made,), (argument(matrix, n, 100, writes=True),), (n,), name="triangle")
+
+
+def jacobi() -> KernelPlan:
+    """Two launches in a loop over time of the host; the second uses the time step."""
+    n, steps = scalar("n"), scalar("steps")
+    t, i, j = (scalar(name, scope=Scope.LOCAL) for name in "tij")
+    a, b = array("A", n, n), array("B", n, n)
+    inner = E(expr(n)) - 1
+
+    def sweep(number: int, target: DataObject, value: E) -> Launch:
+        parts = [
+            tiled(loop(number, i, 1, inner), "gang0 worker0 dynamic", symbol=f"i{number}"),
+            tiled(loop(number + 1, j, 1, inner), "gang1 worker1 dynamic", symbol=f"j{number}"),
+        ]
+        values = (t,) if number > 1 else ()
+        return launch(
+            f"jacobi_nest{number // 2 + 1}", (nest(parts, (assign(at(target, i, j), value),)),), values=values
+        )
+
+    left = at(a, i, E(expr(j)) - 1) * 0.5
+    right = at(b, i, E(expr(j)) + 1) * 0.5 + t
+    sweeps = (sweep(1, b, left), sweep(3, a, right))
+    time = HostLoop(loop(0, t, 0, steps), sweeps)
+    arguments = (argument(a, n, n, writes=True), argument(b, n, n, writes=True))
+    return plan((time,), arguments, (steps, n), name="jacobi")
+
+
+def elimination() -> KernelPlan:
+    """A loop of the host downwards, with launches over what is left, one of them under a condition, and a reduction over it."""
+    n, s = scalar("n"), scalar("s", DOUBLE)
+    k, i = scalar("k", scope=Scope.LOCAL), scalar("i", scope=Scope.LOCAL)
+    matrix = array("A", n, n, type_=DOUBLE)
+    scale = tiled(loop(1, i, E(expr(k)) + 1, n), "gang0 worker0 dynamic", symbol="i1")
+    total = tiled(loop(2, i, E(expr(k)) + 1, n), "gang0 worker0 dynamic", symbol="i2")
+    border = tiled(loop(3, i, 0, n), "gang0 worker0 dynamic", symbol="i3")
+    launches = (
+        launch("elimination_nest1", (nest([scale], (assign(at(matrix, i, k), at(matrix, k, k), "/="),)),), values=(k,)),
+        launch(
+            "elimination_nest2", (nest([total], (assign(s, at(matrix, i, k), "+="),)),), (Reduction("+", s),), (), (k,)
+        ),
+        HostCondition(
+            expr(binary(">", k, 2)),
+            (
+                launch(
+                    "elimination_nest3", (nest([border], (assign(at(matrix, i, 0), at(matrix, i, k)),)),), values=(k,)
+                ),
+            ),
+        ),
+    )
+    down = HostLoop(loop(0, k, E(expr(n)) - 1, 0, step=-1, comparison=">="), launches)
+    arguments = (argument(matrix, n, n, writes=True), argument(s, writes=True))
+    return plan((down,), arguments, (n,), name="elimination")
+
+
+def wavefronts() -> KernelPlan:
+    """Tiles of a symbolic size on diagonals: their number on one depends on the diagonal, the tile's points on tile and size."""
+    n = scalar("n")
+    size = scalar("t_size", LONG, Scope.LOCAL)
+    w, x, i, j = (scalar(name, LONG, Scope.LOCAL) for name in ("w", "x", "i", "j"))
+    matrix = array("A", n, n, type_=DOUBLE)
+    tiles = helper("ceiling_quotient", n, size)
+    across = loop(
+        1, x, helper("maximum", 0, E(expr(w)) - tiles + 1), helper("minimum", E(expr(w)) + 1, tiles), comparison="<"
+    )
+
+    def points(index: int, iterator: DataObject, tile: object, body: tuple[Statement, ...]) -> Loop:
+        first = E(expr(tile)) * size
+        return loop(index, iterator, first, helper("minimum", first + size, n), body)
+
+    body = assign(at(matrix, i, j), at(matrix, i, j) + at(matrix, j, i))
+    inside = points(2, i, x, (points(3, j, E(expr(w)) - E(expr(x)), (body,)),))
+    one = launch("wavefronts_tiles", (nest([tiled(across, "gang0 dynamic")], (inside,)),), values=(w,))
+    front = HostLoop(loop(0, w, 0, tiles * 2 - 1), (one,))
+    sizes = (TileSize(size, 32, 16),)
+    return plan((front,), (argument(matrix, n, n, writes=True),), (n,), name="wavefronts", sizes=sizes)

@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from hand_built import convolution, dot, listing3, triangle
+from hand_built import convolution, dot, elimination, jacobi, listing3, triangle, wavefronts
 
 from tilepragma.base.resources import resource_folder
 from tilepragma.codegen.describe import describe
@@ -24,6 +24,7 @@ from tilepragma.codegen.kernel_constants import kernel_constants, pieces
 from tilepragma.codegen.kernel_files import emit_kernels
 from tilepragma.codegen.launches import number
 from tilepragma.codegen.manifest import ParameterKind
+from tilepragma.codegen.steps import step_functions
 from tilepragma.codegen.writer import GENERATED_LINE
 from tilepragma.ir.directives import Target
 from tilepragma.ir.types import DOUBLE
@@ -37,6 +38,9 @@ PLANS: dict[str, KernelPlan] = {
     "conv2d": convolution(),
     "dot": dot(),
     "triangle": triangle("gang0 worker0 dynamic", "gang1 static3 dynamic"),
+    "jacobi": jacobi(),
+    "elimination": elimination(),
+    "wavefronts": wavefronts(),
 }
 MORE: dict[str, KernelPlan] = {
     "all tiles distributed": listing3("gang0 worker0", "gang1 worker1"),
@@ -56,7 +60,8 @@ ALL = PLANS | MORE
 
 
 def host_text(plan: KernelPlan) -> str:
-    return host_functions(plan, number(plan))
+    steps = step_functions(plan, on_device=True).text
+    return host_functions(plan, number(plan)) + (f"\n{steps}" if steps else "")
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -71,6 +71,6 @@ def test_convolution_infers_the_sections_of_rows() -> None:
         argument.object.name: [(expression_text(s.lower), expression_text(s.length)) for s in argument.section]
         for argument in plan.arrays
     }
-    runs = "(long)m - 3l >= 0l && ((long)n - 3l >= 0l)"
+    runs = "(long)m >= 3l && (long)n >= 3l"
     assert lines["A"] == [("0l", f"({runs} ? (long)n : 0l)"), ("0l", f"({runs} ? (long)m - 1l : 0l)")]
     assert lines["B"] == [("1l", f"({runs} ? (long)n - 2l : 0l)"), ("1l", f"({runs} ? (long)m - 2l : 0l)")]

@@ -110,3 +110,26 @@ def test_rows_that_may_overlap_are_not_delinearised(bound: str) -> None:
 def test_one_reference_out_of_range_keeps_its_array_linear() -> None:
     made = scop(ARRAYS, "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i*m + j] = a[i*m + j + 1];")
     assert [one.exact for one in references(made, "a")] == [False, False]
+
+
+def test_what_a_declaration_alone_gives_a_value_is_known_by_it() -> None:
+    body = "for (int i = 0; i < n; i++) { int k = 2 * i + 1; { const long l = k - n; a[l] = x; } a[k] = x; }"
+    made = scop(ARRAYS, body)
+    first, second = references(made, "a")
+    assert first.exact and second.exact
+    assert first.relation.is_equal(isl.Map("[n] -> { S2[i] -> a[2i + 1 - n] : 0 <= i < n }", context=made.context))
+    assert second.relation.is_equal(isl.Map("[n] -> { S3[i] -> a[2i + 1] : 0 <= i < n }", context=made.context))
+
+
+@pytest.mark.parametrize("change", ["k++;", "if (i > n) k = 1;", "k = k;"])
+def test_what_is_written_again_is_not_known(change: str) -> None:
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}")
+    (reference,) = references(made, "a")
+    assert not reference.exact
+
+
+@pytest.mark.parametrize("type_", ["unsigned", "short", "float"])
+def test_what_may_not_hold_its_initializer_is_not_known(type_: str) -> None:
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ const {type_} k = i - 1; a[(int)k] = x; }}")
+    (reference,) = references(made, "a")
+    assert not reference.exact

@@ -84,6 +84,9 @@ def classification(parameters: str, body: str) -> dict[str, set[str]]:
         ("for (int j=n-1; j>=0; j--) A[j][0] = A[j+1][0];", {"j": {"flow A"}}),
         ("for (int j=0; j<n; j++) A[j][0] = A[j+n][0];", {}),
         ("for (int j=0; j<n; j+=2) A[j][0] = A[j+1][0];", {}),
+        # The start of i moves by 1, its step is 2: elements meet at a difference that no number of steps makes.
+        ("for (int j=1; j<n; j++) for (int i=j; i<n; i+=2) A[j][i] = A[j+1][i+1];", {"j": {"anti A"}}),
+        ("for (int j=1; j<n; j++) for (int i=n-j; i>0; i-=3) A[0][i] = A[0][i+1];", {"j": {"flow A", "anti A", "output A"}}),
     ],
 )  # fmt: skip
 def test_loops_are_classified(body: str, wanted: dict[str, set[str]]) -> None:
@@ -95,6 +98,7 @@ def test_loops_are_classified(body: str, wanted: dict[str, set[str]]) -> None:
     [
         ("for (int i = n; i > 4; i -= 4) a[i] = a[i+8];", "(2)"),
         ("for (int i = 0; i < n; i += 2) a[i] = a[i-6];", "(3)"),
+        ("for (int i = 0; i < n; i++) for (int j = i; j < n; j += 2) a[2*j] = a[2*j+2];", "(+, 1)"),
         ("for (int i = 0; i < n; i++) a[i] = a[0];", "(+)"),
         ("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) a[i+j] = 0;", "(+, -)"),
     ],

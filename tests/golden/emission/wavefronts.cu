@@ -1,0 +1,30 @@
+/* wavefronts: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
+
+#ifdef TILEK_SPECIALIZED
+#define WAVEFRONTS_TILES_TILES
+#else
+#define WAVEFRONTS_TILES_TILES , const long long t_size
+#endif
+
+extern "C" __global__ void wavefronts_tiles(
+    double *A, const long long A_length1, const int n, const long long w, const long long x_lower,
+    const long long x_trip, const long long x_count1, const long long x_stride0, const long long gang0_count,
+    const long long gang0_rounds WAVEFRONTS_TILES_TILES)
+{
+    /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
+    for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count; gang0 += (long long)gridDim.x) {
+        /* Where the distributed tiles of this instance begin, in iterations. */
+        const long long x_gang = gang0 * x_stride0;
+        const long long x_end = x_lower + tilek_minimum(x_gang + x_count1, x_trip);
+        for (long long x = x_lower + x_gang; x < x_end; ++x) {
+            for (long long i = x * t_size; i < tilek_minimum(x * t_size + t_size, n); ++i) {
+                for (long long j = (w - x) * t_size; j < tilek_minimum((w - x) * t_size + t_size, n); ++j) {
+                    A[(long long)i * A_length1 + j] = A[(long long)i * A_length1 + j]
+                        + A[(long long)j * A_length1 + i];
+                }
+            }
+        }
+        if (gang0_rounds == 1) break;
+    }
+}

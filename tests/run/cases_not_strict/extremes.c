@@ -1,0 +1,134 @@
+/* Numbers at the ends of their types. What a target cannot run, the user's own loop runs, after one warning: TILEK_STRICT is off. */
+#include "check.h"
+
+#include <limits.h>
+
+enum { N = 150 };
+
+// case ends_of_types: bounds next to the greatest and least values, counted up and down
+static void at_the_top(int *a)
+{
+#pragma tilek kernel
+    for (int i = INT_MAX - 20; i < INT_MAX; i++)
+        a[INT_MAX - i] = i;
+}
+
+static void at_the_bottom(long *a, long from)
+{
+#pragma tilek kernel
+    for (long i = from; i < from + 30; i++)
+        a[i - from] = i;
+#pragma tilek kernel
+    for (long i = from + 27; i > from; i -= 3)
+        a[i - from] = i / 2;
+}
+
+static void unsigned_bounds(unsigned n, unsigned lower, float *restrict a, const float *b)
+{
+#pragma tilek kernel data(a[0:N]) data(b[0:N])
+    for (unsigned i = lower - 5; i < n; i++)
+        a[i] = b[i] + 1;
+}
+
+static void wide_sizes(int n, int from, float *restrict a, const float *b)
+{
+#pragma tilek kernel
+    for (long i = (long)n * n - from; i < (long)n * n; i++)
+        a[i - (long)n * n + from] = b[(long)n * n - 1 - i];
+}
+
+CASE(ends_of_types)
+{
+    int *const a = check_ints(N);
+    long longs[30] = {0};
+    float *const f = check_floats(N), *const g = check_floats(N);
+    at_the_top(a);
+    check_record("top", a, N * sizeof *a);
+    at_the_bottom(longs, LONG_MIN);
+    check_record("bottom", longs, sizeof longs);
+    at_the_bottom(longs, LONG_MIN + 1);
+    at_the_bottom(longs, -3);
+    check_record("bottom_too", longs, sizeof longs);
+    unsigned_bounds(N, 5, f, g);
+    check_record("unsigned", f, N * sizeof *f);
+    unsigned_bounds(20, 3, f, g);
+    check_record("wrapped", f, N * sizeof *f);
+    wide_sizes(60000, 40, f, g);
+    check_record("wide", f, N * sizeof *f);
+    free(a);
+    free(f);
+    free(g);
+}
+
+// case steps: steps known at launch, among them 0 where the loop does not run at all
+static void strided(int n, int step, float *restrict a, const float *b)
+{
+#pragma tilek kernel data(a[0:N]) data(b[0:N])
+    for (int i = 0; i < n; i += step)
+        a[i] = b[i] * 2;
+}
+
+CASE(steps)
+{
+    float *const a = check_floats(N), *const b = check_floats(N);
+    strided(N, 1, a, b);
+    strided(N, 7, a, b);
+    strided(N, INT_MAX - N, a, b);
+    strided(0, 0, a, b);
+    strided(-4, 0, a, b);
+    strided(0, -3, a, b);
+    check_record("a", a, N * sizeof *a);
+    free(a);
+    free(b);
+}
+
+// case wrapping: unsigned bounds that wrap, and comparisons that convert a negative iterator
+static void from_below(unsigned n, unsigned lower, float *restrict a, const float *b)
+{
+#pragma tilek kernel
+    for (unsigned i = lower - 5; i < n; i++)
+        a[i] = b[i] + 1;
+}
+
+static void the_last(size_t n, size_t k, float *restrict a, const float *b)
+{
+#pragma tilek kernel
+    for (size_t i = n - k; i < n; i++)
+        a[i] = b[i] + 1;
+}
+
+static void mixed(int from, unsigned long n, float *restrict a, const float *b)
+{
+#pragma tilek kernel
+    for (int i = from; (unsigned long)i < n; i++)
+        a[i] = b[i] + 1;
+#pragma tilek kernel
+    for (int i = 0; i < 3; i++)
+        for (int j = i - 1; (unsigned long)j < n; j++)
+            a[10 * i + j] = b[j] - 1;
+}
+
+static void product(unsigned n, unsigned m, float *restrict a, const float *b)
+{
+#pragma tilek kernel
+    for (unsigned i = 0; i < n * m; i++)
+        a[i] = b[i] * 3;
+}
+
+CASE(wrapping)
+{
+    float *const a = check_floats(N), *const b = check_floats(N);
+    float *const x = a + N / 2;
+    const float *const y = b + N / 2;
+    from_below(20, 3, x, y);
+    from_below(20, 7, x, y);
+    the_last(20, 25, x, y);
+    the_last(20, 5, x, y);
+    mixed(-4, 10, x, y);
+    mixed(4, 10, x, y);
+    product(65536, 65536, x, y);
+    product(5, 7, x, y);
+    check_record("a", a, N * sizeof *a);
+    free(a);
+    free(b);
+}

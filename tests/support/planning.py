@@ -1,0 +1,79 @@
+"""Programs translated in this process, so that tests can look at their plans, and the settings under which such programs run."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.disorder import LAST_FIRST
+from tests.support.programs import BUILD_SECONDS, COMPILER, Failure, Workshop, run_command, tool_environment
+from tests.support.targets import TargetEnvironment, target_environment
+from tilepragma.cli.runtime_library import compile_flags
+from tilepragma.driver import TranslateRequest, translate
+from tilepragma.plan.kernel_plan import KernelPlan
+
+SUPPORT = Path(__file__).resolve().parent
+Variables = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanningWorkshop(Workshop):
+    """Translates in this process, so that the plans can be looked at; `plans` are by the name of the kernel. Programs are linked with
+    `runtime`.
+    """
+
+    runtime: tuple[str, ...] = ()
+    plans: dict[str, KernelPlan] = field(default_factory=dict)
+
+    def build_translated(self, source: Path, flags: tuple[str, ...] = (), *options: str) -> Path:
+        include = f"-I{SUPPORT}"
+        try:
+            result = translate(TranslateRequest(str(source), options=(*flags, include)))
+        except Exception as fault:  # whatever it is, it is a failure of this program, and not of the test
+            raise Failure(("translate", str(source)), 3, traceback.format_exc()) from fault
+        if result.output is None:
+            raise Failure(("translate", str(source)), 1, "\n".join(item.message for item in result.diagnostics))
+        self.plans.update({plan.kernel.name: plan for plan in result.plans})
+        translated = source.with_suffix(".tk.c")
+        translated.write_bytes(result.output)
+        program = source.with_suffix(".translated")
+        files = ("-o", str(program), str(translated), *self.runtime)
+        command = (COMPILER, *flags, include, *compile_flags(), *files)
+        run_command(command, tool_environment(self.cache), source.parent, BUILD_SECONDS)
+        return program
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A target and more variables under which nests run."""
+
+    target: TargetEnvironment
+    label: str
+
+
+def settings(scratch: Path, accelerators: tuple[str, ...], plans: Iterable[KernelPlan]) -> list[Setting]:
+    """serial first; threads, once in order and once last instance first; CUDA last first, OpenCL, with one program for all sizes.
+    Odd tile sizes too where plans have any.
+    """
+    names = sorted({size.object.host for plan in plans for size in plan.sizes})
+    odd = ",".join(f"{name}={3 + 2 * (place % 3)}" for place, name in enumerate(names))
+    variants: list[tuple[str, str, Variables]] = [("serial", "", ()), ("threads", "", ())]
+    variants += [("threads", "last first", LAST_FIRST)]
+    variants += [(name, "", (("TILEK_SPECIALIZE", "0"), *LAST_FIRST)) for name in accelerators]
+    if odd:
+        variants += [(name, f"{label} odd", (*more, ("TILEK_SIZES", odd))) for name, label, more in variants]
+    targets = {name: target_environment(name, scratch) for name in ("serial", "threads", *accelerators)}
+    return [
+        Setting(varied(targets[name], label, more), f"{name} {label}".strip())
+        for name, label, more in variants
+        if targets[name].absent is None
+    ]
+
+
+def varied(target: TargetEnvironment, label: str, more: Variables) -> TargetEnvironment:
+    """A target with more variables, under a name that a file may have."""
+    name = re.sub(r"\W+", "-", f"{target.name} {label}".strip())
+    return TargetEnvironment(name, (*target.variables, *more))

@@ -1,0 +1,234 @@
+"""Strategy S1: the user's loops kept, sequential ones on the host around launches. Trees are written as `for t [launch(i j) one]`."""
+
+from __future__ import annotations
+
+import pytest
+from source import plan
+
+from tilepragma.ir.looptree import FloatingRules, Loop, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.automatic import choose
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.strategy import Automatic, Refusal, Region
+
+
+def tree(steps: tuple[Step, ...]) -> str:
+    """Launches as `launch(…)` with the iterators that are dealt out, `one` where nothing is; loops and conditions of the host around."""
+    return " ".join(_step(step) for step in steps)
+
+
+def _step(step: Step) -> str:
+    if isinstance(step, HostLoop):
+        return f"for {step.loop.iterator.host} [{tree(step.steps)}]"
+    if isinstance(step, HostCondition):
+        return f"if [{tree(step.steps)}]"
+    return f"launch({' '.join(dealt(step))})" if step.axes else "one"
+
+
+def dealt(launch: Launch) -> list[str]:
+    nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
+    return [
+        tiled.loop.iterator.host for nest in nests for tiled in nest.loops if any(tile.axis for tile in tiled.tiles)
+    ]
+
+
+def region(parameters: str, body: str) -> KernelPlan:
+    return plan(f"void f({parameters}) {{\n#pragma tilek kernel\n{{ {body} }}\n}}")
+
+
+JACOBI = """for (int t = 0; t < steps; t++) {
+  for (int i = 1; i < n - 1; i++) b[i] = a[i - 1] + a[i + 1];
+  for (int i = 1; i < n - 1; i++) a[i] = b[i];
+}"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body", "host", "device"),
+    [
+        ("int steps, int n, double *a, double *b", JACOBI, "for t [launch(i) launch(i)]", None),
+        (
+            "int n, double a[n][n]",
+            "for (int i = 1; i < n; i++) for (int j = 0; j < n; j++) a[i][j] += a[i - 1][j];",
+            "launch(j)",
+            None,
+        ),
+        (
+            "int n, double a[n][n]",
+            "for (int i = 1; i < n; i++) for (int j = 0; j < i; j++) a[i][j] += a[i - 1][j];",
+            "for i [launch(j)]",
+            None,
+        ),
+        (
+            "int n, double c[n][n], double a[n][n], double b[n][n]",
+            "for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) c[i][j] *= 2;"
+            " for (int k = 0; k < n; k++) for (int j = 0; j < n; j++) c[i][j] += a[i][k] * b[k][j]; }",
+            "launch(i)",
+            "launch(i j) launch(i j)",
+        ),
+        (
+            "int n, double *q, double *s, double a[n][n]",
+            "for (int i = 0; i < n; i++) { q[i] = 0; for (int j = 0; j < n; j++) { s[j] += a[i][j]; q[i] += a[i][j]; } }",
+            "launch(i) launch(j)",
+            None,
+        ),
+        (
+            "int n, double *a, double b[n][n]",
+            "for (int i = 1; i < n; i++) { a[i] = a[i - 1] * 2; for (int j = 0; j < n; j++) b[j][i] = b[j][i - 1] + a[i]; }",
+            "one launch(j)",
+            None,
+        ),
+        (
+            "int n, double a[n][n], double *b, double *d",
+            "for (int i = 1; i < n; i++) { d[i] = b[i]; b[i] = 2; for (int j = 1; j < n; j++) a[i][j] = a[i][j - 1] + d[i - 1]; }",
+            "launch(i) launch(i)",
+            None,
+        ),
+        (
+            "int steps, int n, int m, double *a",
+            "for (int t = 0; t < steps; t++) { if (m > 3) for (int i = 0; i < n; i++) a[i] = a[i] * 2 + t;"
+            " else for (int i = 0; i < n - 1; i++) a[i] = t; a[0] = a[n - 1]; }",
+            "for t [if [launch(i)] if [launch(i)] one]",
+            None,
+        ),
+        (
+            "int steps, int n, double *a, double *b",
+            "for (int t = 0; t < steps; t++) { const int end = n - t; for (int i = 1; i < end; i++) b[i] = a[i - 1];"
+            " for (int i = 1; i < end; i++) a[i] = b[i]; }",
+            "for t [launch(i) launch(i)]",
+            None,
+        ),
+        (
+            "int n, double *a, double *sum",
+            "double s, x; s = 0; for (int i = 0; i < n; i++) s += a[i]; x = s * s;"
+            " for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) sum[i] = a[j] + x;",
+            "one launch(i)",
+            None,
+        ),
+    ],
+)
+def test_what_becomes_of_the_users_loops(parameters: str, body: str, host: str, device: str | None) -> None:
+    found = region(parameters, body)
+    assert found.as_written is None, found.as_written
+    assert (tree(found.host_steps), tree(found.device_steps)) == (host, device or host)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body", "reason"),
+    [
+        (
+            "int n, double *a",
+            "for (int i = 1; i < n; i++) a[i] = a[i - 1];",
+            "the loop over 'i' carries a flow dependence of 'a'",
+        ),
+        (
+            "int n, const double *a, double *out",
+            "double s = 0; for (int i = 0; i < n; i++) s += a[i]; out[0] = s;",
+            "reduction(+: s) would allow any",
+        ),
+        (
+            "int n, double *a, int *to",
+            "for (int t = 0; t < to[0]; t++) for (int i = 1; i < n; i++) { to[t] = i; a[i] = a[i - 1] + a[0]; }",
+            "no loop that could be distributed",
+        ),
+        ("int n, double **a, double **b", "for (int i = 0; i < n; i++) a[i][0] = b[i][0];", "may be the same memory"),
+    ],
+)
+def test_what_is_left_as_written_and_why(parameters: str, body: str, reason: str) -> None:
+    found = region(parameters, body)
+    assert found.as_written is not None
+    assert reason in found.as_written
+    assert found.rejected
+
+
+def test_host_loops_have_iterators_of_their_own_whose_values_launches_get() -> None:
+    found = plan(
+        """
+        int f(int steps, int n, double *a) {
+          int t, i;
+        #pragma tilek kernel
+          for (t = 0; t < steps; t++)
+            for (i = 0; i < n - t; i++) a[i] = a[i] + t * a[n];
+          return t;
+        }"""
+    )
+    assert tree(found.host_steps) == "for t [launch(i)]"
+    (step,) = found.host_steps
+    assert isinstance(step, HostLoop)
+    (launch,) = found.host
+    assert launch.values == (step.loop.iterator,)
+    assert [value.iterator.name for value in found.final_values] == ["t"]
+
+
+def test_loops_that_were_distributed_have_indices_of_their_own() -> None:
+    found = region(
+        "int n, double c[n][n]",
+        "for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) c[i][j] *= 2; for (int j = 0; j < n; j++) c[i][j] += 1; }",
+    )
+    indices = [tiled.loop.index for launch in found.device for tiled in launch.loops]
+    assert tree(found.device_steps) == "launch(i j) launch(i j)"
+    assert len(set(indices)) == len(indices) == 4
+    plain = {node.index for launch in found.host for node in walk(launch.body) if isinstance(node, Loop)}
+    assert not plain & (set(indices) - plain)
+
+
+@pytest.mark.parametrize(
+    ("type_", "update", "operator"),
+    [
+        ("int", "s += a[i] > 0", "+"),
+        ("unsigned", "s ^= (unsigned)a[i]", "^"),
+        ("double", "s = fmax(s, a[i])", "max"),
+        ("int", "if ((int)a[i] < s) s = (int)a[i]", "min"),
+    ],
+)
+def test_updates_whose_order_cannot_matter_are_reduced(type_: str, update: str, operator: str) -> None:
+    found = plan(
+        f"""
+        #include <math.h>
+        {type_} f(int n, const double *a) {{
+          {type_} s = 0;
+        #pragma tilek kernel data(a[0:n])
+          for (int i = 0; i < n; i++) {{ {update}; }}
+          return s;
+        }}"""
+    )
+    (launch,) = found.host
+    assert [(reduction.object.name, reduction.operator) for reduction in launch.reductions] == [("s", operator)]
+
+
+def test_scalars_pass_between_launches_by_address_and_are_private_where_each_iteration_assigns_them() -> None:
+    found = region(
+        "int n, double *a, double *b, double x",
+        "double s; s = x * 2; for (int i = 0; i < n; i++) { x = a[i] * s; b[i] = x + 1; }",
+    )
+    assert tree(found.host_steps) == "one launch(i)"
+    first, second = found.host
+    assert [object_.name for object_ in second.privates] == ["x"]
+    assert "s" in [argument.object.name for argument in found.arrays]
+    assert "s" not in [object_.name for object_ in found.scalars]
+    assert not first.privates
+
+
+def _answer(parallel: int, sequential: int, name: str = "one") -> Automatic:
+    return Automatic(name, (), (), (), parallel_depth=parallel, sequential_depth=sequential)
+
+
+@pytest.mark.parametrize(
+    ("answers", "taken"),
+    [
+        ((_answer(2, 1, "first"), _answer(3, 0, "second")), "first"),
+        ((_answer(2, 2, "first"), _answer(2, 1, "second")), "second"),
+        ((_answer(2, 2, "first"), Refusal("no")), "first"),
+        ((_answer(1, 1, "first"), Refusal("no")), None),
+        ((_answer(2, 3, "first"), Refusal("no")), None),
+        ((_answer(2, 0, "objected"), _answer(1, 0, "second")), "second"),
+    ],
+)
+def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
+    answers: tuple[Automatic | Refusal, ...], taken: str | None
+) -> None:
+    kernel = region("int n, double *a", "for (int i = 0; i < n; i++) a[i] = 1;").kernel
+    seen = Region(kernel, (), frozenset(), frozenset(), frozenset(), FloatingRules(contract=False, fast=False))
+    strategies = tuple(lambda _, answer=answer: answer for answer in answers)
+    choice = choose(seen, lambda answer: "no" if answer.strategy == "objected" else None, strategies)
+    assert (choice.taken.strategy if choice.taken is not None else None) == taken
+    assert choice.rejected or taken == "first"

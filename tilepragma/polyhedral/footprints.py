@@ -1,0 +1,237 @@
+"""What a region touches of an object as a whole: all elements, those surely written, and those whose old values it needs.
+
+An object that is seen through strides (`a[i*m + j]` as a[i][j], see delinearise) has the elements A[q_1, …, q_k, r] here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Conditional, DataObject, Expression
+from tilepragma.ir.polynomial import Polynomial, number, polynomial, select
+from tilepragma.ir.types import RecordType, ScalarType
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
+from tilepragma.polyhedral.ast_expressions import AstReader
+from tilepragma.polyhedral.delinearise import divide
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
+
+#: Sections that are cut into more cases are left to the user to say.
+_MOST_PIECES = 6
+
+#: `[lower : length]` of one dimension.
+Interval = tuple[Expression, Expression]
+
+
+@dataclass(frozen=True)
+class _Access:
+    """One reference, and the statement that makes it."""
+
+    statement: ScopStatement
+    reference: Reference
+
+
+def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> bool:
+    """Whether the region writes all of the section, whatever the parameters, and reads none of its old values.
+
+        { A[a] : section } subset of { A[a] : exists S[i]: S[i] surely writes A[a] }
+        { S[i] -> A[a] : S[i] reads A[a] } subset of { S[i] -> A[a] : exists T[j] before S[i]: T[j] surely writes A[a] }
+
+    Of records, each member counts for itself. False where the section is no set that isl can hold.
+    Raises OperationLimitError.
+    """
+    accesses = _accesses(scop, object_)
+    if accesses is None:
+        return False
+    with operation_limit(scop.context, DEFAULT_LIMIT, f"finding what is overwritten of '{object_.host}'"):
+        wanted = _section_set(scop, object_, section)
+        return wanted is not None and all(
+            _covers([each for each in accesses if _concerns(each.reference, member)], member, wanted)
+            for member in _members(object_)
+        )
+
+
+def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
+    """(lower, length) by dimension of the smallest section that holds { A[a] : exists S[i]: S[i] touches A[a] }.
+
+    The length is 0 where nothing is touched. None where that set is not known exactly, or is no simple function of the parameters.
+    Raises OperationLimitError.
+    """
+    accesses = _accesses(scop, object_)
+    if accesses is None:
+        return None
+    with operation_limit(scop.context, DEFAULT_LIMIT, f"finding what is touched of '{object_.host}'"):
+        certain = [each.reference.relation.range() for each in accesses if each.reference.exact]
+        if not certain:
+            return None
+        elements = reduce(isl.Set.union, certain).coalesce()
+        perhaps = (each.reference.relation.range() for each in accesses if not each.reference.exact)
+        if not all(each.is_subset(elements) for each in perhaps):
+            return None
+        return _bounds(scop, elements, scop.layouts.get(object_, ()))
+
+
+def _bounds(
+    scop: Scop, elements: isl.Set, strides: Sequence[Polynomial]
+) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
+    """Seen through strides, the first and the last element lie where the rows do, first and last in the order of a[q_1]…[q_k][r]."""
+    reader = _Reader(scop)
+    nonempty = reader.condition(elements.params())
+    rank = elements.dim(isl.dim_type.set)
+    if strides:
+        least, greatest = elements.lexmin_pw_multi_aff(), elements.lexmax_pw_multi_aff()
+        ends = [[reader.value(one.get_pw_aff(place)) for place in range(rank)] for one in (least, greatest)]
+        columns = [tuple(_flat(end, strides) for end in ends)]
+    else:
+        columns = [
+            (reader.value(elements.dim_min(place)), reader.value(elements.dim_max(place))) for place in range(rank)
+        ]
+    if nonempty is None or any(end is None for column in columns for end in column):
+        return None
+    return tuple(
+        (low, select(nonempty.test, high - low + number(1), number(0)))
+        for low, high in columns
+        if low is not None and high is not None
+    )
+
+
+def _flat(place: Sequence[Polynomial | None], strides: Sequence[Polynomial]) -> Polynomial | None:
+    """q_1 s_1 + … + q_k s_k + r"""
+    result = number(0)
+    for value, stride in zip(place, (*strides, number(1)), strict=True):
+        if value is None:
+            return None
+        result = result + value * stride
+    return result
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """A test of parameters; None where it always holds."""
+
+    test: Expression | None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Functions and sets of parameters as C, where they are short enough to be evaluated at every launch."""
+
+    scop: Scop
+
+    def value(self, function: isl.PwAff) -> Polynomial | None:
+        """[p] -> { [v(p)] }"""
+        function = function.coalesce()
+        if function.n_piece() > _MOST_PIECES:
+            return None
+        return self._ast.value(self._build.expr_from_pw_aff(function))
+
+    def condition(self, holds: isl.Set) -> _Condition | None:
+        """{ [p] : holds }"""
+        holds = holds.coalesce()
+        if holds.n_basic_set() > _MOST_PIECES:
+            return None
+        return _Condition(None if holds.is_equal(isl.Set.universe(holds.get_space())) else self._test(holds))
+
+    def _test(self, holds: isl.Set) -> Expression:
+        return self._ast.condition(self._build.expr_from_set(holds))
+
+    @property
+    def _build(self) -> isl.AstBuild:
+        return isl.AstBuild.from_context(isl.Set.universe(isl.Space.params_alloc(self.scop.context, 0)))
+
+    @property
+    def _ast(self) -> AstReader:
+        return AstReader({name: polynomial(value) for name, value in self.scop.parameters.items()})
+
+
+def _accesses(scop: Scop, object_: DataObject) -> list[_Access] | None:
+    """All references to the object, if all see it with the same dimensions."""
+    found = [_Access(one, each) for one in scop.statements for each in one.references if each.object == object_]
+    ranks = {each.reference.relation.dim(isl.dim_type.out) for each in found}
+    return found if len(ranks) == 1 else None
+
+
+def _members(object_: DataObject) -> tuple[str | None, ...]:
+    """The parts that may be written one by one; padding is nobody's, but a copy out would bring it along."""
+    element = object_.element
+    if not isinstance(element, RecordType) or element.is_union or not element.fields:
+        return (None,)
+    plain = [field.type for field in element.fields if isinstance(field.type, ScalarType)]
+    if len(plain) != len(element.fields) or sum(one.bits for one in plain) != 8 * element.size:
+        return (None,)
+    return tuple(field.name for field in element.fields)
+
+
+def _concerns(reference: Reference, member: str | None) -> bool:
+    return member is None or reference.member in (None, member)
+
+
+def _covers(accesses: Sequence[_Access], member: str | None, wanted: isl.Set) -> bool:
+    writes = [each for each in accesses if _surely_writes(each.reference, member)]
+    if not writes:
+        return False
+    written = reduce(isl.Set.union, (each.reference.relation.range() for each in writes))
+    if not wanted.is_subset(written):
+        return False
+    reads = (each for each in accesses if each.reference.kind is AccessKind.READ)
+    return not any(_needs_old_values(read, writes) for read in reads)
+
+
+def _surely_writes(reference: Reference, member: str | None) -> bool:
+    """A write of one member is a may-write of the element, although it surely writes that member."""
+    if reference.kind is AccessKind.MUST_WRITE:
+        return True
+    return member is not None and reference.writes and reference.exact and reference.member == member
+
+
+def _needs_old_values(read: _Access, writes: Iterable[_Access]) -> bool:
+    """{ S[i] -> A[a] : S[i] reads A[a], no T[j] before S[i] surely writes it } is not empty."""
+    exposed = read.reference.relation
+    for write in writes:
+        if exposed.is_empty():
+            return False
+        before = read.statement.schedule.lex_gt_map(write.statement.schedule)
+        exposed = exposed.subtract(before.apply_range(write.reference.relation))
+    return not exposed.is_empty()
+
+
+def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> isl.Set | None:
+    """{ A[a] : lower_d <= a_d < lower_d + length_d }; None where a bound is not affine, or cuts through a row of strides."""
+    bounds = [_ends(lower, length) for lower, length in section]
+    by = scop.layouts.get(object_, ())
+    if by:
+        bounds = _whole_rows(bounds[0], by) if len(bounds) == 1 else []
+    if not bounds:
+        return None
+    # The array itself stands for the names of its subscripts: no scalar of a bound equals it.
+    frame = Frame(scop.context, (object_,) * len(bounds), scop.written)
+    result = isl.Set.universe(frame.space)
+    try:
+        for place, (low, end) in enumerate(bounds):
+            index, whole = frame.iterator(place), section[min(place, len(section) - 1)][1]
+            result = result.intersect(index.ge_set(affine_polynomial(low, whole, frame)))
+            result = result.intersect(index.lt_set(affine_polynomial(end, whole, frame)))
+    except NotAffineError:
+        return None
+    return result.set_tuple_name(object_.name)
+
+
+def _ends(lower: Expression, length: Expression) -> tuple[Polynomial, Polynomial]:
+    """(low, end) where the section is not empty; `condition ? length : 0` is not where the condition fails."""
+    low = polynomial(lower)
+    if isinstance(length, Conditional) and polynomial(length.otherwise).constant == 0:
+        return low, low + polynomial(length.then)
+    return low, low + polynomial(length)
+
+
+def _whole_rows(bounds: tuple[Polynomial, Polynomial], by: Sequence[Polynomial]) -> list[tuple[Polynomial, Polynomial]]:
+    """[low, end) as rows of the greatest stride, each of them whole; empty where one is cut."""
+    rows = [divide(value, by[0]) for value in bounds]
+    if any(rest.terms for _, rest in rows):
+        return []
+    inner = [divide(greater, less)[0] for greater, less in zip(by, by[1:], strict=False)]
+    return [(rows[0][0], rows[1][0]), *((number(0), extent) for extent in (*inner, by[-1]))]
