@@ -7,14 +7,15 @@ tiles of one wavefront (wavefront_plan.py); rows that are stepped through become
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block
-from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, make_automatic
+from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
 from tilepragma.plan.row_loops import (
     Names,
     RowLoops,
@@ -28,7 +29,7 @@ from tilepragma.plan.row_loops import (
     term,
     value,
 )
-from tilepragma.plan.strategy import Automatic, Refusal, Region
+from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies
 from tilepragma.plan.wavefront_plan import wavefront_draft
 
@@ -62,7 +63,7 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     apart = _taken_apart(region, TiedBodies(()))
     tied = tied_bodies(region)
     if tied.bodies:
-        apart = min(apart, _taken_apart(region, tied), key=_TakenApart.left_sequential)
+        apart = min(apart, _taken_apart(region, tied), key=lambda one: (one.depths.sequential, -one.depths.parallel))
     parts = apart.parts
     if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once")
@@ -73,7 +74,7 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
         _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), numbered).drafts(parts, ())
         for device in (False, True)
     )
-    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()))
+    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()), depths=apart.depths)
 
 
 @dataclass(frozen=True)
@@ -84,23 +85,37 @@ class _TakenApart:
     program: Program
     parts: tuple[Part | RowLoop, ...]
 
-    def left_sequential(self) -> tuple[int, int]:
-        """(loops of the deepest statement in a part that runs in order, minus those in a part that does not)"""
-        from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
+    @cached_property
+    def depths(self) -> Depths:
+        """By the loops of the statements as the user wrote them; a row that is stepped through counts for one of them."""
+        from tilepragma.polyhedral.parallel_parts import PartKind
 
-        depths = {each.name: len(each.loops) + _loops_inside(each) for each in self.scop.statements}
-        sequential = parallel = 0
-        for part in parts_in(self.parts):
-            depth = max(depths[each.statement.name] for each in part.statements)
+        loops = {each.name: _work(each) for each in self.scop.statements}
+        sequential = parallel = launched = 0
+        for part, rows in _with_rows(self.parts, 0):
+            depth = max(loops[each.statement.name] for each in part.statements)
             if part.kind is PartKind.SERIAL:
                 sequential = max(sequential, depth)
             else:
-                parallel = max(parallel, depth)
-        return sequential, -parallel
+                parallel, launched = max(parallel, depth), max(launched, depth - rows)
+        return Depths(parallel, sequential, launched)
 
 
-def _loops_inside(statement: ScopStatement) -> int:
-    return max((len(part.loops) - len(statement.loops) for part in statement.parts), default=0)
+def _with_rows(parts: Iterable[Part | RowLoop], rows: int) -> Iterator[tuple[Part, int]]:
+    """All parts with the number of rows that are stepped through around them."""
+    from tilepragma.polyhedral.parallel_parts import RowLoop
+
+    for part in parts:
+        if isinstance(part, RowLoop):
+            yield from _with_rows(part.parts, rows + 1)
+        else:
+            yield part, rows
+
+
+def _work(statement: ScopStatement) -> int:
+    """The loops around the deepest part of a statement that may run for long."""
+    around = max((each.loops for each in (statement, *statement.parts)), key=len)
+    return sum(counts_as_work(loop) for loop in around)
 
 
 def _taken_apart(region: Region, tied: TiedBodies) -> _TakenApart:

@@ -88,11 +88,21 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Depths:
+    """How much work is where, by the most of the user's loops around a statement: in launches that are dealt out, in those of one
+    instance (`parallel`, `sequential`; the host's loops count), and in one dealt-out launch by itself (`launched`).
+    """
+
+    parallel: int = 0
+    sequential: int = 0
+    launched: int = 0
+
+
+@dataclass(frozen=True)
 class Automatic:
     """What a strategy makes of a region. `shared` are the scalars that its launches reach by address.
 
-    `parallel_depth` is the most loops in a launch that is distributed, `sequential_depth` in one that is not (those of the launch
-    itself, without the host's loops around it). `notes` are clauses on what was given up on the way.
+    `notes` are clauses on what was given up on the way.
     """
 
     strategy: str
@@ -100,8 +110,7 @@ class Automatic:
     device_steps: tuple[Step, ...]
     shared: tuple[DataObject, ...]
     sizes: tuple[TileSize, ...] = ()
-    parallel_depth: int = 0
-    sequential_depth: int = 0
+    depths: Depths = Depths()
     notes: tuple[str, ...] = ()
 
 
