@@ -85,6 +85,14 @@ class Frame:
         }
         return replace(self, iterators=(*self.iterators, iterator), known=known)
 
+    def value(self, object_: DataObject) -> isl.PwAff | None:
+        """{ [i] -> [object(i)] } of a scalar that is known, or an iterator: the innermost where loops share it."""
+        if object_ in self.known:
+            return self.known[object_]
+        if object_ not in self.iterators:
+            return None
+        return self.iterator(len(self.iterators) - 1 - self.iterators[::-1].index(object_))
+
     def knowing(self, object_: DataObject, value: isl.PwAff) -> Frame:
         """This frame where a scalar has a known value, { [i] -> [value(i)] }."""
         return replace(self, known={**self.known, object_: value})
@@ -206,11 +214,9 @@ def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
 
 def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
     if isinstance(atom, Access) and not atom.subscripts and not atom.path:
-        if atom.object in frame.known:
-            return frame.known[atom.object]
-        if atom.object in frame.iterators:
-            # An inner loop may reuse an outer one's iterator: the innermost is meant.
-            return frame.iterator(len(frame.iterators) - 1 - frame.iterators[::-1].index(atom.object))
+        value = frame.value(atom.object)
+        if value is not None:
+            return value
     try:
         if isinstance(atom, Binary) and atom.operator in ("/", "%"):
             return _division(atom, frame)
@@ -234,7 +240,7 @@ def _why(atom: Expression) -> str:
 
 def _division(atom: Binary, frame: Frame) -> isl.PwAff:
     """C's division truncates; the remainder has the dividend's sign."""
-    divisor = _constant(atom.right, frame)
+    divisor = constant_value(atom.right, frame)
     if divisor is None or divisor <= 0:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
@@ -245,10 +251,12 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
     return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
 
 
-def _constant(expression: Expression, frame: Frame) -> int | None:
+def constant_value(expression: Expression, frame: Frame) -> int | None:
     """The expression's value where it is one number, if only for what the frame knows."""
     value = polynomial(expression)
-    if value.constant is None and any(isinstance(atom, Access) and atom.object in frame.known for atom in value.atoms):
+    if value.constant is None and any(
+        isinstance(one, Access) and one.object in frame.known for one in walk(expression)
+    ):
         function = affine_polynomial(value, expression, frame)
         least = function.min_val()
         return int(least.to_python()) if function.is_cst() and least.is_int() else None
@@ -261,7 +269,7 @@ def _helper(atom: Call, frame: Frame) -> isl.PwAff:
     if atom.function in ("tilek_minimum", "tilek_maximum"):
         right = affine(atom.arguments[1], frame)
         return left.min(right) if atom.function == "tilek_minimum" else left.max(right)
-    divisor = _constant(atom.arguments[1], frame)
+    divisor = constant_value(atom.arguments[1], frame)
     if divisor is None or divisor <= 0 or atom.function not in ("tilek_floor_quotient", "tilek_ceiling_quotient"):
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     quotient = left.div(frame.number(divisor))

@@ -222,7 +222,7 @@ def _dependence(
         sink,
         relation,
         loops,
-        _distances(relation, loops),
+        distances_between(relation, loops),
         source.exact and sink.exact,
     )
 
@@ -236,7 +236,7 @@ def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ..
     return tuple(common)
 
 
-def _distances(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
+def distances_between(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
     """{ [d] : exists S[i] -> T[j] in relation: d = (j - i) / step on the common loops, rounded away from 0 }
 
     There is something to round only where a step other than 1 meets a start that depends on the loops around.
