@@ -5,7 +5,7 @@ Heavy modules (libclang, jinja2) are imported by the pass that needs them, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tilepragma.ir.directives import Target
     from tilepragma.ir.looptree import TranslationUnit
     from tilepragma.plan.kernel_plan import KernelPlan
+    from tilepragma.report.facts import KernelFacts
+    from tilepragma.report.sizes import Sizes
 
 #: What `targets` of a request may name.
 TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
@@ -252,13 +254,58 @@ def _as_make_names(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(path.removeprefix("./") for path in paths)
 
 
-def explain(result: TranslateResult) -> str:
+def explain(reports: Sequence[KernelFacts]) -> str:
     """What became of each kernel, in words, and what the engine knows of its loops."""
-    if not result.plans:
-        return "No kernel regions: the program runs as it was written.\n"
-    from tilepragma.plan.dependence_text import dependence_text
-    from tilepragma.plan.dump import plan_text
+    from tilepragma.report.text import report_text
 
-    starts = [one.kernel.range.start for one in result.plans]
-    texts = zip(starts, result.plans, strict=True)
-    return "\n".join(f"{start.file}:{start.line}: {plan_text(one)}{dependence_text(one)}" for start, one in texts)
+    return report_text(reports) or "No kernel regions: the program runs as it was written.\n"
+
+
+def kernel_reports(result: TranslateResult, sizes: Sizes | None = None) -> tuple[KernelFacts, ...]:
+    """What a report says of each kernel; `sizes` are numbers for the kernels' parameters.
+
+    Raises SizeError where they name no parameter of any kernel.
+    """
+    from tilepragma.report.facts import kernel_facts
+    from tilepragma.report.sizes import Sizes, check_sizes
+    from tilepragma.report.source_text import source_text
+
+    numbers = Sizes() if sizes is None else sizes
+    check_sizes(numbers, [plan.kernel for plan in result.plans])
+    source = source_text(result.unit.files if result.unit is not None else ())
+    return tuple(kernel_facts(plan, source, numbers) for plan in result.plans)
+
+
+def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
+    """Notes that `check` adds: the kernels that run as written and, with `loops`, what every loop is."""
+    from tilepragma.report.advice import as_written_notes, loop_notes
+
+    found = list(as_written_notes(result.plans, result.diagnostics))
+    return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
+
+
+@dataclass(frozen=True)
+class ExplainPage:
+    """The report as a page, and its pictures as (file name, SVG)."""
+
+    html: str
+    figures: tuple[tuple[str, str], ...]
+
+
+def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes: Sizes, source: str) -> ExplainPage:
+    """Draw every nest of every kernel; `reports` are the kernels' of `result`, in order."""
+    from tilepragma import __version__
+    from tilepragma.report.page import kernel_page, nest_pictures, report_page
+
+    pages = []
+    drawn = []
+    for plan, facts in zip(result.plans, reports, strict=True):
+        named = sizes.by_name(plan.kernel)
+        pictures = [nest_pictures(nest, named) for nest in facts.nests]
+        pages.append(kernel_page(facts, pictures))
+        drawn += [
+            (f"{facts.name}-{number}-{figure.name}.svg", figure.svg)
+            for number, nest in enumerate(pictures, 1)
+            for figure in nest.figures
+        ]
+    return ExplainPage(report_page(pages, source, __version__), tuple(drawn))

@@ -25,13 +25,14 @@ ALLOWED: dict[str, frozenset[str]] = {
     "patterns": frozenset({"base", "ir", "polyhedral"}),
     "plan": frozenset({"base", "ir", "polyhedral", "model", "patterns"}),
     "codegen": frozenset({"base", "ir", "plan"}),
+    "report": frozenset({"base", "ir", "polyhedral", "plan"}),
     "host": frozenset({"base", "ir", "plan", "codegen"}),
     "pyruntime": frozenset({"base", "codegen.manifest"}),
     "driver": frozenset(
-        {"base", "ir", "frontend", "polyhedral", "model", "patterns", "plan", "codegen", "host", "pyruntime"}
+        {"base", "ir", "frontend", "polyhedral", "model", "patterns", "plan", "codegen", "report", "host", "pyruntime"}
     ),
     "tuning": frozenset({"base", "driver", "model", "plan", "pyruntime"}),
-    "cli": frozenset({"base", "driver", "tuning"}),
+    "cli": frozenset({"base", "driver", "report", "tuning"}),
 }
 #: Third-party module -> the one folder that may import it.
 RESERVED = {"clang": "frontend", "islpy": "polyhedral"}

@@ -33,6 +33,32 @@ def print_diagnostics(diagnostics: Sequence[Diagnostic], source: str, text: byte
     sys.stderr.write(rendered)
 
 
+def print_report(text: str) -> None:
+    """A report on standard output, coloured where that is a terminal."""
+    if sys.stdout.isatty() and "NO_COLOR" not in os.environ:
+        from rich.console import Console
+        from rich.text import Text
+
+        styled = Text(text)
+        for pattern, style in _REPORT_COLOURS.items():
+            styled.highlight_regex(pattern, style)
+        Console(soft_wrap=True).print(styled, end="")
+    else:
+        sys.stdout.write(text)
+
+
+_REPORT_COLOURS = {
+    r"(?m)^\S.*: kernel .*$": "bold",
+    r"(?m)^  nest over .*$": "bold",
+    r"\bDOALL\b": "green",
+    r"\bDOACROSS\b": "yellow",
+    r"\bsequential\b": "red",
+    r"(?m)^  (as written|rejected) ": "bold red",
+    r"(?m)^ +\d+  ": "dim",
+    r"\bS\d+\b": "cyan",
+}
+
+
 def line_reader(source: str, text: bytes | None) -> Callable[[str, int], str | None]:
     """Gives lines of files by number; None where there is no such line."""
     read: dict[str, list[str]] = {}

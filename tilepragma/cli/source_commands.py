@@ -11,8 +11,17 @@ from pathlib import Path
 from tilepragma.base.files import write_atomically
 from tilepragma.cli.compiler_arguments import read_command
 from tilepragma.cli.dependency_files import make_rule
-from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, print_error, report_fault
-from tilepragma.driver import PASSES, TARGET_NAMES, TranslateRequest, TranslateResult, explain, translate
+from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, print_error, print_report, report_fault
+from tilepragma.driver import (
+    PASSES,
+    TARGET_NAMES,
+    ExplainPage,
+    TranslateRequest,
+    TranslateResult,
+    advice,
+    explain,
+    translate,
+)
 
 
 class WrongUsageError(Exception):
@@ -56,6 +65,8 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         last="verify",
         dump=frozenset(options.dump),
     )
+    if options.command == "explain" and options.html:
+        _check_page(options)
     if options.command != "translate":
         return request
     _check_output(options)
@@ -75,13 +86,25 @@ def _check_output(options: argparse.Namespace) -> None:
             raise WrongUsageError("a depfile of a translation to standard output needs -MF FILE and -MT TARGET")
         return
     output = Path(options.output)
-    if output.exists() and Path(options.input).exists() and output.samefile(options.input):
-        raise WrongUsageError(f"-o {options.output}: that is the source itself")
-    if output.is_dir():
-        raise WrongUsageError(f"-o {options.output}: that is a folder")
+    _check_file("-o", output, options.input)
     made = options.emit_kernels is not None and output.parent.absolute() == options.emit_kernels.absolute()
     if not made and not output.parent.is_dir():
         raise WrongUsageError(f"-o {options.output}: there is no such folder")
+
+
+def _check_page(options: argparse.Namespace) -> None:
+    if options.html != "-":
+        page = Path(options.html)
+        _check_file("--html", page, options.input)
+        if not page.parent.is_dir():
+            raise WrongUsageError(f"--html {options.html}: there is no such folder")
+
+
+def _check_file(option: str, output: Path, source: str) -> None:
+    if output.exists() and Path(source).exists() and output.samefile(source):
+        raise WrongUsageError(f"{option} {output}: that is the source itself")
+    if output.is_dir():
+        raise WrongUsageError(f"{option} {output}: that is a folder")
 
 
 def _targets(text: str) -> tuple[str, ...]:
@@ -95,17 +118,48 @@ def _targets(text: str) -> tuple[str, ...]:
 def _finish(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
     for name, text in result.dumps:
         sys.stderr.write(f"--- {name}\n{text}\n")
+    diagnostics = result.diagnostics
+    if options.command == "check":
+        diagnostics += advice(result, options.loops)
     if options.command == "check" and options.format == "json":
-        print(as_json(result.diagnostics))
+        print(as_json(diagnostics))
     else:
-        print_diagnostics(result.diagnostics, request.source, request.text)
+        print_diagnostics(diagnostics, request.source, request.text)
     if not result.succeeded:
         return 1
     if options.command == "explain":
-        sys.stdout.write(explain(result))
+        _explain(options, result)
     elif options.command == "translate":
         _write(options, result)
     return 0
+
+
+def _explain(options: argparse.Namespace, result: TranslateResult) -> None:
+    """The report as text on standard output, as a page and as pictures. Raises WrongUsageError for sizes that are none."""
+    from tilepragma.driver import explain_page, kernel_reports
+    from tilepragma.report.sizes import SizeError, parse_sizes
+
+    try:
+        sizes = parse_sizes(options.size)
+        reports = kernel_reports(result, sizes)
+    except SizeError as error:
+        raise WrongUsageError(str(error)) from None
+    if options.html != "-":
+        print_report(explain(reports))
+    if options.html or options.figures:
+        page = explain_page(result, reports, sizes, "<stdin>" if options.input == "-" else options.input)
+        _write_page(options, page)
+
+
+def _write_page(options: argparse.Namespace, page: ExplainPage) -> None:
+    if options.figures:
+        options.figures.mkdir(parents=True, exist_ok=True)
+        for name, text in page.figures:
+            write_atomically(options.figures / name, text.encode())
+    if options.html == "-":
+        sys.stdout.write(page.html)
+    elif options.html:
+        write_atomically(Path(options.html), page.html.encode())
 
 
 def _write(options: argparse.Namespace, result: TranslateResult) -> None:

@@ -18,7 +18,7 @@ from tilepragma.cli import runtime_library
 from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
 from tilepragma.cli.dependency_files import mend_dependency_files
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
-from tilepragma.driver import TARGET_NAMES, TranslateRequest, TranslateResult, explain, translate
+from tilepragma.driver import TARGET_NAMES, TranslateRequest, TranslateResult, explain, kernel_reports, translate
 
 _RESPONSE_FILE_THRESHOLD = 100_000
 
@@ -108,7 +108,7 @@ def _translate(one: Input, command: Command, text: bytes | None, folder: Path) -
     if result.output is None:
         raise StoppedError(1)
     if command.own.explain:
-        print(explain(result), end="", file=sys.stderr)
+        print(explain(kernel_reports(result)), end="", file=sys.stderr)
     folder.mkdir()
     path = folder / (name if name.endswith(".c") else name + ".c")
     path.write_bytes(result.output)

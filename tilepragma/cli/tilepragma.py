@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,6 +47,9 @@ def run(arguments: Sequence[str]) -> int:
         from tilepragma.cli.devices import print_devices
 
         return print_devices()
+    if options.command == "explain":
+        options.size += [word for word in others if _SIZE.match(word)]
+        others = [word for word in others if not _SIZE.match(word)]
     refused = [word for word in others if not word.startswith(_COMPILER_PREFIXES)]
     if refused:
         near = _suggestion(refused[0], options.parser.format_usage())
@@ -58,7 +62,6 @@ def run(arguments: Sequence[str]) -> int:
 def _suggestion(word: str, usage: str) -> str:
     """`; did you mean …?` where the usage line has an option much like `word`."""
     import difflib
-    import re
 
     close = difflib.get_close_matches(word.partition("=")[0], re.findall(r"--?\w[\w-]*", usage), 1)
     return f"; did you mean {close[0]}?" if close else ""
@@ -69,6 +72,8 @@ _WITH_VALUE = (*SEPARATE_VALUE, "-x")
 #: What compiler options begin with; anything else that argparse does not know is a mistake.
 _COMPILER_PREFIXES = (*_WITH_VALUE, "-std", "-f", "-m", "-O", "-W", "-w", "-g", "-p", "-n", "-a", "-u", "-i")
 _JOINT = "\x1f"
+#: A further size behind `--size N=1024`.
+_SIZE = re.compile(r"[A-Za-z_][^-=]*=")
 
 
 def _separated(arguments: Sequence[str]) -> list[str]:
@@ -105,7 +110,8 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--format", choices=("text", "json"), default="text", help="how to report (default: %(default)s)"
     )
-    _add_source_command(commands, "explain", "say what became of each kernel: loops, tiles, mapping, data, targets")
+    check.add_argument("--loops", action="store_true", help="note what each loop is: DOALL, DOACROSS or sequential")
+    _add_explain(commands)
     commands.add_parser("devices", help="list what can run here", allow_abbrev=False)
     return parser
 
@@ -133,6 +139,26 @@ def _add_translate(commands: argparse._SubParsersAction[argparse.ArgumentParser]
     translate.add_argument("-MT", dest="depfile_target", metavar="TARGET", help="the depfile's target (default: OUT.c)")
     translate.add_argument(
         "-MP", dest="phony", action="store_true", help="make each header a target of its own in the depfile"
+    )
+
+
+def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    explain = _add_source_command(
+        commands, "explain", "say what became of each kernel: loops, dependences, tiles, wavefronts, mapping, data"
+    )
+    explain.add_argument(
+        "--size",
+        metavar="NAME=INTEGER",
+        action="extend",
+        nargs=1,
+        default=[],
+        help="a number for a parameter of the kernels; several stand one after another",
+    )
+    explain.add_argument(
+        "--html", metavar="FILE", help="write a page with pictures of tiles and dependences, or - for standard output"
+    )
+    explain.add_argument(
+        "--figures", metavar="DIR", type=Path, help="write each picture as KERNEL-NEST-PICTURE.svg into that folder"
     )
 
 

@@ -36,6 +36,9 @@ from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarType
 
+#: Every division and choice doubles the cases of a function; isl's work grows faster than their number.
+_MOST_PIECES = 32
+
 _IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
 
 
@@ -97,7 +100,7 @@ class Frame:
     def number(self, value: int) -> isl.PwAff:
         """{ [i] -> [value] }"""
         zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.space))
-        return isl.PwAff.from_aff(zero.set_constant_val(isl.Val.int_from_si(self.context, value)))
+        return isl.PwAff.from_aff(zero.set_constant_val(whole_number(self.context, value)))
 
     def iterator(self, place: int) -> isl.PwAff:
         """{ [i] -> [i_place] }"""
@@ -125,6 +128,11 @@ class Frame:
         return True
 
 
+def whole_number(context: isl.Context, value: int) -> isl.Val:
+    """isl's form of a number of any size."""
+    return isl.Val.read_from_str(context, str(value))
+
+
 def affine(expression: Expression, frame: Frame) -> isl.PwAff:
     """{ [i] -> [expression(i)] }. Raises NotAffineError."""
     if not _is_integer(expression):
@@ -138,11 +146,20 @@ def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl
     for monomial, coefficient in value.terms:
         term = _monomial(monomial, whole, frame)
         result = result.add(term.mul(frame.number(coefficient)))
+        if result.n_piece() > _MOST_PIECES:
+            raise NotAffineError(whole, "distinguishes too many cases")
     return result
 
 
 def condition(expression: Expression, frame: Frame) -> isl.Set:
     """{ [i] : expression(i) != 0 }. Raises NotAffineError."""
+    holds = _condition(expression, frame)
+    if holds.n_basic_set() > _MOST_PIECES:
+        raise NotAffineError(expression, "distinguishes too many cases")
+    return holds
+
+
+def _condition(expression: Expression, frame: Frame) -> isl.Set:
     if isinstance(expression, Binary):
         if expression.operator in ("&&", "||"):
             left, right = condition(expression.left, frame), condition(expression.right, frame)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import word_translator
-from tilepragma import __version__
+from tilepragma import __version__, driver
 from tilepragma.cli import source_commands, tilepragma
 
 SOURCE = "/* tilek */\nint x = KERNEL;\n"
@@ -132,3 +132,86 @@ def test_fragments(option: str, name: str, capsys: pytest.CaptureFixture[str]) -
     path = Path(capsys.readouterr().out.strip())
     assert path.name == name
     assert path.is_file()
+
+
+SIZED = "void f(int n, double a[n])\n{\n#pragma tilek kernel\n    for (int i = 0; i < n; i++)\n        a[i] = 0.0;\n}\n"
+
+
+@pytest.fixture
+def real_translator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_commands, "translate", driver.translate)
+    Path("in.c").write_text(SIZED)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["in.c", "--size", "n=100"], ["--size", "n=100", "in.c"], ["in.c", "--size=n=1", "-DA=2"]]
+)
+def test_explain_with_sizes(arguments: list[str], real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["explain", *arguments]) == 0
+    assert "×  DOALL" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        (["--size", "m=1"], "no kernel depends on that name; parameters are n"),
+        (["--size", "n=1k"], "write NAME=INTEGER"),
+        (["--size", "n=1", "m=1"], "--size m: no kernel"),
+    ],
+)
+def test_wrong_sizes(sizes: list[str], said: str, real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["explain", "in.c", *sizes]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert said in captured.err
+
+
+def test_explain_writes_a_page_and_pictures(real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["explain", "in.c", "--html", "page.html", "--figures", "drawn"]) == 0
+    assert capsys.readouterr().out.startswith("in.c:4: kernel f\n")
+    assert Path("page.html").read_text().startswith("<!DOCTYPE html>")
+    assert sorted(path.name for path in Path("drawn").iterdir()) == [
+        "f-1-dependences.svg",
+        "f-1-tile.svg",
+        "f-1-tiles.svg",
+    ]
+
+
+def test_explain_writes_the_page_to_standard_output(real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["explain", "in.c", "--html", "-"]) == 0
+    assert capsys.readouterr().out.startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("page", "said"), [("no/page.html", "no such folder"), (".", "that is a folder"), ("in.c", "the source itself")]
+)
+def test_pages_that_cannot_be_written(
+    page: str, said: str, real_translator: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tilepragma.run(["explain", "in.c", "--html", page]) == 2
+    assert said in capsys.readouterr().err
+    assert Path("in.c").read_text() == SIZED
+
+
+CARRIED = SIZED.replace("a[i] = 0.0", "a[i] = a[0] + 1.0")
+
+
+def test_check_notes_kernels_that_run_as_written(real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("in.c").write_text(CARRIED)
+    assert tilepragma.run(["check", "in.c"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("in.c:3:1: note: kernel 'f' runs as written, on one core: the loop over 'i' carries a flow")
+    assert said.count("note: ") == 2
+
+
+def test_check_of_a_kernel_that_is_distributed_says_nothing(
+    real_translator: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tilepragma.run(["check", "in.c"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_check_classifies_loops_where_asked(real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["check", "in.c", "--loops", "--format", "json"]) == 0
+    [one] = json.loads(capsys.readouterr().out)
+    assert (one["severity"], one["line"], one["message"]) == ("note", 4, "the loop over 'i' is DOALL")

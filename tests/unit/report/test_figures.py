@@ -1,0 +1,151 @@
+"""Pictures are well formed and complete: markers for instances, arrows for dependences, shapes for tiles."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from tests.unit.report.pictures import CASES, SVG, drawn, elements, golden, numbers, space_of
+from tilepragma.report.geometry import AXONOMETRIC, faces, hull
+from tilepragma.report.palette import time_colour
+from tilepragma.report.placement import placement
+from tilepragma.report.svg import node, number
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pictures_are_well_formed(name: str) -> None:
+    for figure in drawn(space_of(golden(name))).values():
+        root = ElementTree.fromstring(figure.svg)
+        assert root.tag == f"{SVG}svg"
+        assert root.find(f"{SVG}title") is not None
+        assert all(math.isfinite(value) for value in numbers(figure))
+        assert "href" not in figure.svg
+        assert "url(" not in figure.svg
+        assert figure.svg.count("http") == 1  # the name space
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_everything_drawn_lies_on_the_sheet(name: str) -> None:
+    for figure in drawn(space_of(golden(name))).values():
+        root = ElementTree.fromstring(figure.svg)
+        left, top, width, height = (float(word) for word in root.get("viewBox", "").split())
+        for circle in root.findall(f"{SVG}circle"):
+            assert left <= float(circle.get("cx", "")) <= left + width
+            assert top <= float(circle.get("cy", "")) <= top + height
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_marker_for_every_instance(name: str) -> None:
+    space = space_of(golden(name))
+    pictures = drawn(space)
+    assert len(elements(pictures["dependences"], "instance")) == len(space.instances)
+    if space.depth < 3:
+        assert len(elements(pictures["tiles"], "instance")) == len(space.instances)
+    fullest = max(sum(other.tile == one.tile for other in space.instances) for one in space.instances)
+    assert len(elements(pictures["tile"], "instance")) == fullest
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_shape_for_every_tile(name: str) -> None:
+    space = space_of(golden(name))
+    assert len(elements(drawn(space)["tiles"], "tile")) == len({one.tile for one in space.instances})
+
+
+def test_an_arrow_for_every_pair_of_dependent_iterations() -> None:
+    space = space_of(golden("smooth"))
+    ends = {(pair.source, pair.sink) for pair in space.pairs}
+    arrows = elements(drawn(space)["dependences"], "arrow")
+    assert len(arrows) == len(ends)
+    kinds = [element.get("class", "").split()[1] for element in arrows]
+    # (1, 0) is flow, anti and output: drawn as flow. (0, 1) is anti alone.
+    assert (kinds.count("flow"), kinds.count("anti"), kinds.count("output")) == (8 * 9 + 8 * 8, 9 * 8, 0)
+
+
+def test_arrows_of_one_iteration_where_all_would_hide_each_other() -> None:
+    space = space_of(golden("gauss_seidel_3d"))
+    assert len(elements(drawn(space)["dependences"], "arrow")) == 3
+
+
+def test_no_arrows_without_dependences() -> None:
+    space = space_of(
+        "void f(int n, double a[n])\n{\n#pragma tilek kernel\n    for (int i = 0; i < n; i++)\n        a[i] = 1.0;\n}\n"
+    )
+    pictures = drawn(space)
+    assert elements(pictures["dependences"], "arrow") == []
+    assert "No iteration depends on another" in pictures["dependences"].caption
+    assert "All of them may run at once" in pictures["tiles"].caption
+
+
+def test_distance_vectors_are_written() -> None:
+    svg = drawn(space_of(golden("smooth")))["dependences"].svg
+    assert ">(1, −1)<" in svg
+    assert "flow (1, −1), (1, 0)" in svg
+    assert "output (1, 0), along the same arrows" in svg
+
+
+def test_statements_of_one_iteration_stand_apart() -> None:
+    """Jacobi's second nest lies half a time step behind its first."""
+    space = space_of(golden("jacobi_1d"))
+    placed = placement(space)
+    assert placed.axes == ("t", "i")
+    assert len(set(placed.spots)) == len(space.instances)
+    for spot, instance in zip(placed.spots, space.instances, strict=True):
+        assert spot == (instance.at[0] + 0.5 * instance.statement, instance.at[1])
+
+
+def test_a_statement_outside_the_innermost_loop_stands_before_it() -> None:
+    space = space_of(golden("product"))
+    placed = placement(space)
+    first = {spot[2] for spot, one in zip(placed.spots, space.instances, strict=True) if one.statement == 0}
+    assert first == {-1.0}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_two_instances_in_one_place(name: str) -> None:
+    spots = placement(space_of(golden(name))).spots
+    assert len(set(spots)) == len(spots)
+
+
+def test_lattice_points_do_not_fall_on_each_other() -> None:
+    vectors = [(a, b, c) for a in range(-5, 6) for b in range(-5, 6) for c in range(-5, 6) if (a, b, c) > (0, 0, 0)]
+    assert min(math.hypot(*AXONOMETRIC((float(a), float(b), float(c)))) for a, b, c in vectors) > 0.33
+
+
+def test_hull_and_faces_of_a_cube() -> None:
+    points = [(float(a), float(b), float(c)) for a in range(3) for b in range(3) for c in range(3)]
+    found = faces(points)
+    assert len(found) == 6
+    assert all(len(face.corners) == 4 for face in found)
+    assert faces(points[:9]) == []  # a square has none
+    assert hull([(0, 0), (1, 0), (2, 0)]) == [(0, 0), (2, 0)]
+    assert hull([(0, 0), (2, 0), (1, 1), (1, 0.2)]) == [(0, 0), (2, 0), (1, 1)]
+
+
+def test_colours_darken_with_time() -> None:
+    def lightness(colour: str) -> float:
+        red, green, blue = (int(colour[place : place + 2], 16) for place in (1, 3, 5))
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    shades = [lightness(time_colour(place, 12)) for place in range(12)]
+    assert shades == sorted(shades, reverse=True)
+
+
+def test_numbers_that_are_none_never_reach_a_picture() -> None:
+    with pytest.raises(ValueError, match="nan"):
+        number(math.nan)
+    with pytest.raises(ValueError, match="inf"):
+        node("circle", r=math.inf)
+    assert [number(value) for value in (1.0, -0.001, 2.344, 0.1)] == ["1", "0", "2.34", "0.1"]
+
+
+def test_arrows_bend_around_what_stands_between() -> None:
+    """A dependence over eleven iterations of the inner loop is no straight line through them."""
+    space = space_of(
+        "void f(int n, double x[n])\n{\n#pragma tilek kernel\n    for (int i = 0; i < 3; i++) {\n        x[i] = 1.0;\n"
+        "        for (int j = 0; j < 9; j++)\n            x[20 + 10 * i + j] = 2.0;\n        x[i] = x[i] + 3.0;\n    }\n}\n"
+    )
+    arrows = elements(drawn(space)["dependences"], "arrow")
+    assert len(arrows) == 3
+    assert all("Q" in element[0][0].get("d", "") for element in arrows)

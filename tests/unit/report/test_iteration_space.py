@@ -1,0 +1,109 @@
+"""Points, pairs, tiles and wavefronts at small sizes, against plain loops and the thesis."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.unit.report.pictures import CASES, golden, nests, space_of
+from tilepragma.polyhedral.iteration_space import NotDrawableError, iteration_space
+
+
+def test_points_of_a_triangle_are_those_of_the_loops() -> None:
+    space = space_of(golden("lu"), {"n": 5})
+    expected = []
+    for k in range(5):
+        expected += [(0, (k, i)) for i in range(k + 1, 5)]
+        expected += [(1, (k, i, j)) for i in range(k + 1, 5) for j in range(k + 1, 5)]
+    assert [(one.statement, one.at) for one in space.instances] == expected  # in the order of execution, too
+    assert space.sizes == {"n": 5}
+
+
+def test_pairs_are_table_3_1() -> None:
+    """The five dependences of the thesis's Figure 3.4, each at every iteration where both ends exist."""
+    space = space_of(golden("smooth"), {"J": 6, "I": 7})
+    counted: dict[tuple[str, tuple[int, ...] | None], int] = {}
+    for pair in space.pairs:
+        counted[pair.kind, pair.distance] = counted.get((pair.kind, pair.distance), 0) + 1
+    assert counted == {
+        ("flow", (1, 0)): 5 * 7,
+        ("flow", (1, -1)): 5 * 6,
+        ("anti", (0, 1)): 6 * 6,
+        ("anti", (1, 0)): 5 * 7,
+        ("output", (1, 0)): 5 * 7,
+    }
+
+
+def test_tiles_are_those_of_the_hyperplanes() -> None:
+    """floor((2j + i)/4) and floor((j + i)/4), and wavefronts of equal sums (Figure 4.3 with tiles of 4)."""
+    space = space_of(golden("smooth"))
+    sums = sorted({sum(one.tile) for one in space.instances})
+    for one in space.instances:
+        j, i = one.at
+        assert one.tile == ((2 * j + i) // 4, (j + i) // 4)
+        assert one.wavefront == sums.index(sum(one.tile))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_wavefronts_respect_every_dependence(name: str) -> None:
+    """A sink is in a later wavefront of tiles or, in one tile, at a later place or right behind its source."""
+    space = space_of(golden(name))
+    assert space.pairs
+    for pair in space.pairs:
+        source, sink = space.instances[pair.source], space.instances[pair.sink]
+        if source.tile == sink.tile:
+            assert source.place < sink.place
+        else:
+            assert source.wavefront < sink.wavefront
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_tiles_of_one_wavefront_are_independent(name: str) -> None:
+    space = space_of(golden(name))
+    for pair in space.pairs:
+        source, sink = space.instances[pair.source], space.instances[pair.sink]
+        assert source.tile == sink.tile or source.wavefront != sink.wavefront
+
+
+def test_sizes_of_the_user_are_taken_where_they_are_small() -> None:
+    assert space_of(golden("smooth"), {"J": 4}).sizes["J"] == 4
+    assert space_of(golden("smooth"), {"J": 5000}).sizes["J"] < 20
+
+
+def test_long_constant_loops_are_cut_short() -> None:
+    space = space_of(
+        "void f(double a[4000])\n{\n#pragma tilek kernel\n"
+        "    for (int i = 3999; i > 0; i -= 2)\n        a[i] = a[i] + 1.0;\n}\n"
+    )
+    assert space.cut
+    assert [one.at for one in space.instances] == [(value,) for value in range(3999, 3999 - 2 * 40, -2)]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("for (int i = 0; i < m[0]; i++)\n x[i] = 0.0;", "affine"),
+        ("for (int i = 0; i < 0; i++)\n x[i] = 0.0;", "no iterations"),
+        (
+            "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) for (int l = 0; l < n; l++)\n"
+            " x[i + j + k + l] = 0.0;",
+            "4 loops",
+        ),
+    ],
+)
+def test_nests_without_a_picture(body: str, said: str) -> None:
+    (nest,) = nests(f"void f(int n, const int m[1], double x[n])\n{{\n#pragma tilek kernel\n{body}\n}}\n")
+    assert nest.analysis is not None
+    with pytest.raises(NotDrawableError) as refused:
+        iteration_space(nest.analysis, {})
+    assert said in str(refused.value)
+
+
+def test_every_instance_is_there_once() -> None:
+    for name in CASES:
+        space = space_of(golden(name))
+        keys = [(one.statement, one.at) for one in space.instances]
+        assert len(set(keys)) == len(keys)
+        assert all(0 <= end < len(keys) for pair in space.pairs for end in (pair.source, pair.sink))
+        assert not any(a == b for a, b in itertools.pairwise(keys))

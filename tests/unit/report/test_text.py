@@ -1,0 +1,89 @@
+"""What explain says of nests, compared with reviewed text: tests/golden/explain/NAME.c and NAME.txt.
+
+`TILEK_UPDATE_GOLDEN=1` writes the .txt files anew; read the difference before committing it. The plan's part is left out:
+it changes with what the planner can do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
+from tilepragma.report.sizes import SizeError, byte_text, parse_sizes
+
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"
+CASES = sorted(path.stem for path in GOLDEN.glob("*.c"))
+
+
+def planned(name: str) -> TranslateResult:
+    return translate(TranslateRequest(f"{name}.c", text=(GOLDEN / f"{name}.c").read_bytes(), last="plan"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nests_read_as_reviewed(name: str) -> None:
+    text = explain(kernel_reports(planned(name)))
+    actual = text[text.index("  nest over") :]
+    expected = GOLDEN / f"{name}.txt"
+    if os.environ.get("TILEK_UPDATE_GOLDEN") == "1":
+        expected.write_text(actual)
+    assert actual == expected.read_text()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_data_is_named_as_the_user_does(name: str) -> None:
+    text = explain(kernel_reports(planned(name)))
+    assert text.startswith(f"{name}.c:")
+    assert "(long)" not in text
+    assert "0l" not in text
+
+
+def test_every_reviewed_text_has_its_source() -> None:
+    assert sorted(path.stem for path in GOLDEN.glob("*.txt")) == CASES
+
+
+def test_sizes_become_trip_counts_and_bytes() -> None:
+    text = explain(kernel_reports(planned("lu"), parse_sizes(["n=1024"])))
+    assert re.search(r"for \(int k = 0; k < n; k\+\+\) +1024× +DOACROSS", text)
+    assert re.search(r"for \(int i = k \+ 1; i < n; i\+\+\) +1…1023× +DOALL", text)
+    assert "copied in and out  8.4 MB\n" in text
+
+
+def test_a_loop_that_does_not_run() -> None:
+    text = explain(kernel_reports(planned("smooth"), parse_sizes(["J=0,I=5"])))
+    assert re.search(r"for \(int j = 1; j <= J; j\+\+\) +0× +DOACROSS", text)
+    assert re.search(r"for \(int i = 1; i <= I; i\+\+\) +5× +DOACROSS", text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["n"], "--size n: write NAME=INTEGER, as in --size n=1024"),
+        (["n=4.5"], "--size n=4.5: write NAME=INTEGER"),
+        (["n=99999999999999999999"], "does not fit in 64 bits"),
+        (["n=4", "n=5"], "--size n=5: n has another size already, 4"),
+    ],
+)
+def test_sizes_that_are_none(words: list[str], said: str) -> None:
+    with pytest.raises(SizeError) as refused:
+        parse_sizes(words)
+    assert said in str(refused.value)
+
+
+def test_a_size_that_nothing_depends_on() -> None:
+    with pytest.raises(SizeError) as refused:
+        explain(kernel_reports(planned("smooth"), parse_sizes(["N=8"])))
+    assert (
+        str(refused.value) == "--size N: no kernel depends on that name; parameters are I, J (macros are set with -D)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (8388608, "8.4 MB"), (999_960_000, "1.0 GB"), (10**19, "10.0 EB")],
+)
+def test_bytes(count: int, text: str) -> None:
+    assert byte_text(count) == text

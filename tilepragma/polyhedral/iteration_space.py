@@ -1,0 +1,336 @@
+"""A nest's iteration space at small sizes, point by point, in plain numbers: what pictures are drawn from.
+
+Instances { S[i] }, the pairs of each dependence polyhedron P_e, and of every instance its tile floor(Phi_S(i) / s) of
+thesis (3.14) and the wavefronts of (3.17)-(3.19) that tile and point belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from tilepragma.polyhedral.dependences import Dependence
+from tilepragma.polyhedral.extraction import step_of
+from tilepragma.polyhedral.nest_analysis import NestAnalysis, at_sizes, parameter_names, user_rows
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.scop import ScopStatement
+from tilepragma.polyhedral.wavefronts import BandWavefronts
+
+#: By the number of loops: iterations a loop aimed at, the most that a user's sizes may give, and the extent of tiles.
+TARGET_ITERATIONS = {1: 16, 2: 9, 3: 6}
+MOST_ITERATIONS = {1: 40, 2: 16, 3: 8}
+TILE_EXTENT = {1: 4, 2: 4, 3: 3}
+_MOST_INSTANCES = 1600
+_MOST_PAIRS = 6000
+
+
+class NotDrawableError(Exception):
+    """Why a nest has no picture; a clause for the user."""
+
+
+@dataclass(frozen=True)
+class SpaceStatement:
+    """A statement: the user's iterators with the step of each loop (signed), and the shared loops with every other statement."""
+
+    name: str
+    iterators: tuple[str, ...]
+    steps: tuple[int, ...]
+    loops: tuple[int, ...]
+    """the indices of its loops, so that shared ones can be told"""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """S[at]: `statement` is an index. `tile` is its tile, `wavefront` the number of the tile's wavefront from 0, and
+    `place` that of the point's within the tile.
+    """
+
+    statement: int
+    at: tuple[int, ...]
+    tile: tuple[int, ...]
+    wavefront: int
+    place: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One pair of a dependence: indices of instances, the kind's name, and sink - source where both have the same loops."""
+
+    kind: str
+    source: int
+    sink: int
+    distance: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
+class IterationSpace:
+    """`instances` are in the order of execution. `sizes` are the parameters' values; `cut` where loops were cut short to fit.
+
+    `rows` are the hyperplanes by which each statement is tiled, as coefficients; `extent` is the tiles' size along each.
+    `sequential`: whether wavefronts of tiles and of points follow each other at all.
+    """
+
+    depth: int
+    statements: tuple[SpaceStatement, ...]
+    instances: tuple[Instance, ...]
+    pairs: tuple[Pair, ...]
+    sizes: Mapping[str, int]
+    cut: bool
+    rows: tuple[tuple[tuple[int, ...], ...], ...]
+    extent: int
+    sequential: bool
+
+
+def iteration_space(analysis: NestAnalysis, wanted: Mapping[str, int]) -> IterationSpace:
+    """The nest at sizes of at most a dozen iterations a loop; `wanted` are the user's numbers, taken where they are small.
+
+    Raises NotDrawableError for nests of more than three loops, without instances or bounds, or too hard for isl.
+    """
+    depth = max((len(each.loops) for each in analysis.statements), default=0)
+    if not 1 <= depth <= max(TARGET_ITERATIONS):
+        raise NotDrawableError(f"it has {depth} loops, and pictures have three dimensions at most")
+    try:
+        with operation_limit(analysis.scop.context, DEFAULT_LIMIT, "drawing"):
+            return _space(analysis, wanted, depth)
+    except OperationLimitError:
+        raise NotDrawableError("the engine reached its limit of operations") from None
+
+
+def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> IterationSpace:
+    sizes = _sizes(analysis, wanted, depth)
+    domains, cut = _windowed(analysis, [at_sizes(each.domain, sizes.get) for each in analysis.statements], depth)
+    found = [
+        (number, at)
+        for number, domain in enumerate(domains)
+        for at in _points(domain, len(analysis.statements[number].loops))
+    ]
+    if not found:
+        raise NotDrawableError("it has no iterations at small sizes")
+    if len(found) > _MOST_INSTANCES:
+        raise NotDrawableError("it has too many iterations even at small sizes")
+    found.sort(key=lambda one: _execution_key(analysis.statements[one[0]], one[1]))
+    instances = _tiled(analysis, found, depth)
+    index = {(one.statement, one.at): place for place, one in enumerate(instances)}
+    pairs: dict[Pair, None] = {}
+    for one in analysis.values:
+        for pair in _pairs(analysis, one, domains, sizes, index):
+            pairs.setdefault(pair)
+    chosen = [_band_of(analysis, each) for each in analysis.statements]
+    rows = tuple(
+        tuple(user_rows(analysis, each)[level].coefficients for level in (band.levels if band else ()))
+        for each, band in zip(analysis.statements, chosen, strict=True)
+    )
+    return IterationSpace(
+        depth,
+        tuple(_statement(each) for each in analysis.statements),
+        instances,
+        tuple(pairs),
+        sizes,
+        cut,
+        rows,
+        TILE_EXTENT[depth],
+        any(band is not None and band.inter_sequential for band in chosen),
+    )
+
+
+def _statement(each: ScopStatement) -> SpaceStatement:
+    return SpaceStatement(
+        each.name,
+        tuple(loop.iterator.host for loop in each.loops),
+        tuple(step_of(loop) or (-1 if loop.decreasing else 1) for loop in each.loops),
+        tuple(loop.index for loop in each.loops),
+    )
+
+
+# -- sizes --------------------------------------------------------------------------------------------------------------
+
+
+def _sizes(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> dict[str, int]:
+    """A value for every parameter: the user's if the loops stay small with them, one small number for all others."""
+    names = parameter_names(analysis)
+    given = {name: value for name, value in wanted.items() if name in names}
+    for fixed in (given, {}):
+        choices = [
+            (cost, value)
+            for value in range(2, 3 * TARGET_ITERATIONS[depth] + 4)
+            if (cost := _cost(analysis, {name: fixed.get(name, value) for name in names}, depth)) is not None
+        ]
+        if choices:
+            _, best = min(choices)
+            found = {name: fixed.get(name, best) for name in names}
+            if fixed is not given or _largest(analysis, found) <= MOST_ITERATIONS[depth] or not given:
+                return found
+    raise NotDrawableError("its bounds are not affine, or it has no iterations at small sizes")
+
+
+def _cost(analysis: NestAnalysis, sizes: Mapping[str, int], depth: int) -> int | None:
+    """How far the loops are from the number of iterations aimed at; None where there are none."""
+    extents = _extents(analysis, sizes)
+    if extents is None:
+        return None
+    return sum((extent - TARGET_ITERATIONS[depth]) ** 2 for extent in extents)
+
+
+def _largest(analysis: NestAnalysis, sizes: Mapping[str, int]) -> int:
+    return max(_extents(analysis, sizes) or (0,))
+
+
+def _extents(analysis: NestAnalysis, sizes: Mapping[str, int]) -> list[int] | None:
+    """How many iterations each loop of each statement spans; None where one is empty or without bounds."""
+    extents = []
+    for each in analysis.statements:
+        domain = at_sizes(each.domain, sizes.get)
+        if domain.is_empty():
+            return None
+        for place, loop in enumerate(each.loops):
+            bounds = _range(domain, place)
+            if bounds is None:
+                return None
+            extents.append((bounds[1] - bounds[0]) // abs(step_of(loop) or 1) + 1)
+    return extents
+
+
+def _range(domain: isl.Set, place: int) -> tuple[int, int] | None:
+    least, most = domain.dim_min_val(place), domain.dim_max_val(place)
+    return (int(least.to_python()), int(most.to_python())) if least.is_int() and most.is_int() else None
+
+
+def _windowed(analysis: NestAnalysis, domains: list[isl.Set], depth: int) -> tuple[list[isl.Set], bool]:
+    """The first iterations of loops that are long whatever the parameters are."""
+    cut = False
+    result = []
+    for each, domain in zip(analysis.statements, domains, strict=True):
+        for place, loop in enumerate(each.loops):
+            same = [
+                _range(other, place)
+                for statement, other in zip(analysis.statements, domains, strict=True)
+                if len(statement.loops) > place and not other.is_empty()
+            ]
+            ranges = [one for one in same if one is not None]
+            if not ranges:
+                raise NotDrawableError(f"the loop over '{loop.iterator.host}' has no bounds that are affine")
+            least, most = min(low for low, _ in ranges), max(high for _, high in ranges)
+            span = MOST_ITERATIONS[depth] * abs(step_of(loop) or 1)
+            if most - least < span:
+                continue
+            cut = True
+            context = domain.get_ctx()
+            if loop.decreasing:
+                domain = domain.lower_bound_val(isl.dim_type.set, place, isl.Val(most - span + 1, context=context))
+            else:
+                domain = domain.upper_bound_val(isl.dim_type.set, place, isl.Val(least + span - 1, context=context))
+        result.append(domain)
+    return result, cut
+
+
+# -- points and pairs -----------------------------------------------------------------------------------------------------
+
+
+def _points(domain: isl.Set, depth: int) -> list[tuple[int, ...]]:
+    if not domain.is_bounded():
+        raise NotDrawableError("one of its loops has no bounds that are affine")
+    count = domain.project_out_all_params().count_val()
+    if not count.is_int() or count.to_python() > _MOST_INSTANCES:
+        raise NotDrawableError("it has too many iterations even at small sizes")
+    found: list[tuple[int, ...]] = []
+    domain.foreach_point(lambda point: found.append(_coordinates(point, depth)))
+    return sorted(found)
+
+
+def _coordinates(point: isl.Point, count: int) -> tuple[int, ...]:
+    return tuple(int(point.get_coordinate_val(isl.dim_type.set, place).to_python()) for place in range(count))
+
+
+def _execution_key(statement: ScopStatement, at: tuple[int, ...]) -> tuple[int, ...]:
+    """The image of the Scop's schedule, [c_0, ±i_1, c_1, …, 0, …]."""
+    key = []
+    for place in range(statement.schedule.dim(isl.dim_type.out)):
+        level, odd = divmod(place, 2)
+        if odd and level < len(at):
+            key.append(-at[level] if statement.loops[level].decreasing else at[level])
+        else:
+            key.append(int(statement.schedule.plain_get_val_if_fixed(isl.dim_type.out, place).to_python()))
+    return tuple(key)
+
+
+def _pairs(
+    analysis: NestAnalysis,
+    dependence: Dependence,
+    domains: list[isl.Set],
+    sizes: Mapping[str, int],
+    index: Mapping[tuple[int, tuple[int, ...]], int],
+) -> Iterable[Pair]:
+    names = [each.name for each in analysis.statements]
+    source, sink = names.index(dependence.source_statement.name), names.index(dependence.sink_statement.name)
+    relation = dependence.relation.intersect_domain(domains[source]).intersect_range(domains[sink])
+    pairs = at_sizes(relation.wrap(), sizes.get)
+    if pairs.is_empty():
+        return
+    count = pairs.project_out_all_params().count_val()
+    if not count.is_int() or count.to_python() > _MOST_PAIRS:
+        raise NotDrawableError("it has too many dependences even at small sizes")
+    first, second = len(dependence.source_statement.loops), len(dependence.sink_statement.loops)
+    found: list[tuple[int, ...]] = []
+    pairs.foreach_point(lambda point: found.append(_coordinates(point, first + second)))
+    alike = len(dependence.loops) == first == second
+    steps = [step_of(loop) or 1 for loop in dependence.loops]
+    for both in sorted(found):
+        one, other = both[:first], both[first:]
+        distance = tuple((b - a) // step for a, b, step in zip(one, other, steps, strict=True)) if alike else None
+        yield Pair(dependence.kind.value, index[source, one], index[sink, other], distance)
+
+
+# -- tiles and wavefronts -------------------------------------------------------------------------------------------------
+
+
+def _band_of(analysis: NestAnalysis, statement: ScopStatement) -> BandWavefronts | None:
+    """The statement's widest band, the outermost of these."""
+    mine = [band for band in analysis.bands if statement.name in band.statements]
+    return max(mine, key=lambda band: (len(band.levels), -band.levels[0]), default=None)
+
+
+@dataclass(frozen=True)
+class _Tiled:
+    """An instance on its way: what orders its tile, and what orders it inside."""
+
+    instance: Instance
+    time: tuple[int, ...]
+    inner: tuple[int, ...]
+
+
+def _tiled(analysis: NestAnalysis, found: list[tuple[int, tuple[int, ...]]], depth: int) -> tuple[Instance, ...]:
+    """Every instance with its tile, wavefronts numbered from 0: tiles over all, points within their tile."""
+    tiled = [_in_its_tile(analysis, number, at, TILE_EXTENT[depth]) for number, at in found]
+    times = {time: place for place, time in enumerate(sorted({one.time for one in tiled}))}
+    inside: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
+    for one in tiled:
+        inside.setdefault(one.instance.tile, set()).add(one.inner)
+    places = {tile: {inner: place for place, inner in enumerate(sorted(inners))} for tile, inners in inside.items()}
+    return tuple(
+        replace(one.instance, wavefront=times[one.time], place=places[one.instance.tile][one.inner]) for one in tiled
+    )
+
+
+def _in_its_tile(analysis: NestAnalysis, number: int, at: tuple[int, ...], extent: int) -> _Tiled:
+    statement = analysis.statements[number]
+    band = _band_of(analysis, statement)
+    values = [
+        sum(factor * value for factor, value in zip(row.coefficients, at, strict=True)) + row.constant
+        for row in user_rows(analysis, statement)
+    ]
+    if band is None:
+        return _Tiled(Instance(number, at, tuple(values), 0, 0), tuple(values), ())
+    before = tuple(values[: band.levels[0]])
+    points = [values[level] for level in band.levels]
+    tile = [value // extent for value in points]
+    wave = _dot(band.inter[0], tile) if band.inter_sequential else 0
+    inner = _dot(band.intra[0], points) if band.intra_sequential else 0
+    group = next(place for place, names in enumerate(band.order) if statement.name in names)
+    after = tuple(values[band.levels[-1] + 1 :])
+    return _Tiled(Instance(number, at, (*before, *tile), 0, 0), (*before, wave), (inner, group, *after))
+
+
+def _dot(row: tuple[int, ...], values: list[int]) -> int:
+    return sum(factor * value for factor, value in zip(row, values, strict=True))

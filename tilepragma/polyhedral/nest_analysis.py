@@ -1,0 +1,253 @@
+"""All that the engine knows of one nest, found once: what reports, pictures and advice are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import islpy as isl
+
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import Function, Loop, Statement
+from tilepragma.ir.traversal import walk
+from tilepragma.polyhedral.dependences import Dependence, carried_at, memory_dependences, value_dependences
+from tilepragma.polyhedral.extraction import extract_scop, step_of
+from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
+from tilepragma.polyhedral.model import Dependence as ProgramDependence
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.program import Program, program_of
+from tilepragma.polyhedral.schedule import Row, Schedule, row_text
+from tilepragma.polyhedral.schedule_legality import LevelParallelism, parallelism
+from tilepragma.polyhedral.scop import Scop, ScopStatement
+from tilepragma.polyhedral.tile_shapes import tile_shapes
+from tilepragma.polyhedral.wavefronts import BandWavefronts, band_wavefronts, tiling_map, two_level_map
+
+
+class LoopKind(Enum):
+    """What the dependences allow a loop's iterations, those of the loops around it being fixed (thesis section 3.2.6)."""
+
+    DOALL = "DOALL"
+    """it carries no dependence: all iterations may run at once"""
+    DOACROSS = "DOACROSS"
+    """it carries one, but iterations may overlap: two or more hyperplanes share what is carried, in wavefronts"""
+    SEQUENTIAL = "sequential"
+    """it carries one, and each iteration waits for all of those before"""
+
+
+@dataclass(frozen=True)
+class LoopFacts:
+    """One loop of the nest; `carried` are the memory-based dependences that it carries, `depth` counts from 0."""
+
+    loop: Loop
+    depth: int
+    kind: LoopKind
+    carried: tuple[Dependence, ...]
+
+
+@dataclass(frozen=True)
+class NestAnalysis:
+    """One nest: its Scop, dependences without those of objects that each instance owns, schedule and wavefronts.
+
+    `memory` and `values` are the memory-based and the value-based dependences. `program` and `program_dependences` are
+    what Algorithm 4.1 saw, `schedule` what it found, with `bands` and the parallelism of its `levels`.
+    """
+
+    nest: Loop
+    scop: Scop
+    memory: tuple[Dependence, ...]
+    values: tuple[Dependence, ...]
+    program: Program
+    program_dependences: tuple[ProgramDependence, ...]
+    schedule: Schedule
+    bands: tuple[BandWavefronts, ...]
+    levels: tuple[LevelParallelism, ...]
+
+    @property
+    def statements(self) -> tuple[ScopStatement, ...]:
+        """The statements of the nest in textual order."""
+        return self.scop.statements
+
+
+def analyse_nest(
+    nest: Loop,
+    functions: tuple[Function, ...],
+    written: frozenset[DataObject],
+    owned: frozenset[DataObject],
+    least_communication: bool = False,
+) -> NestAnalysis:
+    """What can be known of a nest; `written` is what the region around it changes.
+
+    `least_communication` asks for the hyperplanes of thesis section 4.2.1, else those of `tile_shapes`. Raises OperationLimitError.
+    """
+    body: tuple[Statement, ...] = (nest,)
+    scop = extract_scop(body, functions, written)
+    with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
+        memory = _others(memory_dependences(scop), owned)
+        values = _others(value_dependences(scop), owned)
+        program = program_of(scop, values)
+    if least_communication:
+        schedule = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
+    else:
+        schedule = tile_shapes(program.statements, program.dependences)
+    with operation_limit(scop.context, DEFAULT_LIMIT, "finding wavefronts"):
+        bands = band_wavefronts(schedule, program.dependences)
+        levels = parallelism(schedule, program.dependences)
+    return NestAnalysis(nest, scop, memory, values, program, program.dependences, schedule, bands, levels)
+
+
+def _others(dependences: Iterable[Dependence], owned: frozenset[DataObject]) -> tuple[Dependence, ...]:
+    return tuple(one for one in dependences if one.source.object not in owned)
+
+
+def loop_facts(analysis: NestAnalysis) -> tuple[LoopFacts, ...]:
+    """Every loop of the nest in textual order, classified."""
+    carried: dict[int, list[Dependence]] = {}
+    for one in analysis.memory:
+        for loop in carried_at(one):
+            carried.setdefault(loop.index, []).append(one)
+    shared = _pipelined(analysis)
+    depths = {loop.index: depth for each in analysis.statements for depth, loop in enumerate(each.loops)}
+    found = []
+    for loop in (node for node in walk(analysis.nest) if isinstance(node, Loop)):
+        what = tuple(carried.get(loop.index, ()))
+        kind = LoopKind.DOALL if not what else LoopKind.DOACROSS if loop.index in shared else LoopKind.SEQUENTIAL
+        found.append(LoopFacts(loop, depths.get(loop.index, 0), kind, what))
+    return tuple(found)
+
+
+def _pipelined(analysis: NestAnalysis) -> frozenset[int]:
+    """The loops whose iterators stand in a band of which at least two rows carry something: a wavefront crosses them."""
+    found: set[int] = set()
+    for band in analysis.bands:
+        carrying = carrying_rows(band)
+        if len(carrying) < 2:
+            continue
+        for name in band.statements:
+            rows = analysis.schedule.of(name).rows
+            loops = next(each.loops for each in analysis.statements if each.name == name)
+            for place, loop in enumerate(loops):
+                if any(rows[band.levels[row]].coefficients[place] for row in carrying):
+                    found.add(loop.index)
+    return frozenset(found)
+
+
+def carrying_rows(band: BandWavefronts) -> tuple[int, ...]:
+    """The rows of a band that Theta_T sums in (3.17): those that carry a dependence, numbered from 0."""
+    if not band.inter_sequential:
+        return ()
+    return tuple(place for place, factor in enumerate(band.inter[0]) if factor)
+
+
+def user_rows(analysis: NestAnalysis, statement: ScopStatement) -> tuple[Row, ...]:
+    """Phi_S of thesis (3.8) in the user's iterators; the search counts those of decreasing loops the other way."""
+    signs = tuple(-1 if loop.decreasing else 1 for loop in statement.loops)
+    return tuple(
+        replace(row, coefficients=tuple(sign * factor for sign, factor in zip(signs, row.coefficients, strict=True)))
+        for row in analysis.schedule.of(statement.name).rows
+    )
+
+
+def hyperplane_texts(analysis: NestAnalysis, statement: ScopStatement) -> tuple[str, ...]:
+    """Phi_S, a row each, in the user's iterators; scalar dimensions are numbers."""
+    names = tuple(loop.iterator.host for loop in statement.loops)
+    return tuple(row_text(row, names) for row in user_rows(analysis, statement))
+
+
+@dataclass(frozen=True)
+class TripCount:
+    """How often a loop runs each time it is entered with anything to do: from `least` to `most` times."""
+
+    least: int
+    most: int
+
+
+def parameter_names(analysis: NestAnalysis) -> frozenset[str]:
+    """The values from outside that the domains and accesses of the nest depend on, by the names of their objects."""
+    names: set[str] = set()
+    for each in analysis.statements:
+        for space in (each.domain.get_space(), *(reference.relation.get_space() for reference in each.references)):
+            for place in range(space.dim(isl.dim_type.param)):
+                names.add(space.get_dim_name(isl.dim_type.param, place) or "")
+    return frozenset(names)
+
+
+def at_sizes(domain: isl.Set, sizes: Callable[[str], int | None]) -> isl.Set:
+    """{ S[i] : domain(i) } with each parameter p that has a size fixed to sizes(p)."""
+    for place in range(domain.dim(isl.dim_type.param)):
+        value = sizes(domain.get_dim_name(isl.dim_type.param, place) or "")
+        if value is not None:
+            domain = domain.fix_val(isl.dim_type.param, place, isl.Val(value, context=domain.get_ctx()))
+    return domain
+
+
+def trip_count(analysis: NestAnalysis, loop: Loop, sizes: Callable[[str], int | None]) -> TripCount | None:
+    """How often the loop runs at these sizes, None where they do not say it."""
+    step = abs(step_of(loop) or 0)
+    domain = _iterations(analysis, loop, sizes)
+    if step == 0 or domain is None:
+        return None
+    if domain.is_empty():
+        return TripCount(0, 0)
+    depth = domain.dim(isl.dim_type.set) - 1
+    # { [i_1, …, i_(k-1)] -> [i_k] }
+    runs = isl.Map.from_range(domain).move_dims(isl.dim_type.in_, 0, isl.dim_type.out, 0, depth)
+    try:
+        with operation_limit(analysis.scop.context, DEFAULT_LIMIT, "counting iterations"):
+            span = runs.dim_max(0).sub(runs.dim_min(0))
+            least, most = span.min_val(), span.max_val()
+    except OperationLimitError:
+        return None
+    if not (least.is_int() and most.is_int()):
+        return None
+    return TripCount(int(least.to_python()) // step + 1, int(most.to_python()) // step + 1)
+
+
+def _iterations(analysis: NestAnalysis, loop: Loop, sizes: Callable[[str], int | None]) -> isl.Set | None:
+    """{ [i_1, …, i_k] : some statement under the loop runs there }, k being the loop's depth; None for a loop without any."""
+    union: isl.Set | None = None
+    for each in analysis.statements:
+        places = [place for place, around in enumerate(each.loops) if around.index == loop.index]
+        if places:
+            domain = at_sizes(each.domain, sizes)
+            inner = len(each.loops) - places[0] - 1
+            part = domain.project_out(isl.dim_type.set, places[0] + 1, inner).reset_tuple_id()
+            union = part if union is None else union.union(part)
+    return union
+
+
+@dataclass(frozen=True)
+class TileCounts:
+    """How many tiles there are along each row of a band, and how many wavefronts of tiles follow each other."""
+
+    tiles: tuple[int, ...]
+    wavefronts: int
+
+
+def tile_counts(
+    analysis: NestAnalysis, band: BandWavefronts, sizes: Callable[[str], int | None], extent: int
+) -> TileCounts | None:
+    """The tiles of a band at these sizes, `extent` along every row: the ranges of floor(Phi_S(i) / s) and of Theta_T of it.
+
+    None where the sizes do not say it.
+    """
+    extents = (extent,) * len(band.levels)
+    try:
+        with operation_limit(analysis.scop.context, DEFAULT_LIMIT, "counting tiles"):
+            ranges: list[list[tuple[int, int]]] = [[] for _ in range(len(extents) + 1)]
+            for statement in analysis.program.statements:
+                domain = at_sizes(statement.domain, sizes)
+                if statement.name not in band.statements or domain.is_empty():
+                    continue
+                schedule = analysis.schedule.of(statement.name)
+                tiles = tiling_map(schedule, band.levels, extents).intersect_domain(domain).range()
+                waves = two_level_map(schedule, band, extents).intersect_domain(domain).range()
+                for place, (image, row) in enumerate([(waves, 0), *((tiles, row) for row in range(len(extents)))]):
+                    least, most = image.dim_min_val(row), image.dim_max_val(row)
+                    if not (least.is_int() and most.is_int()):
+                        return None
+                    ranges[place].append((int(least.to_python()), int(most.to_python())))
+    except OperationLimitError:
+        return None
+    counts = [max(high for _, high in each) - min(low for low, _ in each) + 1 if each else 0 for each in ranges]
+    return TileCounts(tuple(counts[1:]), counts[0] if band.inter_sequential else min(counts[0], 1))

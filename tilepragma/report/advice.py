@@ -1,0 +1,40 @@
+"""What `check` says beside errors and warnings: kernels that gain nothing, and, where asked, what each loop is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tilepragma.base.diagnostics import Diagnostic, Severity
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.report.facts import KernelFacts, carried_text
+
+
+def as_written_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """A note for every kernel that runs as written, but for those that a diagnostic at its directive is about already."""
+    for plan in plans:
+        place = plan.kernel.directive.range
+        if plan.as_written is None or any(one.range == place and plan.as_written in one.message for one in said):
+            continue
+        remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
+        yield Diagnostic(
+            Severity.NOTE,
+            place,
+            f"kernel '{plan.kernel.name}' runs as written, on one core: {plan.as_written}",
+            (Diagnostic(Severity.NOTE, place, remedy),),
+        )
+
+
+def loop_notes(reports: Sequence[KernelFacts]) -> Iterator[Diagnostic]:
+    """A note for every loop: DOALL, DOACROSS or sequential, and what it carries."""
+    from tilepragma.polyhedral.nest_analysis import loop_facts
+
+    for report in reports:
+        for nest in report.nests:
+            for facts in loop_facts(nest.analysis) if nest.analysis is not None else ():
+                carried = carried_text(facts)
+                text = f"the loop over '{facts.loop.iterator.host}' is {facts.kind.value}"
+                yield Diagnostic(
+                    Severity.NOTE,
+                    facts.loop.header,
+                    f"{text}: it {carried.replace(' of ', ' dependences of ', 1)}" if carried else text,
+                )

@@ -1,0 +1,385 @@
+"""What a report says of a kernel, as plain words and numbers: the same for the text and for the page.
+
+Statements are S1, S2, … in the order of the text, since the engine's own names mean nothing to the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.looptree import Kernel, Loop
+from tilepragma.plan.invariance import written_objects
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, TileSize
+from tilepragma.plan.mapping import top_loops
+from tilepragma.report.launch_facts import LaunchGroup, launch_groups
+from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
+from tilepragma.report.source_text import SourceText, plain_text
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.dependences import Dependence
+    from tilepragma.polyhedral.nest_analysis import LoopFacts, NestAnalysis
+    from tilepragma.polyhedral.scop import ScopStatement
+
+
+DEFAULT_EXTENT = 32
+"""along each row, of tiles that are counted where the plan has none"""
+
+
+@dataclass(frozen=True)
+class DataRow:
+    """An array of the kernel: its section, what the kernel does with it, what is copied, and its size where it is known."""
+
+    section: str
+    element: str
+    mode: str
+    movement: str
+    size: str
+
+
+@dataclass(frozen=True)
+class CodeRow:
+    """A loop or a statement of a nest. `kind` is the loop's class, or "" for a statement; `label` is "S1" or ""."""
+
+    line: int
+    depth: int
+    text: str
+    label: str
+    kind: str
+    why: str
+    trips: str
+
+
+@dataclass(frozen=True)
+class DependenceRow:
+    """Dependences of one distance between two statements: `kinds` are `flow, anti`, a ? behind those that data decide.
+
+    `distance` counts iterations of `loops`, those around both; `accesses` are `A[i] → A[i + 1]`.
+    """
+
+    source: str
+    sink: str
+    kinds: str
+    distance: str
+    loops: str
+    accesses: str
+
+
+@dataclass(frozen=True)
+class NestFacts:
+    """One nest; where the engine gave up, `problem` says so and there is no analysis."""
+
+    line: int
+    iterator: str
+    code: tuple[CodeRow, ...]
+    dependences: tuple[DependenceRow, ...]
+    hyperplanes: tuple[tuple[str, str], ...]
+    """(statement, "(t, 2*t + i)")"""
+    wavefronts: tuple[tuple[str, str], ...]
+    """(what, sentence)"""
+    notes: tuple[str, ...]
+    problem: str
+    analysis: NestAnalysis | None
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """One kernel region."""
+
+    name: str
+    file: str
+    line: int
+    targets: str
+    as_written: str | None
+    rejected: tuple[str, ...]
+    checks: tuple[str, ...]
+    """what the launch tests, or else runs the original loop"""
+    tile_sizes: str
+    data: tuple[DataRow, ...]
+    scalars: str
+    launches: tuple[LaunchGroup, ...]
+    finals: tuple[str, ...]
+    nests: tuple[NestFacts, ...]
+    listing: tuple[tuple[int, str], ...]
+    """the region's lines with their numbers"""
+
+
+def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFacts:
+    """Everything a report says of one region."""
+    start = plan.kernel.range.start
+    nests = [loop for statement in plan.kernel.body.statements for loop in top_loops(statement)]
+    return KernelFacts(
+        name=plan.kernel.name,
+        file=start.file,
+        line=start.line,
+        targets=_targets(plan),
+        as_written=plan.as_written,
+        rejected=tuple(dict.fromkeys(reason for reason in plan.rejected if reason != plan.as_written)),
+        checks=tuple(_checks(plan)),
+        tile_sizes=", ".join(_tile_size(size) for size in plan.sizes),
+        data=tuple(_data_row(argument, sizes) for argument in plan.arrays),
+        scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
+        launches=launch_groups(plan, sizes),
+        finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
+        nests=tuple(_numbered(nests, plan, source, sizes)),
+        listing=source.lines(plan.kernel.range),
+    )
+
+
+def _checks(plan: KernelPlan) -> Iterator[str]:
+    if plan.apart:
+        yield "no written array overlaps another"
+    for condition in plan.conditions:
+        yield plain_text(condition)
+
+
+def _tile_size(size: TileSize) -> str:
+    other = "" if size.device == size.host else f" ({size.device} on devices)"
+    return f"{size.object.host} = {size.host}{other}"
+
+
+def _targets(plan: KernelPlan) -> str:
+    names = ", ".join(target.value for target in plan.targets) or "none"
+    return names if plan.preferred.value == "auto" else f"{names}; {plan.preferred.value} is preferred"
+
+
+def _with_value(object_: DataObject, sizes: Sizes) -> str:
+    value = sizes.of(object_)
+    return object_.host if value is None else f"{object_.host} = {value}"
+
+
+def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
+    object_ = argument.object
+    bounds = "".join(f"[{plain_text(bound.lower)}:{plain_text(bound.length)}]" for bound in argument.section)
+    if object_.rank and not argument.section:
+        bounds = "[…]"
+    mode = " and ".join(word for word, holds in (("read", argument.reads), ("written", argument.writes)) if holds)
+    moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
+    movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
+    return DataRow(f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes))
+
+
+def _element(object_: DataObject) -> str:
+    from tilepragma.ir.dump import type_text
+
+    rows = ", rows" if object_.storage is Storage.ROWS else ""
+    return type_text(object_.element) + rows
+
+
+def _bytes(argument: ArrayArgument, sizes: Sizes) -> str:
+    from tilepragma.ir.types import RecordType, ScalarType
+
+    element = argument.object.element
+    if isinstance(element, ScalarType):
+        count = element.bits // 8
+    elif isinstance(element, RecordType):
+        count = element.size
+    else:
+        return ""
+    if argument.object.rank and not argument.section:
+        return ""
+    for bound in argument.section:
+        length = value_of(bound.length, sizes)
+        if length is None:
+            return ""
+        count *= max(0, length)
+    return byte_text(count)
+
+
+# -- nests --------------------------------------------------------------------------------------------------------------
+
+
+def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes: Sizes) -> Iterator[NestFacts]:
+    """Statements are numbered over the whole kernel."""
+    from tilepragma.polyhedral.nest_analysis import analyse_nest
+    from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+    first = 1
+    owned = owned_objects(plan)
+    written = written_objects(plan.kernel)
+    for nest in nests:
+        try:
+            # Plans with tiles of their own have those of least communication.
+            analysis = analyse_nest(nest, plan.kernel.functions, written, owned, bool(plan.sizes))
+        except OperationLimitError:
+            problem = "Its dependences are unknown: the engine reached its limit of operations."
+            yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)
+            continue
+        yield _nest_facts(analysis, plan, source, sizes, first)
+        first += len(analysis.statements)
+
+
+def owned_objects(plan: KernelPlan) -> frozenset[DataObject]:
+    """The scalars that the plan privatises or reduces: their dependences order nothing."""
+    privates = [object_ for launch in plan.host for object_ in launch.privates]
+    reduced = [reduction.object for launch in plan.host for reduction in launch.reductions]
+    return frozenset((*privates, *reduced))
+
+
+def statement_labels(analysis: NestAnalysis, first: int = 1) -> dict[str, str]:
+    """The engine's name of each statement to the report's: S1, S2, …"""
+    return {each.name: f"S{number}" for number, each in enumerate(analysis.statements, first)}
+
+
+def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, sizes: Sizes, first: int) -> NestFacts:
+    from tilepragma.polyhedral.nest_analysis import hyperplane_texts
+    from tilepragma.report.wavefront_facts import wavefront_rows
+
+    labels = statement_labels(analysis, first)
+    extent = next((size.host for size in plan.sizes), DEFAULT_EXTENT)
+    shapes = [(labels[each.name], f"({', '.join(hyperplane_texts(analysis, each))})") for each in analysis.statements]
+    notes = [f"line {reason.range.start.line}: {reason.reason}" for reason in analysis.scop.reasons]
+    return NestFacts(
+        line=analysis.nest.header.start.line,
+        iterator=analysis.nest.iterator.host,
+        code=tuple(_code(analysis, plan.kernel, source, sizes, labels)),
+        dependences=tuple(_dependences(analysis, source, labels)),
+        hyperplanes=tuple(shapes),
+        wavefronts=tuple(wavefront_rows(analysis, labels, sizes.by_name(plan.kernel), extent)),
+        notes=(*notes, *(_relabelled(note, labels) for note in analysis.schedule.notes)),
+        problem="",
+        analysis=analysis,
+    )
+
+
+def _relabelled(note: str, labels: dict[str, str]) -> str:
+    """A note of the search with the report's names of statements."""
+    return re.sub(r"\bS\d+\b", lambda found: labels.get(found[0], found[0]), note)
+
+
+def _code(
+    analysis: NestAnalysis, kernel: Kernel, source: SourceText, sizes: Sizes, labels: dict[str, str]
+) -> Iterator[CodeRow]:
+    """Loops and statements as they stand in the text."""
+    from tilepragma.polyhedral.nest_analysis import loop_facts
+
+    named = sizes.by_name(kernel)
+    rows: list[tuple[int, CodeRow]] = []
+    for facts in loop_facts(analysis):
+        header = facts.loop.header
+        row = CodeRow(
+            header.start.line,
+            facts.depth,
+            source.at(header) or f"for {facts.loop.iterator.host}",
+            "",
+            facts.kind.value,
+            carried_text(facts),
+            _trips(analysis, facts.loop, sizes, named) if named else "",
+        )
+        rows.append((header.start.offset, row))
+    for each in analysis.statements:
+        text = _statement(each, source)
+        row = CodeRow(each.range.start.line, len(each.loops), text, labels[each.name], "", "", "")
+        rows.append((each.range.start.offset, row))
+    yield from (row for _, row in sorted(rows, key=lambda pair: pair[0]))
+
+
+def _statement(each: ScopStatement, source: SourceText) -> str:
+    """The statement's text; of `if (…) …` and the like, whose bodies have rows of their own, the head."""
+    text = source.statement(each.range, 60)
+    if not re.match(r"(if|for|while|switch)\b", text):
+        return text
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == ")" and depth == 0:
+            return text[: place + 1]
+    return text
+
+
+def carried_text(facts: LoopFacts) -> str:
+    """`carries flow and anti of A, perhaps flow of B`."""
+    by_array: dict[tuple[str, bool], set[str]] = {}
+    for one in facts.carried:
+        by_array.setdefault((one.source.object.host, one.exact), set()).add(one.kind.value)
+    parts: dict[str, list[str]] = {}
+    for (array, certain), found in by_array.items():
+        kinds = found if certain else found - by_array.get((array, True), set())
+        if kinds:
+            words = joined(kind for kind in _KINDS if kind in kinds)
+            parts.setdefault(f"{'' if certain else 'perhaps '}{words}", []).append(array)
+    return f"carries {'; '.join(f'{words} of {joined(arrays)}' for words, arrays in parts.items())}" if parts else ""
+
+
+def _trips(analysis: NestAnalysis, loop: Loop, sizes: Sizes, named: dict[str, int]) -> str:
+    from tilepragma.polyhedral.nest_analysis import trip_count
+
+    count = iterations(loop, sizes)
+    if count is not None:
+        return f"{count}×"
+    found = trip_count(analysis, loop, named.get)
+    if found is None:
+        return ""
+    return f"{found.most}×" if found.least == found.most else f"{found.least}…{found.most}×"
+
+
+def joined(words: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _dependences(analysis: NestAnalysis, source: SourceText, labels: dict[str, str]) -> Iterator[DependenceRow]:
+    from tilepragma.polyhedral.dependences import distance_text
+
+    groups: dict[tuple[str, str, str, str], dict[str, list[tuple[str, str]]]] = {}
+    for one in analysis.values:
+        if _inside_one_iteration(one):
+            continue
+        loops = ", ".join(loop.iterator.host for loop in one.loops)
+        ends = labels[one.source_statement.name], labels[one.sink_statement.name]
+        kinds = groups.setdefault((*ends, f"({loops})", distance_text(one.distances)), {})
+        pair = _access(one, source, "source"), _access(one, source, "sink")
+        kinds.setdefault(one.kind.value + ("" if one.exact else "?"), []).append(pair)
+    for (start, end, loops, distance), kinds in sorted(groups.items(), key=_by_number):
+        merged: dict[str, list[str]] = {}
+        for kind in sorted(kinds, key=lambda word: (_KINDS.index(word.rstrip("?")), word)):
+            for accesses in _arrows(list(dict.fromkeys(kinds[kind]))):
+                found = merged.setdefault(accesses, [])
+                if kind.rstrip("?") not in found:
+                    found.append(kind)
+        for accesses, words in merged.items():
+            yield DependenceRow(start, end, ", ".join(words), distance, loops, accesses)
+
+
+def _inside_one_iteration(one: Dependence) -> bool:
+    """Whether it only says that a variable of the loop's own body is set before it is used."""
+    from tilepragma.polyhedral.dependences import carried_at
+
+    return one.source.object.scope is Scope.LOCAL and not carried_at(one)
+
+
+def _by_number(group: tuple[tuple[str, str, str, str], object]) -> tuple[int, int]:
+    (source, sink, _, _), _ = group
+    return int(source[1:]), int(sink[1:])
+
+
+_KINDS = ("flow", "anti", "output", "input")
+
+
+def _access(one: Dependence, source: SourceText, end: str) -> str:
+    reference = one.source if end == "source" else one.sink
+    text = source.at(reference.range, 40)
+    return text if text.startswith(reference.object.host.partition("[")[0]) else reference.object.host
+
+
+def _arrows(pairs: list[tuple[str, str]]) -> Iterator[str]:
+    """`a, b → c` where every one of the left meets every one of the right, else an arrow a pair."""
+    left, right = list(dict.fromkeys(a for a, _ in pairs)), list(dict.fromkeys(b for _, b in pairs))
+    if len(left) * len(right) == len(pairs):
+        yield f"{_shortened(left)} → {_shortened(right)}"
+    else:
+        yield from (f"{a} → {b}" for a, b in pairs)
+
+
+def _shortened(accesses: list[str]) -> str:
+    if len(accesses) <= _MOST_ACCESSES:
+        return ", ".join(accesses)
+    return f"{', '.join(accesses[: _MOST_ACCESSES - 1])}, … ({len(accesses)} in all)"
+
+
+#: How many accesses of one dependence are named.
+_MOST_ACCESSES = 3

@@ -1,0 +1,127 @@
+"""What the host does for a kernel, step by step: loops in order, launches, and how their loops are dealt out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
+from tilepragma.report.sizes import Sizes, iterations
+from tilepragma.report.source_text import plain_text
+
+
+@dataclass(frozen=True)
+class LaunchLine:
+    """A loop that the host runs (`trips` times, where the sizes say it), a condition, or a launch; `loops` are
+    (iterator, how it is dealt out) of a launch.
+    """
+
+    depth: int
+    what: str
+    loops: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[str, ...] = ()
+    trips: str = ""
+
+
+@dataclass(frozen=True)
+class LaunchGroup:
+    """What happens on one kind of target."""
+
+    title: str
+    lines: tuple[LaunchLine, ...]
+
+
+def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
+    """For cores and for devices, or for all where both are the same."""
+    if not plan.host_steps and not plan.device_steps:
+        return ()
+    on_cores = sizes.with_numbers({size.object.host: size.host for size in plan.sizes})
+    on_devices = sizes.with_numbers({size.object.host: size.device for size in plan.sizes})
+    if plan.host_steps == plan.device_steps and on_cores == on_devices:
+        return (LaunchGroup("on all", tuple(_lines(plan.host_steps, 0, on_cores))),)
+    return (
+        LaunchGroup("on cores", tuple(_lines(plan.host_steps, 0, on_cores))),
+        LaunchGroup("on devices", tuple(_lines(plan.device_steps, 0, on_devices))),
+    )
+
+
+def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[LaunchLine]:
+    for step in steps:
+        if isinstance(step, Launch):
+            what = f"launch {step.name}{_line_of(step)}"
+            yield LaunchLine(depth, what, _loops(step, sizes), tuple(_remarks(step)))
+        elif isinstance(step, HostLoop):
+            yield LaunchLine(depth, f"{_host_loop(step.loop)} in order", trips=_trips(step.loop, sizes))
+            yield from _lines(step.steps, depth + 1, sizes)
+        elif isinstance(step, HostCondition):
+            yield LaunchLine(depth, f"if ({plain_text(step.condition)})")
+            yield from _lines(step.steps, depth + 1, sizes)
+
+
+def _line_of(launch: Launch) -> str:
+    """Where the first loop or statement of the launch stands in the user's text."""
+    for node in walk(launch.body):
+        if isinstance(node, TileNest):
+            place = node.loops[0].loop.header
+        elif isinstance(node, (Loop, ExpressionStatement, Declaration, If)):
+            place = node.header if isinstance(node, Loop) else node.range
+        else:
+            continue
+        if place.file != NOWHERE.file:
+            return f", line {place.start.line}"
+    return ""
+
+
+def _trips(loop: Loop, sizes: Sizes) -> str:
+    count = iterations(loop, sizes) if sizes.numbers else None
+    return "" if count is None else f"{count}×"
+
+
+def _host_loop(loop: Loop) -> str:
+    """The user's loop with its bounds; of one that the planner made, whose bounds are long, the iterator alone."""
+    return loop_text(loop) if loop.header.file != NOWHERE.file else f"for each {loop.iterator.host}"
+
+
+def loop_text(loop: Loop) -> str:
+    """`for t = 0 … < steps`, steps other than 1 named."""
+    step = plain_text(loop.step)
+    by = "" if step in ("1", "-1") else f" by {step}"
+    name = loop.iterator.host
+    return f"for ({name} = {plain_text(loop.lower)}; {name} {loop.comparison} {plain_text(loop.upper)}{by})"
+
+
+def _loops(launch: Launch, sizes: Sizes) -> tuple[tuple[str, str], ...]:
+    tiled = [loop for nest in walk(launch.body) if isinstance(nest, TileNest) for loop in nest.loops]
+    return tuple((loop.loop.iterator.host, f"{_trips(loop.loop, sizes)} {_tiles(loop)}".strip()) for loop in tiled)
+
+
+def _tiles(tiled: TiledLoop) -> str:
+    """`gang 0 × worker 0`, the user's own tiles from the outermost on; what is in order needs no word beside what is dealt."""
+    words = [_tile(tile) for tile in tiled.tiles]
+    dealt = [word for tile, word in zip(tiled.tiles, words, strict=True) if tile.axis is not None]
+    plain = all(tile.axis is not None or tile.kind.value == "dynamic" for tile in tiled.tiles)
+    if not dealt:
+        return "in order" if plain else " × ".join(words)
+    return " × ".join(dealt if plain else words)
+
+
+def _tile(tile: Tile) -> str:
+    if tile.axis is not None:
+        return "threads" if tile.kind.value == "thread" else f"{tile.kind.value}s {tile.axis.dimension}"
+    return tile.kind.value + ("" if tile.argument is None else f" {tile.argument.text}")
+
+
+def _remarks(launch: Launch) -> Iterator[str]:
+    for reduction in launch.reductions:
+        yield f"reduces {reduction.object.host} with {reduction.operator}"
+    first = set(launch.first_privates)
+    own = [object_.host for object_ in launch.privates if object_ not in first]
+    if own:
+        yield f"private {', '.join(own)}"
+    if first:
+        yield f"firstprivate {', '.join(object_.host for object_ in launch.first_privates)}"
+    if not launch.axes:
+        yield "one instance"

@@ -1,0 +1,197 @@
+"""A nest's points in place, and what all of its pictures share: axes, arrows, legends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tilepragma.report.geometry import AXONOMETRIC, PLANE, Vector, dot
+from tilepragma.report.palette import HAIRLINE, INK, KINDS, LINE, PAPER, marker
+from tilepragma.report.placement import Placement, Spot
+from tilepragma.report.sheet import LegendEntry, Sheet, arrow, bent_arrow, kind_entry
+from tilepragma.report.svg import Point, Style, group
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.iteration_space import IterationSpace, Pair
+
+RADIUS = 4.2
+"""of a marker, in user units"""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`name` is a word for file names, `svg` the whole document."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A nest's points in place. `labels` name its statements, as "S1: A[i] = …"."""
+
+    space: IterationSpace
+    placed: Placement
+    labels: tuple[str, ...]
+
+    @property
+    def flat(self) -> bool:
+        """One or two dimensions."""
+        return self.space.depth < 3
+
+    @cached_property
+    def depths(self) -> tuple[float, float]:
+        """How near the farthest and the nearest iteration are to the viewer."""
+        found = [dot(AXONOMETRIC.towards, spot) for spot in self.placed.spots]
+        return min(found), max(found)
+
+    def sheet(self, scale: float) -> Sheet:
+        """An empty sheet for the nest's dimensions."""
+        return Sheet(PLANE if self.flat else AXONOMETRIC, scale)
+
+    def tiles(self) -> dict[tuple[int, ...], list[int]]:
+        """The instances of each tile, tiles in the order of their wavefronts."""
+        found: dict[tuple[int, ...], list[int]] = {}
+        for number, instance in enumerate(self.space.instances):
+            found.setdefault(instance.tile, []).append(number)
+        return dict(sorted(found.items(), key=lambda one: self.space.instances[one[1][0]].wavefront))
+
+    def strongest(self) -> dict[tuple[int, int], str]:
+        """For each pair of instances that a dependence ties, the kind that is drawn: flow before anti before output."""
+        found: dict[tuple[int, int], str] = {}
+        order = list(KINDS)
+        for pair in self.space.pairs:
+            ends = pair.source, pair.sink
+            if ends not in found or order.index(pair.kind) < order.index(found[ends]):
+                found[ends] = pair.kind
+        return found
+
+
+def by_depth(scene: Scene, numbers: Iterable[int]) -> list[int]:
+    """Far instances first."""
+    if scene.flat:
+        return list(numbers)
+    towards = AXONOMETRIC.towards
+    return sorted(numbers, key=lambda number: dot(towards, scene.placed.spots[number]))
+
+
+def nearness(scene: Scene, spot: Spot) -> float:
+    """0 for the farthest iteration, 1 for the nearest; 1 in the plane."""
+    if scene.flat:
+        return 1.0
+    far, near = scene.depths
+    return (dot(AXONOMETRIC.towards, spot) - far) / (near - far) if near > far else 1.0
+
+
+def draw_arrows(sheet: Sheet, scene: Scene, ends: Mapping[tuple[int, int], str], faint: bool, gap: float = 6.0) -> None:
+    """Arrows between instances, bent where another instance is in the way."""
+    spots = {tuple(round(value, 6) for value in spot) for spot in scene.placed.spots}
+    for (source, sink), kind in ends.items():
+        colour, dashes = KINDS[kind]
+        a, b = scene.placed.spots[source], scene.placed.spots[sink]
+        start, end = sheet.at(a), sheet.at(b)
+        size = math.hypot(end[0] - start[0], end[1] - start[1])
+        if size < 2 * gap:
+            continue
+        width = HAIRLINE if faint else LINE
+        style: Style = {"class_": f"arrow {kind}", "opacity": 0.3 if faint else 1.0}
+        if scene.space.depth == 1 or _crosses(a, b, spots):
+            bend = (
+                min(0.16 * size, 45.0)
+                if scene.space.depth > 1
+                else math.copysign(min(0.28 * size, 90.0), end[0] - start[0])
+            )
+            angle = math.atan2(4 * bend, size)
+            drawn = bent_arrow(_off(start, end, gap, angle), _off(end, start, gap, -angle), bend, colour, width, dashes)
+            across = ((end[1] - start[1]) / size, -(end[0] - start[0]) / size)
+            apex = ((start[0] + end[0]) / 2 + bend * across[0], (start[1] + end[1]) / 2 + bend * across[1])
+            sheet.reach.append(apex)
+        else:
+            drawn = arrow(_off(start, end, gap), _off(end, start, gap), colour, width, dashes)
+        sheet.draw(group([drawn], **style))
+
+
+def _off(start: Point, end: Point, gap: float, turn: float = 0.0) -> Point:
+    """A point `gap` from `start` towards `end`, turned to the left by `turn`."""
+    angle = math.atan2(end[1] - start[1], end[0] - start[0]) - turn
+    return start[0] + gap * math.cos(angle), start[1] + gap * math.sin(angle)
+
+
+def _crosses(start: Spot, end: Spot, spots: set[Spot]) -> bool:
+    """Whether some instance stands on the segment between the ends; instances are whole, half, third or quarter steps apart."""
+    longest = max(abs(b - a) for a, b in zip(start, end, strict=True))
+    return any(
+        tuple(round(a + (b - a) * part / parts, 6) for a, b in zip(start, end, strict=True)) in spots
+        for parts in {round(longest * fraction) for fraction in (1, 2, 3, 4)}
+        for part in range(1, parts)
+    )
+
+
+def distance_text(distance: Sequence[int]) -> str:
+    """`(1, −1)` with a typographer's minus."""
+    return f"({', '.join(str(value) for value in distance)})".replace("-", "−")
+
+
+def draw_axes(sheet: Sheet, scene: Scene) -> None:
+    """Axes named after the user's iterators, with numbers at iterations."""
+    low = [min(values) for values in zip(*scene.placed.spots, strict=True)]
+    high = [max(values) for values in zip(*scene.placed.spots, strict=True)]
+    names = scene.placed.axes
+    if scene.flat:
+        corner = [value - 0.75 for value in low] if len(low) > 1 else [low[0] - 0.75, -1.0]
+        _axis(sheet, scene, 0, tuple(corner), high[0] + 0.95, names[0], (0.0, 1.0))
+        if len(low) > 1:
+            _axis(sheet, scene, 1, tuple(corner), high[1] + 0.95, names[1], (-1.0, 0.0))
+        return
+    front = [value - 0.8 for value in low]
+    _axis(sheet, scene, 0, tuple(front), high[0] + 1.0, names[0], (-0.5, 0.85))
+    _axis(sheet, scene, 1, tuple(front), high[1] + 1.0, names[1], (0.25, 0.95))
+    _axis(sheet, scene, 2, (high[0] + 0.8, front[1], front[2]), high[2] + 1.0, names[2], (-1.0, 0.0))
+
+
+def _axis(sheet: Sheet, scene: Scene, place: int, start: Vector, end: float, name: str, outwards: Point) -> None:
+    values = scene.placed.ticks[place]
+    every = 1 if len(values) <= 12 else 2 if len(values) <= 24 else 5
+    ticks = [(_with(start, place, float(value)), str(value).replace("-", "−")) for value in values[::every]]
+    sheet.axis(start, _with(start, place, end), name, ticks, outwards)
+
+
+def _with(place: Vector, axis: int, value: float) -> Vector:
+    return (*place[:axis], value, *place[axis + 1 :])
+
+
+def statement_name(scene: Scene, number: int) -> str:
+    """`S1`"""
+    return scene.labels[number].partition(":")[0]
+
+
+def statement_entries(scene: Scene) -> list[LegendEntry]:
+    """A line of the legend for each statement."""
+    entries = []
+    for number, label in enumerate(scene.labels):
+        fill = INK if number == 0 else PAPER
+        entries.append(LegendEntry((marker(number, (7, 0), RADIUS + 0.5, fill, INK, "sample"),), label, 14))
+    return entries
+
+
+def kind_entries(pairs: Sequence[Pair], drawn: Iterable[str]) -> list[LegendEntry]:
+    """A line of the legend for each kind of dependence with its distance vectors, where they are few; `drawn` are the kinds
+    that arrows have: of several between two instances only the first is seen.
+    """
+    seen = set(drawn)
+    entries = []
+    for kind in KINDS:
+        vectors = {pair.distance for pair in pairs if pair.kind == kind}
+        if not vectors:
+            continue
+        said = sorted(one for one in vectors if one is not None)
+        words = (
+            f"{kind} {', '.join(distance_text(one) for one in said)}" if 0 < len(said) == len(vectors) <= 5 else kind
+        )
+        entries.append(kind_entry(kind, words if kind in seen else f"{words}, along the same arrows"))
+    return entries

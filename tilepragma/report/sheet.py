@@ -1,0 +1,153 @@
+"""A sheet that a picture is drawn on: it knows the projection, keeps what is drawn, and how far that reaches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tilepragma.report.geometry import Projection, Vector
+from tilepragma.report.palette import HAIRLINE, INK, KINDS, LINE, PAPER, SMALL, TEXT
+from tilepragma.report.svg import (
+    Box,
+    Node,
+    Point,
+    Style,
+    around,
+    curve,
+    document,
+    group,
+    line,
+    node,
+    path,
+    polygon,
+    text,
+    text_width,
+)
+
+_MARGIN = 10.0
+_HEAD = 6.5
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A sample, drawn around (0, 0) and up to `width` wide, and what it stands for."""
+
+    sample: tuple[Node, ...]
+    words: str
+    width: float = 26.0
+
+
+@dataclass
+class Sheet:
+    """`scale` is the length of one iteration in user units. `nodes` are drawn in order; `reach` are points that must be seen."""
+
+    projection: Projection
+    scale: float
+    nodes: list[Node] = field(default_factory=list)
+    reach: list[Point] = field(default_factory=list)
+
+    def at(self, place: Vector) -> Point:
+        """Where a point of space lies on the sheet."""
+        x, y = self.projection((*place, *(0.0,) * (3 - len(place))))
+        return self.scale * x, self.scale * y
+
+    def draw(self, drawn: Node, *corners: Point) -> None:
+        """Add a node that reaches as far as `corners`."""
+        self.nodes.append(drawn)
+        self.reach.extend(corners)
+
+    def label(self, at: Point, words: str, size: float = SMALL, anchor: str = "middle", **style: str | float) -> None:
+        """A line of text around its middle height, kept free of what lies below it by a rim of paper."""
+        wide = text_width(words, size)
+        left = at[0] - {"start": 0.0, "middle": wide / 2, "end": wide}[anchor]
+        base = (at[0], at[1] + 0.36 * size)
+        style = {"fill": INK, "text_anchor": anchor, **style}
+        rim: Style = {**style, "stroke": PAPER, "stroke_width": 3.0, "stroke_linejoin": "round", "aria_hidden": "true"}
+        self.nodes.append(text(base, words, size, **rim))
+        self.draw(text(base, words, size, **style), (left, at[1] - size / 2), (left + wide, at[1] + size / 2))
+
+    def plain_label(self, at: Point, words: str, size: float = SMALL, **style: str | float) -> None:
+        """Text in the middle of a shape."""
+        style = {"fill": INK, "text_anchor": "middle", **style}
+        self.nodes.append(text((at[0], at[1] + 0.36 * size), words, size, **style))
+
+    def axis(self, start: Vector, end: Vector, name: str, ticks: Iterable[tuple[Vector, str]], outwards: Point) -> None:
+        """An axis with an arrowhead, its name behind the head, and numbers on the side that `outwards` points to."""
+        a, b = self.at(start), self.at(end)
+        self.draw(arrow(a, b, INK, 1.0, head=7.5), a, b)
+        size = math.hypot(b[0] - a[0], b[1] - a[1])
+        ahead = ((b[0] - a[0]) / size, (b[1] - a[1]) / size)
+        shift = 8.0 + abs(ahead[0]) * text_width(name, TEXT + 2) / 2
+        self.label((b[0] + shift * ahead[0], b[1] + shift * ahead[1]), name, TEXT + 2, font_style="italic")
+        for place, words in ticks:
+            x, y = self.at(place)
+            self.draw(path([(x, y), (x + 4 * outwards[0], y + 4 * outwards[1])], stroke=INK, stroke_width=HAIRLINE))
+            wide = 10.0 + abs(outwards[0]) * text_width(words, SMALL) / 2
+            self.label((x + wide * outwards[0], y + (6 + wide / 2) * outwards[1]), words, SMALL)
+
+    def finished(self, entries: Sequence[LegendEntry], title: str, description: str) -> str:
+        """The drawing with its legend below, as an SVG document."""
+        box = around(self.reach).grown(_MARGIN)
+        legend, box = _legend(entries, box)
+        background = node(
+            "rect", x=box.left, y=box.top, width=box.right - box.left, height=box.bottom - box.top, fill=PAPER
+        )
+        return document([background, *self.nodes, *legend], box, title, description)
+
+
+def arrow(start: Point, end: Point, colour: str, width: float, dashes: str = "", head: float = _HEAD) -> Node:
+    """A straight arrow with a filled head."""
+    size = math.hypot(end[0] - start[0], end[1] - start[1]) or 1.0
+    ahead = ((end[0] - start[0]) / size, (end[1] - start[1]) / size)
+    neck = (end[0] - 0.8 * head * ahead[0], end[1] - 0.8 * head * ahead[1])
+    shaft = node("path", d=line([start, neck]), stroke=colour, stroke_width=width, **_dashed(dashes))
+    return group([shaft, _head(end, ahead, colour, head)], fill="none")
+
+
+def bent_arrow(start: Point, end: Point, bend: float, colour: str, width: float, dashes: str = "") -> Node:
+    """An arrow that leaves the straight line by `bend`, to the left of its direction."""
+    size = math.hypot(end[0] - start[0], end[1] - start[1]) or 1.0
+    across = ((end[1] - start[1]) / size, -(end[0] - start[0]) / size)
+    control = (
+        (start[0] + end[0]) / 2 + 2 * bend * across[0],
+        (start[1] + end[1]) / 2 + 2 * bend * across[1],
+    )
+    last = math.hypot(end[0] - control[0], end[1] - control[1]) or 1.0
+    ahead = ((end[0] - control[0]) / last, (end[1] - control[1]) / last)
+    neck = (end[0] - 0.8 * _HEAD * ahead[0], end[1] - 0.8 * _HEAD * ahead[1])
+    shaft = curve(start, control, neck, stroke=colour, stroke_width=width, **_dashed(dashes))
+    return group([shaft, _head(end, ahead, colour, _HEAD)], fill="none")
+
+
+def _dashed(dashes: str) -> Style:
+    return {"stroke_dasharray": dashes} if dashes else {}
+
+
+def _head(tip: Point, ahead: Point, colour: str, size: float) -> Node:
+    x, y = tip[0] - size * ahead[0], tip[1] - size * ahead[1]
+    side = (-0.36 * size * ahead[1], 0.36 * size * ahead[0])
+    corners = [tip, (x + side[0], y + side[1]), (x - side[0], y - side[1])]
+    return polygon(corners, fill=colour, stroke="none")
+
+
+def kind_entry(kind: str, words: str) -> LegendEntry:
+    """A legend's line for a kind of dependence."""
+    colour, dashes = KINDS[kind]
+    return LegendEntry((arrow((0, 0), (26, 0), colour, LINE, dashes),), words)
+
+
+def _legend(entries: Sequence[LegendEntry], box: Box) -> tuple[list[Node], Box]:
+    """Entries in rows as wide as the picture, and the box that holds them too."""
+    nodes: list[Node] = []
+    widest = max([text_width(entry.words, TEXT - 1) + entry.width + 8 for entry in entries], default=0.0)
+    right = max(box.right, box.left + 2 * _MARGIN + widest)
+    x, y = box.left + _MARGIN, box.bottom + 6.0
+    for entry in entries:
+        wide = entry.width + 8 + text_width(entry.words, TEXT - 1)
+        if x > box.left + _MARGIN and x + wide > right - _MARGIN:
+            x, y = box.left + _MARGIN, y + 19.0
+        nodes.append(group(entry.sample, transform=f"translate({x:.2f} {y:.2f})"))
+        nodes.append(text((x + entry.width + 6, y + 4), entry.words, TEXT - 1, fill=INK))
+        x += wide + 18.0
+    return nodes, Box(box.left, box.top, right, y + 14.0 if entries else box.bottom)

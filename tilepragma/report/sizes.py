@@ -1,0 +1,215 @@
+"""Numbers for the user's sizes (`--size n=1024`): which names there are, and what expressions over them come to."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.expressions import (
+    Access,
+    Binary,
+    Call,
+    Cast,
+    Conditional,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    Scope,
+    Storage,
+    Unary,
+)
+from tilepragma.ir.looptree import Kernel, Loop
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.invariance import written_objects
+
+_ASSIGNMENT = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>[+-]?[0-9]+)\s*")
+_LARGEST = 2**63 - 1
+
+
+class SizeError(Exception):
+    """A `--size` that makes no sense; the text is a sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The user's numbers, by the C expression that each stands for (`n`, `grid->n`)."""
+
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+    def of(self, object_: DataObject) -> int | None:
+        """The number said for a scalar."""
+        return self.numbers.get(object_.host)
+
+    def with_numbers(self, more: Mapping[str, int]) -> Sizes:
+        """These and others, such as tile sizes; the user's stand. Without any of the user's none are added."""
+        return Sizes({**more, **self.numbers}) if self.numbers else self
+
+    def by_name(self, kernel: Kernel) -> dict[str, int]:
+        """The numbers by the names that objects have inside the engine."""
+        return {one.name: self.numbers[one.host] for one in kernel.objects if one.host in self.numbers}
+
+
+def parse_sizes(words: Iterable[str]) -> Sizes:
+    """Of words `NAME=INTEGER`, or several of them with commas. Raises SizeError."""
+    numbers: dict[str, int] = {}
+    for word in (part for words_ in words for part in words_.split(",")):
+        found = _ASSIGNMENT.fullmatch(word)
+        if found is None:
+            raise SizeError(f"--size {word}: write NAME=INTEGER, as in --size n=1024")
+        value = int(found["value"])
+        if abs(value) > _LARGEST:
+            raise SizeError(f"--size {word}: the number does not fit in 64 bits")
+        if numbers.setdefault(found["name"], value) != value:
+            raise SizeError(f"--size {word}: {found['name']} has another size already, {numbers[found['name']]}")
+    return Sizes(numbers)
+
+
+def check_sizes(sizes: Sizes, kernels: Iterable[Kernel]) -> None:
+    """Every name must be a parameter of some kernel. Raises SizeError."""
+    known = sorted({one.host for kernel in kernels for one in size_parameters(kernel)})
+    for name in sizes.numbers:
+        if name not in known:
+            there = f"parameters are {', '.join(known)}" if known else "its kernels have no integer parameters"
+            raise SizeError(f"--size {name}: no kernel depends on that name; {there} (macros are set with -D)")
+
+
+def size_parameters(kernel: Kernel) -> tuple[DataObject, ...]:
+    """The integers from outside that the region does not change."""
+    changed = written_objects(kernel) | {node.iterator for node in walk(kernel.body) if isinstance(node, Loop)}
+    return tuple(
+        one
+        for one in kernel.objects
+        if one.scope is Scope.EXTERNAL
+        and one.storage is Storage.SCALAR
+        and isinstance(one.element, ScalarType)
+        and one.element.is_integer
+        and one not in changed
+    )
+
+
+def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | None:
+    """The integer that the expression comes to, None where the sizes do not say it."""
+    if isinstance(expression, ClauseExpression):
+        return _clause_value(expression.text, sizes)
+    if isinstance(expression, IntegerLiteral):
+        return expression.value
+    if isinstance(expression, Access):
+        return None if expression.subscripts or expression.path else sizes.of(expression.object)
+    if isinstance(expression, Cast):
+        return value_of(expression.operand, sizes)
+    if isinstance(expression, Unary):
+        inner = value_of(expression.operand, sizes)
+        return (
+            None if inner is None else {"-": -inner, "+": inner, "!": int(not inner), "~": ~inner}[expression.operator]
+        )
+    if isinstance(expression, Binary):
+        left, right = value_of(expression.left, sizes), value_of(expression.right, sizes)
+        return None if left is None or right is None else _binary(expression.operator, left, right)
+    if isinstance(expression, Conditional):
+        holds = value_of(expression.condition, sizes)
+        return None if holds is None else value_of(expression.then if holds else expression.otherwise, sizes)
+    if isinstance(expression, Call):
+        return _helper(expression, sizes)
+    return None
+
+
+def iterations(loop: Loop, sizes: Sizes) -> int | None:
+    """The trip count of a loop whose bounds the sizes say: N = max(0, ceil((upper - lower) / step))."""
+    lower, upper, step = (value_of(bound, sizes) for bound in (loop.lower, loop.upper, loop.step))
+    if lower is None or upper is None or not step:
+        return None
+    if loop.comparison in ("<=", ">="):
+        upper += 1 if loop.comparison == "<=" else -1
+    return max(0, -((lower - upper) // step))
+
+
+def _binary(operator: str, left: int, right: int) -> int | None:
+    if operator in ("/", "%"):
+        if right == 0:
+            return None
+        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        return quotient if operator == "/" else left - quotient * right
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "<":
+            return int(left < right)
+        case "<=":
+            return int(left <= right)
+        case ">":
+            return int(left > right)
+        case ">=":
+            return int(left >= right)
+        case "==":
+            return int(left == right)
+        case "!=":
+            return int(left != right)
+        case "&&":
+            return int(bool(left and right))
+        case "||":
+            return int(bool(left or right))
+    return None
+
+
+def _helper(call: Call, sizes: Sizes) -> int | None:
+    values = [value_of(argument, sizes) for argument in call.arguments]
+    known = [value for value in values if value is not None]
+    if len(known) != 2 or len(values) != 2:
+        return None
+    match call.function:
+        case "tilek_minimum":
+            return min(known)
+        case "tilek_maximum":
+            return max(known)
+        case "tilek_floor_quotient":
+            return known[0] // known[1] if known[1] else None
+        case "tilek_ceiling_quotient":
+            return -(-known[0] // known[1]) if known[1] else None
+    return None
+
+
+def _clause_value(text: str, sizes: Sizes) -> int | None:
+    """Sums, products and quotients of names and numbers are written in Python as they are in C."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return None
+    return _tree_value(tree.body, sizes)
+
+
+_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%"}
+
+
+def _tree_value(node: ast.expr, sizes: Sizes) -> int | None:
+    match node:
+        case ast.Constant(value=int(value)):
+            return value
+        case ast.Name(id=name):
+            return sizes.numbers.get(name)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            inner = _tree_value(operand, sizes)
+            return None if inner is None else -inner
+        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
+            first, second = _tree_value(left, sizes), _tree_value(right, sizes)
+            return None if first is None or second is None else _binary(_OPERATORS[type(operator)], first, second)
+    return None
+
+
+def byte_text(count: int) -> str:
+    """`8.0 MB`: a number of bytes in decimal units, as disks and networks have them."""
+    if count < 1000:
+        return f"{count} B"
+    value = float(count)
+    for unit in ("kB", "MB", "GB", "TB", "PB"):
+        value /= 1000
+        if value < 999.95:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1000:.1f} EB"

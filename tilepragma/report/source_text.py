@@ -1,0 +1,63 @@
+"""What the user wrote at a place, for reports that name things as the user does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.expressions import Conditional, Expression, IntegerLiteral
+from tilepragma.ir.looptree import SourceFile
+
+_INTEGER_CASTS = re.compile(r"\((?:(?:unsigned|signed|long|int|short|char) ?)+\)")
+_HELPERS = re.compile(r"\btilek_((?:min|max)imum|(?:floor|ceiling)_quotient)\b")
+_SUFFIXES = re.compile(r"\b(\d+)[uUlL]+\b")
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """The texts of the unit's files, by their names."""
+
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+    def at(self, place: SourceRange, longest: int = 76) -> str:
+        """The text of a range in one line, its white space brought together; shortened with … beyond `longest` characters."""
+        return _one_line(self.files.get(place.file, b"")[place.start.offset : place.end.offset], longest)
+
+    def statement(self, place: SourceRange, longest: int = 76) -> str:
+        """The same for a statement that may end in a macro, of which the range knows only the beginning: up to its `;`."""
+        text = self.files.get(place.file, b"")
+        rest = text[place.end.offset : place.end.offset + 200].partition(b";")
+        extended = rest[0] if rest[1] and not set(rest[0]) & set(b"{}\n") else b""
+        return _one_line(text[place.start.offset : place.end.offset] + extended, longest)
+
+    def lines(self, place: SourceRange) -> tuple[tuple[int, str], ...]:
+        """The whole lines that a range touches, with their numbers."""
+        all_lines = self.files.get(place.file, b"").decode("utf-8", "replace").splitlines()
+        last = min(place.end.line, len(all_lines))
+        return tuple((number, all_lines[number - 1]) for number in range(place.start.line, last + 1))
+
+
+def _one_line(raw: bytes, longest: int) -> str:
+    text = " ".join(raw.decode("utf-8", "replace").split()).removesuffix(";")
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def source_text(files: Iterable[SourceFile]) -> SourceText:
+    """The texts of a translation unit."""
+    return SourceText({file.path: file.text for file in files})
+
+
+def plain_text(expression: Expression | ClauseExpression) -> str:
+    """An expression without the casts and suffixes that only types need, nor the case in which it is 0."""
+    if isinstance(expression, Conditional) and _is_zero(expression.otherwise):
+        expression = expression.then
+    text = _HELPERS.sub(r"\1", _SUFFIXES.sub(r"\1", _INTEGER_CASTS.sub("", expression_text(expression))))
+    return re.sub(r"^\((\w+)\)$", r"\1", text)
+
+
+def _is_zero(expression: Expression) -> bool:
+    return isinstance(expression, IntegerLiteral) and expression.value == 0

@@ -1,0 +1,129 @@
+"""A small SVG writer: plain presentation attributes that every viewer and LaTeX tool chain understands."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+Point = tuple[float, float]
+Style = dict[str, str | float]
+
+FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+
+
+@dataclass(frozen=True)
+class Node:
+    """`<tag attributes>children</tag>`; children that are text are escaped when written."""
+
+    tag: str
+    attributes: tuple[tuple[str, str], ...] = ()
+    children: tuple[Node | str, ...] = ()
+
+    def written(self) -> str:
+        """The node as XML."""
+        head = self.tag + "".join(f' {name}="{escape(value)}"' for name, value in self.attributes)
+        if not self.children:
+            return f"<{head}/>"
+        inside = "".join(child.written() if isinstance(child, Node) else escape(child) for child in self.children)
+        return f"<{head}>{inside}</{self.tag}>"
+
+
+def number(value: float) -> str:
+    """At most two decimals. Raises ValueError for what is no finite number: such a picture must not leave the house."""
+    if not math.isfinite(value):
+        raise ValueError(f"{value} in a picture")
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def node(tag: str, *children: Node | str, **attributes: str | float) -> Node:
+    """Attributes are named as in SVG, `_` standing for `-` (`class_` for `class`); numbers are written by `number`."""
+    named = tuple(
+        (name.rstrip("_").replace("_", "-"), value if isinstance(value, str) else number(value))
+        for name, value in attributes.items()
+    )
+    return Node(tag, named, children)
+
+
+def group(children: Iterable[Node], **attributes: str | float) -> Node:
+    """A `g`."""
+    return node("g", *children, **attributes)
+
+
+def line(points: Sequence[Point], closed: bool = False) -> str:
+    """The `d` of a polyline or polygon."""
+    return "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points) + ("Z" if closed else "")
+
+
+def path(points: Sequence[Point], **attributes: str | float) -> Node:
+    """A polyline."""
+    return node("path", d=line(points), **attributes)
+
+
+def polygon(points: Sequence[Point], **attributes: str | float) -> Node:
+    """A closed line."""
+    return node("path", d=line(points, closed=True), **attributes)
+
+
+def curve(start: Point, control: Point, end: Point, **attributes: str | float) -> Node:
+    """A quadratic Bézier curve."""
+    (a, b), (c, d), (e, f) = start, control, end
+    text = f"M{number(a)} {number(b)}Q{number(c)} {number(d)} {number(e)} {number(f)}"
+    return node("path", d=text, fill="none", **attributes)
+
+
+def text(at: Point, words: str, size: float, **attributes: str | float) -> Node:
+    """One line of text."""
+    return node("text", words, x=at[0], y=at[1], font_size=size, **attributes)
+
+
+def text_width(words: str, size: float) -> float:
+    """About how wide a line of text is."""
+    narrow = sum(letter in "iljtfI.,:;'|()[] " for letter in words)
+    return size * (0.56 * (len(words) - narrow) + 0.31 * narrow)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle with sides along the axes."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlap(self, other: Box) -> float:
+        """The area that both cover."""
+        wide = min(self.right, other.right) - max(self.left, other.left)
+        high = min(self.bottom, other.bottom) - max(self.top, other.top)
+        return max(0.0, wide) * max(0.0, high)
+
+    def grown(self, margin: float) -> Box:
+        """Larger by `margin` on every side."""
+        return Box(self.left - margin, self.top - margin, self.right + margin, self.bottom + margin)
+
+
+def around(points: Iterable[Point]) -> Box:
+    """The smallest box with all points."""
+    xs, ys = zip(*points, strict=True)
+    return Box(min(xs), min(ys), max(xs), max(ys))
+
+
+def document(children: Iterable[Node], box: Box, title: str, description: str) -> str:
+    """A whole drawing of what lies in `box`, with words for those who cannot see it."""
+    width, height = box.right - box.left, box.bottom - box.top
+    root = node(
+        "svg",
+        node("title", title),
+        node("desc", description),
+        *children,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=" ".join(number(value) for value in (box.left, box.top, width, height)),
+        width=width,
+        height=height,
+        role="img",
+        font_family=FONT,
+    )
+    return root.written() + "\n"

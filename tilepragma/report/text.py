@@ -1,0 +1,131 @@
+"""The report as text: grouped and aligned, for terminals of a hundred columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from tilepragma.report.facts import CodeRow, DependenceRow, KernelFacts, NestFacts
+from tilepragma.report.launch_facts import LaunchGroup
+
+_WIDTH = 110
+"""columns of a line that is not source text"""
+_WIDEST_STEP = 64
+"""beyond that, what stands behind a step of the host is not aligned"""
+
+
+def report_text(kernels: Iterable[KernelFacts]) -> str:
+    """All kernels, a blank line between them."""
+    return "\n".join("".join(f"{line.rstrip()}\n" for line in _kernel(one)) for one in kernels)
+
+
+def _kernel(facts: KernelFacts) -> Iterator[str]:
+    yield f"{facts.file}:{facts.line}: kernel {facts.name}"
+    yield ""
+    if facts.as_written is not None:
+        yield from _wrapped(f"  {'as written':<10}  ", facts.as_written)
+    for group in facts.launches:
+        yield from _launches(group)
+    if facts.finals:
+        yield f"  {'after it':<10}  {', '.join(facts.finals)} as the loops leave them"
+    if facts.tile_sizes:
+        yield f"  {'tile sizes':<10}  {facts.tile_sizes}"
+    for check in facts.checks:
+        yield from _wrapped(f"  {'checked':<10}  ", f"at each launch: {check}")
+    for reason in facts.rejected:
+        yield from _wrapped(f"  {'rejected':<10}  ", reason)
+    yield from _data(facts)
+    yield f"  {'targets':<10}  {facts.targets}"
+    for nest in facts.nests:
+        yield ""
+        yield from _nest(nest)
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    return textwrap.wrap(head + text, _WIDTH, subsequent_indent=" " * len(head), break_long_words=False) or [head]
+
+
+def _launches(group: LaunchGroup) -> Iterator[str]:
+    title = group.title
+    texts = ["  " * line.depth + line.what for line in group.lines]
+    width = max((len(text) for text in texts if len(text) <= _WIDEST_STEP), default=0)
+    for text, line in zip(texts, group.lines, strict=True):
+        loops = ", ".join(f"{name}: {how}" for name, how in line.loops) or line.trips
+        remarks = f"({'; '.join(line.remarks)})" if line.remarks else ""
+        yield f"  {title:<10}  {text:<{width}}  {'  '.join(part for part in (loops, remarks) if part)}"
+        title = ""
+
+
+def _data(facts: KernelFacts) -> Iterator[str]:
+    title = "data"
+    rows = [(row.section, row.element, row.mode, row.movement, row.size) for row in facts.data]
+    for line in _table(rows):
+        yield f"  {title:<10}  {line}"
+        title = ""
+    if facts.scalars:
+        yield f"  {title:<10}  by value: {facts.scalars}"
+
+
+def _nest(nest: NestFacts) -> Iterator[str]:
+    yield f"  nest over {nest.iterator}, line {nest.line}"
+    if nest.problem:
+        yield f"    {nest.problem}"
+        return
+    yield from (f"    {line}" for line in _code(nest.code))
+    if nest.dependences:
+        yield ""
+        yield from _wrapped("    dependences, with distances in iterations", _signs(nest.dependences))
+        yield from (f"      {line}" for line in _dependences(nest.dependences))
+    if nest.hyperplanes:
+        yield ""
+        yield "    tiling hyperplanes phi; t = floor(phi / size) numbers the tiles"
+        yield from (f"      {line}" for line in _table(nest.hyperplanes))
+        yield from (f"      {line}" for line in _table(nest.wavefronts))
+    if nest.notes:
+        yield ""
+    for note in nest.notes:
+        yield from _wrapped("    note: ", note)
+
+
+def _code(rows: Sequence[CodeRow]) -> list[str]:
+    table = []
+    for row in rows:
+        label = f"{row.label}: " if row.label else ""
+        table.append((f"{row.line:>4}", "  " * row.depth + label + row.text, row.trips, row.kind, row.why))
+    return _table(table)
+
+
+def _dependences(rows: Sequence[DependenceRow]) -> list[str]:
+    table = []
+    before = ""
+    for row in rows:
+        ends = f"{row.source} → {row.sink} in {row.loops}" if row.loops != "()" else f"{row.source} → {row.sink}"
+        distance = row.distance if row.loops != "()" else ""
+        table.append(("" if ends == before else ends, row.kinds, distance, row.accesses))
+        before = ends
+    return _table(table)
+
+
+def _signs(rows: Sequence[DependenceRow]) -> str:
+    """What the signs mean that distances have, where they have any."""
+    used = {part for row in rows for part in row.distance.strip("()").split(", ")}
+    words = {
+        "+": "+ is any positive distance",
+        "0+": "0+ any that is not negative",
+        "-": "- any negative one",
+        "0-": "0- any that is not positive",
+        "*": "* any",
+    }
+    said = [text for sign, text in words.items() if sign in used]
+    if any("?" in row.kinds for row in rows):
+        said.append("? depends on data, or is not known to be absent")
+    return f" ({'; '.join(said)})" if said else " "
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest cell, two spaces apart; a column that is empty everywhere takes none."""
+    if not rows:
+        return []
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    used = [column for column, width in enumerate(widths) if width]
+    return ["  ".join(f"{row[column]:<{widths[column]}}" for column in used).rstrip() for row in rows]

@@ -1,0 +1,313 @@
+"""Pictures of tiles: all of them, coloured by their wavefronts, and a single one with the wavefronts of its points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tilepragma.report.geometry import AXONOMETRIC, Vector, dot, faces, hull, middle, minus, plus
+from tilepragma.report.palette import HAIRLINE, INK, LINE, PAPER, marker, shaded, time_colour
+from tilepragma.report.scene import (
+    Figure,
+    Scene,
+    by_depth,
+    draw_arrows,
+    draw_axes,
+    kind_entries,
+    nearness,
+    statement_entries,
+)
+from tilepragma.report.sheet import LegendEntry, Sheet, arrow, bent_arrow
+from tilepragma.report.svg import Node, Point, Style, around, group, node, path, polygon
+
+_UNIT = {1: 34.0, 2: 40.0, 3: 44.0}
+_INSIDE = {1: 60.0, 2: 70.0, 3: 96.0}
+_DOT = 2.4
+#: How far tiles in space are pulled apart, as a part of their distance from the middle.
+_EXPLODED = 0.55
+
+
+def tiles(scene: Scene) -> Figure:
+    """All tiles; one colour and one number a wavefront."""
+    sheet = scene.sheet(_UNIT[scene.space.depth])
+    waves = 1 + max(instance.wavefront for instance in scene.space.instances)
+    if scene.flat:
+        draw_axes(sheet, scene)
+        _flat_tiles(sheet, scene, waves)
+    else:
+        _solid_tiles(sheet, scene, waves)
+        _triad(sheet, scene)
+    caption = _tiles_caption(scene, waves)
+    entries = [*(statement_entries(scene) if scene.flat else []), *_time_entries(waves, "wavefront")]
+    if scene.flat and scene.space.sequential:
+        sample = arrow((0, 0), (26, 0), INK, LINE)
+        entries.append(LegendEntry((sample,), "a tile that waits for another"))
+    return Figure("tiles", "Tiles and their wavefronts", caption, sheet.finished(entries, "Tiles", caption))
+
+
+def _tiles_caption(scene: Scene, waves: int) -> str:
+    shape = " × ".join([str(scene.space.extent)] * max(len(rows) for rows in scene.space.rows))
+    apart = "" if scene.flat else ", pulled apart to be seen"
+    if waves == 1:
+        return f"Tiles of {shape} along the hyperplanes{apart}. All of them may run at once."
+    return (
+        f"Tiles of {shape} along the hyperplanes{apart}. Tiles of one colour and number run at once, "
+        f"in {waves} wavefronts one after another."
+    )
+
+
+def _time_entries(count: int, what: str) -> list[LegendEntry]:
+    """A bar of all colours, from first to last."""
+    if count < 2:
+        return []
+    shown = min(count, 24)
+    wide = 110.0 / shown
+    bar = tuple(
+        node(
+            "rect",
+            x=place * wide,
+            y=-6,
+            width=wide,
+            height=12,
+            fill=time_colour(place, shown),
+            stroke=INK,
+            stroke_width=0.4,
+        )
+        for place in range(shown)
+    )
+    return [LegendEntry(bar, f"{what} 0 … {count - 1}", 110.0)]
+
+
+# -- the plane ------------------------------------------------------------------------------------------------------------
+
+
+def _margin(scene: Scene) -> float:
+    """How far a tile's outline may stand off its points, in iterations: less than half the way to the next tile's."""
+    steps = [1 / math.hypot(*row) for rows in scene.space.rows for row in rows if any(row)] or [1.0]
+    parts = len({tuple(value % 1 for value in spot) for spot in scene.placed.spots})
+    return min(0.32, 0.4 * min(steps) / parts)
+
+
+def _flat_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
+    margin = _margin(scene) * sheet.scale
+    spots = [sheet.at(spot) for spot in scene.placed.spots]
+    outlines = {tile: hull(spots[number] for number in numbers) for tile, numbers in scene.tiles().items()}
+    for tile, numbers in scene.tiles().items():
+        colour = time_colour(scene.space.instances[numbers[0]].wavefront, waves)
+        sheet.draw(group(_blob(outlines[tile], margin, colour), class_="tile"))
+        for x, y in outlines[tile]:
+            sheet.reach.extend([(x - margin, y - margin), (x + margin, y + margin)])
+    for number, instance in enumerate(scene.space.instances):
+        fill = INK if instance.statement == 0 else PAPER
+        sheet.draw(marker(instance.statement, spots[number], _DOT, fill), spots[number])
+    centres = {}
+    for tile, numbers in scene.tiles().items():
+        centres[tile] = _free_place(outlines[tile], [spots[number] for number in numbers], sheet.scale)
+    _tile_arrows(sheet, scene, centres)
+    for tile, numbers in scene.tiles().items():
+        words = str(scene.space.instances[numbers[0]].wavefront)
+        (x, y), free = centres[tile]
+        if waves > 1 and scene.space.depth == 1:
+            sheet.label((x, y + margin + 9), words, 11, font_weight="bold")
+        elif waves > 1 and free > _DOT + 6:
+            sheet.label((x, y), words, 11, font_weight="bold")
+
+
+def _blob(outline: Sequence[Point], margin: float, colour: str) -> list[Node]:
+    """A convex shape with round corners, `margin` larger than its outline, with a thin line around it."""
+    both = []
+    for wide, fill in ((2 * margin + 1.2, shaded(colour, 0.55)), (2 * margin, colour)):
+        points = list(outline) if len(outline) > 1 else [outline[0], (outline[0][0] + 0.01, outline[0][1])]
+        style: Style = {"fill": fill, "stroke": fill, "stroke_width": wide, "stroke_linejoin": "round"}
+        both.append(polygon(points, stroke_linecap="round", **style))
+    return both
+
+
+def _free_place(outline: Sequence[Point], spots: Sequence[Point], scale: float) -> tuple[Point, float]:
+    """A place for a number near the middle of a tile, and how far it is from the tile's nearest point."""
+    x, y = sum(p[0] for p in outline) / len(outline), sum(p[1] for p in outline) / len(outline)
+    best = ((x, y), 0.0)
+    for dx in (0.0, 0.25, -0.25, 0.5, -0.5):
+        for dy in (0.0, 0.25, -0.25, 0.5, -0.5):
+            at = (x + dx * scale, y + dy * scale)
+            free = min(math.dist(at, spot) for spot in spots)
+            if _inside(at, outline) and free > best[1] + 1e-6 + 0.2 * math.hypot(dx, dy):
+                best = (at, free)
+    return best
+
+
+def _inside(at: Point, outline: Sequence[Point]) -> bool:
+    """Whether a place lies in a convex polygon of three corners or more."""
+    if len(outline) < 3:
+        return False
+    turns = []
+    for (ax, ay), (bx, by) in zip(outline, (*outline[1:], outline[0]), strict=True):
+        turns.append((bx - ax) * (at[1] - ay) - (by - ay) * (at[0] - ax))
+    return all(turn >= -1e-6 for turn in turns) or all(turn <= 1e-6 for turn in turns)
+
+
+def _tile_arrows(sheet: Sheet, scene: Scene, centres: Mapping[tuple[int, ...], tuple[Point, float]]) -> None:
+    """The tiles that wait for one in the middle."""
+    waiting: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
+    for pair in scene.space.pairs:
+        one, other = scene.space.instances[pair.source].tile, scene.space.instances[pair.sink].tile
+        if one != other:
+            waiting.setdefault(one, set()).add(other)
+    if not waiting:
+        return
+    found = scene.tiles()
+    middle_ = middle([sheet.at(spot) for spot in scene.placed.spots])
+    chosen = min(
+        waiting, key=lambda tile: (-len(waiting[tile]), -len(found[tile]), math.dist(centres[tile][0], middle_))
+    )
+    for other in sorted(waiting[chosen]):
+        start, end = centres[chosen][0], centres[other][0]
+        size = math.dist(start, end)
+        if scene.space.depth == 1:
+            bend = math.copysign(min(0.2 * size, 60.0), end[0] - start[0])
+            rise = 12.0
+            drawn = bent_arrow((start[0], start[1] - rise), (end[0], end[1] - rise), bend, INK, LINE)
+            sheet.draw(group([drawn], class_="tile-arrow"), ((start[0] + end[0]) / 2, start[1] - rise - abs(bend)))
+        elif size > 26:
+            ahead = ((end[0] - start[0]) / size, (end[1] - start[1]) / size)
+            first = (start[0] + 10 * ahead[0], start[1] + 10 * ahead[1])
+            last = (end[0] - 10 * ahead[0], end[1] - 10 * ahead[1])
+            rim = path([first, last], stroke=PAPER, stroke_width=3.4, fill="none", opacity=0.7)
+            sheet.draw(group([rim, arrow(first, last, INK, LINE, head=8)], class_="tile-arrow"))
+
+
+# -- space ----------------------------------------------------------------------------------------------------------------
+
+
+def _solid_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
+    """Tiles as solids, far ones first, with the points on the faces that are seen."""
+    spots = scene.placed.spots
+    centre = middle(spots)
+    solids = []
+    for numbers in scene.tiles().values():
+        own = [spots[number] for number in numbers]
+        shift = tuple(_EXPLODED * value for value in minus(middle(own), centre))
+        moved = [plus(spot, shift) for spot in own]
+        solids.append((dot(AXONOMETRIC.towards, middle(moved)), numbers, moved))
+    for _, numbers, moved in sorted(solids, key=lambda one: one[0]):
+        wave = scene.space.instances[numbers[0]].wavefront
+        _solid(sheet, moved, time_colour(wave, waves), str(wave) if waves > 1 else "")
+
+
+def _triad(sheet: Sheet, scene: Scene) -> None:
+    """The directions of the axes, left of the solids."""
+    box = around(sheet.reach)
+    ends = [sheet.at(tuple(1.1 * float(place == axis) for axis in range(3))) for place in range(3)]
+    corner = (box.left - max(x for x, _ in ends) - 30.0, box.bottom - 6.0)
+    for (dx, dy), name in zip(ends, scene.placed.axes, strict=True):
+        end = (corner[0] + dx, corner[1] + dy)
+        sheet.draw(arrow(corner, end, INK, 1.0, head=7.0), corner, end)
+        far = math.hypot(dx, dy)
+        sheet.label((end[0] + 9 * dx / far, end[1] + 9 * dy / far), name, 13, font_style="italic")
+
+
+def _solid(sheet: Sheet, points: Sequence[Vector], colour: str, words: str) -> None:
+    seen = [face for face in faces(points) if dot(face.normal, AXONOMETRIC.towards) > 1e-6]
+    drawn: list[Node] = []
+    for face in seen:
+        light = 0.9 + 0.28 * dot(face.normal, (-0.3, -0.55, 0.78))
+        corners = [sheet.at(corner) for corner in face.corners]
+        sheet.reach.extend(corners)
+        fill = shaded(colour, light)
+        drawn.append(polygon(corners, fill=fill, stroke=shaded(colour, 0.5), stroke_width=0.9, stroke_linejoin="round"))
+    if not seen:
+        outline = hull(sheet.at(point) for point in points)
+        margin = 5.0 if len(outline) > 2 else 9.0
+        sheet.reach.extend((x + side, y + side) for x, y in outline for side in (-margin, margin))
+        drawn += _blob(outline, margin, colour)
+    on_faces = [
+        point
+        for point in points
+        if not seen or any(abs(dot(face.normal, minus(point, face.corners[0]))) < 1e-6 for face in seen)
+    ]
+    drawn += [node("circle", cx=x, cy=y, r=1.5, fill=INK, opacity=0.6) for x, y in map(sheet.at, on_faces)]
+    sheet.draw(group(drawn, class_="tile"))
+    if words:
+        best = max(seen, key=lambda face: dot(face.normal, AXONOMETRIC.towards), default=None)
+        at = middle([sheet.at(corner) for corner in best.corners]) if best else middle([sheet.at(p) for p in points])
+        sheet.label((at[0], at[1]), words, 11, font_weight="bold")
+
+
+# -- one tile -------------------------------------------------------------------------------------------------------------
+
+
+_MOST_POINTS = 120
+_MOST_ARROWS = 260
+
+
+def one_tile(scene: Scene) -> Figure | None:
+    """The fullest tile, large: its points numbered by their wavefronts, with the dependences inside; None for tiles of one point, and for
+    those with so much inside that nothing could be told apart.
+    """
+    found = scene.tiles()
+    centre = middle(scene.placed.spots)
+    fullest = max(
+        found.values(),
+        key=lambda numbers: (len(numbers), -math.dist(middle([scene.placed.spots[n] for n in numbers]), centre)),
+    )
+    there = set(fullest)
+    ends = {pair: kind for pair, kind in scene.strongest().items() if set(pair) <= there}
+    if not 1 < len(fullest) <= _MOST_POINTS or len(ends) > _MOST_ARROWS:
+        return None
+    sheet = scene.sheet(_scale_inside(scene, fullest))
+    count = 1 + max(scene.space.instances[number].place for number in fullest)
+    spots = {number: sheet.at(scene.placed.spots[number]) for number in fullest}
+    _tile_shape(sheet, scene, fullest)
+    for number in by_depth(scene, fullest):
+        instance = scene.space.instances[number]
+        radius = 10.5 * (0.8 + 0.2 * nearness(scene, scene.placed.spots[number]))
+        colour = time_colour(instance.place, count)
+        at = spots[number]
+        sheet.draw(marker(instance.statement, at, radius, colour), (at[0] - 14, at[1] - 14), (at[0] + 14, at[1] + 14))
+        if count > 1:
+            sheet.plain_label(at, str(instance.place), 10)
+    draw_arrows(sheet, scene, ends, faint=False, gap=13.5)
+    inside = [pair for pair in scene.space.pairs if {pair.source, pair.sink} <= there]
+    entries = [
+        *statement_entries(scene),
+        *kind_entries(inside, ends.values()),
+        *_time_entries(count, "point wavefront"),
+    ]
+    caption = (
+        f"One tile. Points of one number run at once, in {count} wavefronts one after another."
+        if count > 1
+        else "One tile. All of its points may run at once."
+    )
+    return Figure("tile", "Inside a tile", caption, sheet.finished(entries, "One tile", caption))
+
+
+def _scale_inside(scene: Scene, numbers: Sequence[int]) -> float:
+    """Units an iteration, so that a long tile is not much larger than the other pictures."""
+    small = scene.sheet(1.0)
+    outline = around(small.at(scene.placed.spots[number]) for number in numbers)
+    longest = max(outline.right - outline.left, outline.bottom - outline.top, 1.0)
+    return max(44.0, min(_INSIDE[scene.space.depth], 430.0 / longest))
+
+
+def _tile_shape(sheet: Sheet, scene: Scene, numbers: Sequence[int]) -> None:
+    own = [scene.placed.spots[number] for number in numbers]
+    if scene.flat:
+        outline = hull(sheet.at(spot) for spot in own)
+        margin = max(17.0, _margin(scene) * sheet.scale)
+        style: Style = {"fill": "#f3f4f6", "stroke": "#f3f4f6", "stroke_width": 2 * margin}
+        points = list(outline) if len(outline) > 1 else [outline[0], (outline[0][0] + 0.01, outline[0][1])]
+        sheet.draw(polygon(points, stroke_linecap="round", stroke_linejoin="round", **style))
+        for x, y in outline:
+            sheet.reach.extend([(x - margin, y - margin), (x + margin, y + margin)])
+        return
+    outer = faces(own)
+    if not outer:
+        outline = hull(sheet.at(spot) for spot in own)
+        sheet.draw(polygon(outline, fill="#f3f4f6", stroke=shaded(INK, 1.5), stroke_width=HAIRLINE), *outline)
+    for face in outer:
+        corners = [sheet.at(corner) for corner in face.corners]
+        hidden = dot(face.normal, AXONOMETRIC.towards) <= 0
+        dashes: dict[str, str | float] = {"stroke_dasharray": "2 3"} if hidden else {}
+        sheet.draw(
+            path(corners, closed=True, fill="none", stroke=shaded(INK, 1.5), stroke_width=HAIRLINE, **dashes), *corners
+        )
