@@ -67,6 +67,7 @@ class Outcome:
     plan: str = ""
     launches: int = 0
     host_loops: int = 0
+    tile_sizes: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     targets: dict[str, str] = field(default_factory=dict)
@@ -162,6 +163,7 @@ def analyse(task: Task, source: Path, options: tuple[str, ...], outcome: Outcome
     outcome.plan = ", ".join(dict.fromkeys(plan["plan"] for plan in plans))
     outcome.launches = sum(plan["launches"] for plan in plans)
     outcome.host_loops = sum(plan["host_loops"] for plan in plans)
+    outcome.tile_sizes = sorted({name for plan in plans for name in plan["sizes"]})
     outcome.reasons = [plan["reason"] for plan in plans if plan["reason"]]
     if found["errors"] or found["fault"]:
         raise CommandError("refused: " + "; ".join([*found["errors"], *filter(None, [found["fault"]])]))
@@ -193,7 +195,7 @@ def run_sizes(task: Task, program: Program, source: Path, sizes: tuple[str, ...]
     checked((*TILECC, *options, "-o", str(ours), str(source), *link), task.scratch)
     variants = [(target, str(ours), {"TILEK_TARGET": target}) for target in task.targets]
     if task.disorder:
-        variants += disorderly(task, source, options)
+        variants += disorderly(task, source, options, outcome.tile_sizes)
     runs = [run_settings(program, program.sizes(size), seed) for size in sizes for seed in task.seeds]
     checked((str(original), f"{original}.dump", *runs), task.scratch)
     for target, program_file, variables in variants:
@@ -210,8 +212,10 @@ def run_sizes(task: Task, program: Program, source: Path, sizes: tuple[str, ...]
         path.unlink()
 
 
-def disorderly(task: Task, source: Path, options: tuple[str, ...]) -> list[tuple[str, str, dict[str, str]]]:
-    """The program on a runtime whose instances run last first: on threads, and on the tests' stand-in for CUDA."""
+def disorderly(
+    task: Task, source: Path, options: tuple[str, ...], tile_sizes: Sequence[str]
+) -> list[tuple[str, str, dict[str, str]]]:
+    """The program on a runtime whose instances run last first: on threads, and on the tests' stand-in for CUDA with odd tiles."""
     from tests.support.disorder import LAST_FIRST
     from tests.support.targets import target_environment
     from tilepragma.cli.runtime_library import compile_flags
@@ -223,9 +227,10 @@ def disorderly(task: Task, source: Path, options: tuple[str, ...]) -> list[tuple
     checked((*shlex.split(COMPILER), *flags, "-ldl", "-lpthread", "-lm"), task.scratch)
     standin = dict(target_environment("cuda", task.scratch).variables)
     backwards = dict(LAST_FIRST) | {"TILEK_SPECIALIZE": "0"}
+    odd = {"TILEK_SIZES": ",".join(f"{name}={3 + 2 * (place % 3)}" for place, name in enumerate(tile_sizes))}
     return [
         ("threads last first", str(made), {"TILEK_TARGET": "threads"} | backwards),
-        ("CUDA stand-in last first", str(made), standin | backwards),
+        ("CUDA stand-in, odd tiles", str(made), standin | backwards | (odd if tile_sizes else {})),
     ]
 
 
@@ -311,7 +316,9 @@ def arguments() -> argparse.Namespace:
     options.add_argument(
         "--analysis-only", action="store_true", help="the times of analysis and the plans; nothing is built"
     )
-    options.add_argument("--disorder", action="store_true", help="also run the instances of each launch last first")
+    options.add_argument(
+        "--disorder", action="store_true", help="also run the instances of each launch last first, in odd tiles"
+    )
     options.add_argument("--jobs", type=int, default=1, help="programs at once; times are best taken with one")
     options.add_argument("--json", type=Path, metavar="FILE", help="write everything there")
     options.add_argument("--keep", type=Path, metavar="DIR", help="leave sources and programs there")

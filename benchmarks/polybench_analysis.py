@@ -30,7 +30,9 @@ def described(plan: KernelPlan) -> dict[str, Any]:
 
 
 def analysed(source: str, options: tuple[str, ...]) -> dict[str, Any]:
-    """Seconds by pass (processor time, so that a busy machine does not count), plans, and messages; the passes after a fault or an error are left out."""
+    """Seconds by pass, plans, and messages; the passes after a fault or an error are left out. Processor time: a busy machine does
+    not count.
+    """
     state = State(TranslateRequest(source, options=options, last="rewrite"))
     seconds: dict[str, float] = {}
     fault = None

@@ -261,7 +261,9 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     if (status != TILEK_OK) return status;
     status = tilek_reside(&job.residence, state->kernel, call, &place, why);
     if (status == TILEK_OK) status = tilek_run_start(&job.run, state->kernel, call, 1, job.block, why);
-    job.run.machine = (tilek_machine){limits, 1, limits->group_total, NULL};
+    job.run.machine = (tilek_machine){limits, 1, limits->group_total, NULL, 0};
+    for (int index = 0; index < state->kernel->size_count && status == TILEK_OK; ++index)
+        job.run.machine.tile_extent = tilek_maximum(job.run.machine.tile_extent, job.run.sizes[index]);
     job.run.context = &job;
     job.touched = tilek_touched(state->kernel, call) / (size_t)tilek_maximum(state->kernel->device_launch_count, 1);
     if (status == TILEK_OK) status = prepare(&job, why);

@@ -54,7 +54,8 @@ static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call,
     return need;
 }
 
-/* Workers of a group that nothing is said about: 256, 32 x 8 or 8 x 8 x 4, fewer where the device or the loops hold fewer. */
+/* Workers of a group that nothing is said about: 256, 32 x 8 or 8 x 8 x 4, fewer where the device or the loops hold fewer. Loops inside tiles, whose
+ * bounds the launch does not know, hold what the largest tile does. */
 static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers)
 {
     static const int64_t preferred[DIMENSIONS][DIMENSIONS] = {{256, 1, 1}, {32, 8, 1}, {8, 8, 4}};
@@ -67,7 +68,7 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
         else open[count++] = axis;
     }
     for (int place = 0; place < count; ++place) {
-        const int64_t need = need_of(launch, call, numbers, open[place], &must);
+        const int64_t known = need_of(launch, call, numbers, open[place], &must), need = known > 0 ? known : machine->tile_extent;
         int64_t workers = preferred[count - 1][place];
         while (workers > machine->limits->group[open[place] - TILEK_AXIS_WORKER] || (need > 0 && workers / 2 >= need)) {
             if (workers == 1) break;

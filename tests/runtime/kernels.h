@@ -57,5 +57,6 @@ void steps_concurrent(void);
 void steps_verified(void);
 void steps_size(void);
 void steps_cost(void);
+void steps_workers(void);
 
 #endif

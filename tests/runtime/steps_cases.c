@@ -1,6 +1,7 @@
 /* steps_cases.c: kernels whose launches run in steps, in the form of docs/EMISSION.md, and tests of them. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
+#include "numbers.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -232,6 +233,28 @@ void steps_unsaid(void)
     make(&own, N, STEPS);
     (void)tilek_launch(&unsaid_kernel, &own.call);
     CHECK(!"the program goes on");
+}
+
+/* Workers that no loop of the launch asks for: as many as the largest tile is long, and a power of two. */
+void steps_workers(void)
+{
+    static const tilek_tile_kind own_kinds[] = {TILEK_TILE_GANG, TILEK_TILE_DYNAMIC};
+    static const int own_axes[] = {TILEK_AXIS_GANG, -1};
+    static const tilek_loop_shape loops[] = {{"x", 2, own_kinds, own_axes, 0, INT64_MIN, INT64_MAX}};
+    static const int64_t extents[][2] = {{0, 256}, {1, 1}, {16, 16}, {20, 32}, {1000, 256}};
+    const tilek_launch_shape launch = {"tiles", 1, loops, GANG_WORKER, NULL, 0, NULL, 0, NULL, 0, NULL};
+    const tilek_bounds bounds = {3, 10, 1, 7};
+    tilek_limits limits = {.compute_units = 4, .grid = {100, 100, 100}, .group = {1024, 1024, 64}, .group_total = 1024};
+    step_call own;
+    make(&own, N, STEPS);
+    for (size_t index = 0; index < sizeof extents / sizeof extents[0]; ++index) {
+        const tilek_machine machine = {&limits, 1, 1024, NULL, extents[index][0]};
+        tilek_tile tiles[2];
+        tilek_numbers numbers = {.bounds = {&bounds}, .values = tiles};
+        tilek_message why;
+        CHECK(tilek_decide(&launch, &own.call, &machine, &numbers, &why) == TILEK_OK);
+        CHECK(numbers.axes[TILEK_AXIS_WORKER] == extents[index][1] && numbers.axes[TILEK_AXIS_GANG] == 7);
+    }
 }
 
 /* Some step in the middle fails. */

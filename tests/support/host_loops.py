@@ -2,7 +2,8 @@
 
 Loops whose iterator begins with `t` or `k` run on the host; chains of other loops are launches, every loop with bounds of its own distributed;
 loops over `q…` stay as they are, and so does what has no loops: a launch of one instance. A nest over `x…` and `y…` runs by tiles of a
-symbolic size on diagonals, the diagonals one after the other on the host.
+symbolic size on diagonals, the diagonals one after the other on the host; where launches are cut, the points of a tile by diagonals too, over
+workers with barriers between them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,23 @@ from tilepragma.host.rewriter import rewrite
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind, Target, TileKind
 from tilepragma.ir.expressions import Access, Binary, Call, Callee, DataObject, Expression, Scope, Storage, integer
-from tilepragma.ir.looptree import Axis, Block, If, Kernel, Loop, Statement, Tile, TiledLoop, TileNest, TranslationUnit
+from tilepragma.ir.looptree import (
+    Axis,
+    Barrier,
+    Block,
+    Declaration,
+    Declarator,
+    If,
+    Kernel,
+    Loop,
+    Statement,
+    Tile,
+    TiledLoop,
+    TileNest,
+    TranslationUnit,
+)
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import LONG
+from tilepragma.ir.types import INT, LONG
 from tilepragma.plan.kernel_plan import (
     ArrayArgument,
     HostCondition,
@@ -178,15 +193,51 @@ class _Maker:
         )
         lower = _call("maximum", integer(0), _plus("+", _plus("-", _read(FRONT), columns), integer(1)))
         upper = _call("minimum", _plus("+", _read(FRONT), integer(1)), rows)
-        points = _tile(outer, _read(TILE), Block((_tile(inner, _plus("-", _read(FRONT), _read(TILE)), inner.body),)))
+        other = _plus("-", _read(FRONT), _read(TILE))
+        points: Statement = _tile(outer, _read(TILE), Block((_tile(inner, other, inner.body),)))
+        if self.cut:
+            points = _diagonals(outer, inner, _read(TILE), other)
         across = dataclasses.replace(outer, index=2000, iterator=TILE, lower=lower, upper=upper, body=Block(()))
-        body = Block((_tile_nest([across], Block((points,))),))
-        axes = tuple(tile.axis for tile in body.statements[0].order if tile.axis)  # type: ignore[union-attr]
+        body = Block((_tile_nest([across], Block((points,)), workers=False),))
+        axes = tuple(
+            dict.fromkeys(t.axis for node in walk(body) if isinstance(node, TileNest) for t in node.order if t.axis)
+        )
         name = f"{self.kernel.name}_tiles"
         launch = Launch(name, body, launch_loops(body), axes, (), (), (), (FRONT,))
         count = _plus("-", _plus("+", rows, columns), integer(1))
         loop = dataclasses.replace(outer, index=2001, iterator=FRONT, lower=integer(0), upper=count, body=Block(()))
         return HostLoop(loop, (launch,))
+
+
+def _diagonals(outer: Loop, inner: Loop, row: Expression, column: Expression) -> Statement:
+    """`for (d…) { for (p of diagonal d, over workers) { x = …; if (x is in) { y = …; if (y is in) … } } barrier }`."""
+    d, p = (DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL) for name in ("d", "p"))
+
+    def guarded(loop: Loop, tile: Expression, offset: Expression, body: Block) -> tuple[Statement, ...]:
+        value = _plus("+", _plus("+", loop.lower, Binary("*", tile, _read(SIZE), LONG)), offset)
+        inside = Binary("<", _read(loop.iterator), loop.upper, INT)
+        return Declaration((Declarator(loop.iterator, value),)), If(inside, body, None)
+
+    across = Block(guarded(inner, column, _plus("-", _read(d), _read(p)), inner.body))
+    body = Block(guarded(outer, row, _read(p), across))
+    first = _call("maximum", integer(0), _plus("+", _plus("-", _read(d), _read(SIZE)), integer(1)))
+    last = _call("minimum", _plus("+", _read(d), integer(1)), _read(SIZE))
+    points = dataclasses.replace(
+        outer, index=2002, iterator=p, declares_iterator=True, lower=first, upper=last, body=Block(())
+    )
+    kinds = (TileKind.DYNAMIC, None), (TileKind.WORKER, Axis(AxisKind.WORKER, 0))
+    tiles = tuple(Tile(2002, position, kind, None, axis, NOWHERE) for position, (kind, axis) in enumerate(kinds))
+    nest = TileNest((TiledLoop(points, "p", tiles, False),), tiles, body)
+    count = _plus("-", Binary("*", _read(SIZE), integer(2), LONG), integer(1))
+    return dataclasses.replace(
+        outer,
+        index=2003,
+        iterator=d,
+        declares_iterator=True,
+        lower=integer(0),
+        upper=count,
+        body=Block((nest, Barrier())),
+    )
 
 
 def _tile(loop: Loop, number: Expression, body: Block) -> Loop:
@@ -207,15 +258,15 @@ def _read(object_: DataObject) -> Expression:
     return Access(object_, (), (), object_.element)
 
 
-def _tile_nest(chain: list[Loop], body: Block) -> TileNest:
+def _tile_nest(chain: list[Loop], body: Block, workers: bool = True) -> TileNest:
     tiled = []
     for dimension, loop in enumerate(chain):
-        kinds = ((TileKind.GANG, AxisKind.GANG), (TileKind.WORKER, AxisKind.WORKER))
+        kinds = ((TileKind.GANG, AxisKind.GANG), (TileKind.WORKER, AxisKind.WORKER))[: 1 + workers]
         tiles = [
             Tile(loop.index, position, kind, None, Axis(axis, dimension), NOWHERE)
             for position, (kind, axis) in enumerate(kinds)
         ]
-        tiles.append(Tile(loop.index, 2, TileKind.DYNAMIC, None, None, NOWHERE))
+        tiles.append(Tile(loop.index, len(tiles), TileKind.DYNAMIC, None, None, NOWHERE))
         tiled.append(TiledLoop(loop, f"{loop.iterator.name}{loop.index}", tuple(tiles), True))
     order = tuple(tile for position in range(3) for loop in tiled for tile in loop.tiles[position : position + 1])
     return TileNest(tuple(tiled), order, body)

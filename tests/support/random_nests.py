@@ -132,9 +132,13 @@ class Maker:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.chance = random.Random(seed)
-        #: A few arrays a nest, so that its statements meet.
-        self.arrays = self.chance.sample(sorted(ARRAYS), self.chance.randint(2, 4))
-        self.offsets = self.chance.random() < 0.7
+        #: A few arrays a nest, so that its statements meet; one array relaxed in place in every fifth, which takes wavefronts.
+        in_place = self.chance.random() < 0.2
+        self.arrays = (
+            [self.chance.choice("ABCX")] if in_place else self.chance.sample(sorted(ARRAYS), self.chance.randint(2, 4))
+        )
+        self.offsets = in_place or self.chance.random() < 0.7
+        self.near = 0.97 if in_place else 0.8
         self.scalars = self.chance.random() < 0.3
         self.locals = 0
 
@@ -283,7 +287,7 @@ class Maker:
         if not around:
             return self.chance.choice(["0", "1", "n"])
         choice = self.chance.random()
-        if choice < 0.8:
+        if choice < self.near:
             shift = self.chance.choice(["", "", " - 1", " + 1"]) if self.offsets else ""
             return iterator + shift
         other = self.chance.choice(around)

@@ -240,7 +240,7 @@ def counts_down_to_zero(loop: Loop) -> bool:
 def countdown_head(printer: Printer, declared: str, loop: Loop) -> str:
     """The head of such a loop; `declared` is its iterator, with the type where the loop declares it."""
     start = printer.expression(Binary("+", loop.lower, integer(1), loop.lower.type), 1)
-    return f"for ({declared} = {start}; {printer.name(loop.iterator)}-- > 0;)"
+    return f"for ({declared} = {start}; {printer.scalar(loop.iterator)}-- > 0;)"
 
 
 def _product(left: str, right: str) -> str:

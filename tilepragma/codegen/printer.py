@@ -197,12 +197,16 @@ class Printer:
             spelling = plain + (signed if node.type.signed else unsigned)
         return spelling, UNARY if spelling.startswith("-") else PRIMARY
 
+    def scalar(self, object_: DataObject) -> str:
+        """A scalar as an operand."""
+        return f"{self.name(object_)}[0]" if object_ in self.objects.indirect else self.name(object_)
+
     def _access(self, node: Access) -> tuple[str, int]:
         object_ = node.object
         text, precedence = self.name(object_), PRIMARY
         flat = self.objects.flat.get(object_)
         if object_ in self.objects.indirect:
-            text, precedence = f"{text}[0]", POSTFIX
+            text, precedence = self.scalar(object_), POSTFIX
         elif flat is not None and len(node.subscripts) == object_.rank:
             text, precedence = f"{text}[{self.flat_index(node, flat)}]", POSTFIX
         elif flat is not None:

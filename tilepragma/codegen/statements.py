@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tilepragma.base.ranges import NOWHERE
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.nests import NestPrinter, countdown_head, counts_down_to_zero
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import Unary
+from tilepragma.ir.expressions import Access, Unary
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
@@ -29,6 +30,7 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
+from tilepragma.ir.traversal import walk
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,9 @@ class StatementPrinter:
         if len(block.statements) == 1 and isinstance(block.statements[0], TileNest):
             self._nest(block.statements[0])
             return
-        for statement in block.statements:
-            self.statement(statement)
+        for place, statement in enumerate(block.statements):
+            if not _is_idle(statement, block.statements[place + 1 :]):
+                self.statement(statement)
 
     def statement(self, node: Statement) -> None:
         """One statement."""
@@ -108,7 +111,7 @@ class StatementPrinter:
         self.writer.line("}")
 
     def _loop(self, node: Loop) -> None:
-        iterator = self.printer.name(node.iterator)
+        iterator = self.printer.scalar(node.iterator)
         declared = self.printer.type(node.iterator.element, iterator) if node.declares_iterator else iterator
         self._head(loop_head(self.printer, node, declared) + " {", node)
         self._body(node.body)
@@ -147,9 +150,20 @@ class StatementPrinter:
         self.writer.depth -= 1
 
 
+def _is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
+    """Whether it is a constant that the planner declared (the user's text has none there) and nobody reads."""
+    if not isinstance(statement, Declaration) or statement.range != NOWHERE:
+        return False
+    return all(
+        one.object.const
+        and not any(isinstance(node, Access) and node.object == one.object for later in rest for node in walk(later))
+        for one in statement.declarators
+    )
+
+
 def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
     """`for (…)` of a loop as the user wrote it; `declared` is its iterator, with the type where the loop declares it."""
-    iterator = printer.name(loop.iterator)
+    iterator = printer.scalar(loop.iterator)
     step = literal_value(loop.step)
     if step in (1, -1):
         advance = f"{'++' if step == 1 else '--'}{iterator}"

@@ -99,7 +99,7 @@ def polynomial(expression: Expression) -> Polynomial:
     if isinstance(expression, Unary) and expression.operator in ("+", "-"):
         operand = polynomial(expression.operand)
         return operand if expression.operator == "+" else -operand
-    if isinstance(expression, Cast) and _keeps(expression):
+    if isinstance(expression, Cast) and keeps_value(expression):
         return polynomial(expression.operand)
     if isinstance(expression, Binary) and _is_integer(expression):
         left, right = expression.left, expression.right
@@ -192,7 +192,8 @@ def _is_integer(value: Expression) -> bool:
     return isinstance(value.type, ScalarType) and value.type.is_integer
 
 
-def _keeps(cast: Cast) -> bool:
+def keeps_value(cast: Cast) -> bool:
+    """Whether the cast widens, or goes to 64 bits."""
     to, source = cast.type, cast.operand.type
     if not isinstance(to, ScalarType) or not isinstance(source, ScalarType):
         return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
@@ -16,7 +17,7 @@ from tilepragma.plan.structure import structure
 #: Why an answer cannot become a plan, if it cannot.
 Objection = Callable[[Automatic], str | None]
 
-STRATEGIES: tuple[Strategy, ...] = (structure,)
+STRATEGIES: tuple[Strategy, ...] = (structure, hyperplanes)
 
 
 @dataclass(frozen=True)

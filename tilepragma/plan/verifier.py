@@ -9,9 +9,11 @@ from typing import Any
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Target, TileKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
-from tilepragma.ir.looptree import Axis, Barrier, ExpressionStatement, Loop, TiledLoop, TileNest
+from tilepragma.ir.looptree import Axis, ExpressionStatement, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.verifier_barriers import uneven_barriers
+from tilepragma.plan.verifier_proofs import Original, is_automatic, prove
 
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 _MOST_TILES = 16
@@ -21,11 +23,17 @@ class PlanFault(Exception):  # noqa: N818  (a fault of the planner, which the cl
     """A plan breaks a rule; the message names rule, kernel and place."""
 
 
-def verify(plan: KernelPlan) -> None:
-    """Raise PlanFault if `plan` breaks any rule of RULES."""
+def verify(plan: KernelPlan, original: Original | None = None) -> None:
+    """Raise PlanFault if `plan` breaks any rule of RULES, or is proven wrong against its region (`original`, where that is known).
+
+    What we decided ourselves must be proven right; of what the user said, legality is the judge, and it must not be proven wrong.
+    """
     for name, rule in RULES:
         for complaint in rule(plan):
             raise PlanFault(f"plan of kernel '{plan.kernel.name}': {name}: {complaint}")
+    for fault in prove(plan, original):
+        if fault.certain or is_automatic(plan):
+            raise PlanFault(f"plan of kernel '{plan.kernel.name}': {fault.rule}: {fault.message}")
 
 
 def _launches(plan: KernelPlan) -> tuple[Launch, ...]:
@@ -223,16 +231,8 @@ def _reductions_by_address(plan: KernelPlan) -> Iterator[str]:
 
 
 def _barriers_uniform(plan: KernelPlan) -> Iterator[str]:
-    def visit(node: Any, under_workers: bool) -> Iterator[str]:
-        if isinstance(node, Barrier) and under_workers:
-            yield "a barrier stands under a worker-distributed loop"
-        if isinstance(node, TileNest):
-            under_workers = under_workers or any(tile.kind is TileKind.WORKER for tile in node.order)
-        for child in children(node):
-            yield from visit(child, under_workers)
-
     for launch in _launches(plan):
-        yield from visit(launch.body, False)
+        yield from uneven_barriers(launch, plan.kernel.functions)
 
 
 def _symbols_unique(plan: KernelPlan) -> Iterator[str]:

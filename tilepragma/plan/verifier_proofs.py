@@ -6,12 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.ir.directives import ClauseExpression, LoopDirective
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.looptree import Block, Loop, Statement
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.invariance import written_objects
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Step
 from tilepragma.plan.verifier_barriers import uneven_barriers
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
+    from tilepragma.polyhedral.plan_proof_bounds import HeldArray
+    from tilepragma.polyhedral.plan_proof_tree import ProvenStep
     from tilepragma.polyhedral.scop import Scop
+
+#: Sizes of tiles at which plans are proven besides those in use: each symbol has another one, so that none stands for another unnoticed.
+_ODD = ((1, 2, 3, 5, 7), (5, 3, 7, 2, 1))
 
 
 @dataclass(frozen=True)
@@ -38,10 +48,123 @@ def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ..
 
     A region that runs as written has nothing to prove. What the user vouches for is taken as proven.
     """
+    if not (plan.host_steps or plan.device_steps):
+        return ()
     return tuple(_faults(plan, original))
 
 
 def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
-    for launch in (*plan.host, *plan.device):
+    for launch in dict.fromkeys((*plan.host, *plan.device)):
         for message in uneven_barriers(launch, plan.kernel.functions):
             yield Fault("barriers are uniform", message, True)
+    yield from _against_the_region(plan, original)
+
+
+def original_of(plan: KernelPlan) -> Original:
+    """The region of a plan, as the user wrote it. Raises OperationLimitError."""
+    from tilepragma.polyhedral.dependences import memory_dependences
+    from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+
+    scop = extract_scop(_statements(plan), plan.kernel.functions, written_objects(plan.kernel))
+    with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
+        return Original(scop, memory_dependences(scop))
+
+
+def _statements(plan: KernelPlan) -> tuple[Statement, ...]:
+    """What the launches execute: the region without the declarations that the host makes."""
+    return tuple(_without(plan.kernel.body, {id(one) for one in plan.prologue}))
+
+
+def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
+    for statement in body.statements:
+        if isinstance(statement, Block) and any(id(one) in left_out for one in walk(statement)):
+            yield from _without(statement, left_out)
+        elif id(statement) not in left_out:
+            yield statement
+
+
+def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
+    from tilepragma.polyhedral.operation_limit import OperationLimitError
+    from tilepragma.polyhedral.plan_proof import prove_steps, proven_region
+    from tilepragma.polyhedral.plan_proof_bounds import unheld
+
+    try:
+        known = original if original is not None else original_of(plan)
+    except OperationLimitError as error:
+        yield Fault("the proof ends", str(error), False)
+        return
+    kernel = plan.kernel
+    written = written_objects(kernel)
+    for finding in unheld(known.scop, known.dependences, _held(plan), written):
+        yield Fault(finding.rule, finding.message, finding.certain)
+    region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
+    vouched = _vouched(plan)
+    for steps, sizes in _runs(plan):
+        for finding in prove_steps(region, _proven(steps), sizes, vouched=vouched):
+            yield Fault(finding.rule, finding.message, finding.certain)
+
+
+def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject, int]]]:
+    """Every tree of steps with the sizes of tiles at which it is proven: those in use, and odd ones."""
+    host = {size.object: size.host for size in plan.sizes}
+    device = {size.object: size.device for size in plan.sizes}
+    same = plan.host_steps == plan.device_steps
+    yield plan.host_steps, host
+    if not same or device != host:
+        yield plan.device_steps, device
+    for odd in _ODD if plan.sizes else ():
+        sizes = {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
+        yield plan.host_steps, sizes
+        if not same:
+            yield plan.device_steps, sizes
+
+
+def _held(plan: KernelPlan) -> list[HeldArray]:
+    """The arrays as a device holds them; what the user says of one is the user's to answer for."""
+    from tilepragma.polyhedral.plan_proof_bounds import HeldArray
+
+    said = {"".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections}
+    result = []
+    for argument in plan.arrays:
+        section = tuple(
+            None
+            if isinstance(bound.lower, ClauseExpression) or isinstance(bound.length, ClauseExpression)
+            else (bound.lower, bound.length)
+            for bound in argument.section
+        )
+        trusted = argument.present or "".join(argument.object.host.split()) in said
+        # The region's own arrays have no value before it but that of their initializers.
+        trusted = trusted or argument.object.scope is not Scope.EXTERNAL
+        result.append(HeldArray(argument.object, section, argument.copy_in or trusted, argument.copy_out))
+    return result
+
+
+def is_automatic(plan: KernelPlan) -> bool:
+    """Whether the user neither said tiles nor vouched for anything, so that all of the plan is ours to prove."""
+    return not any(directive.tiles for directive in _directives(plan)) and not _vouched(plan)
+
+
+def _vouched(plan: KernelPlan) -> bool:
+    """Whether the user says that iterations are independent."""
+    return plan.kernel.directive.independent or any(directive.independent for directive in _directives(plan))
+
+
+def _directives(plan: KernelPlan) -> list[LoopDirective]:
+    loops = [node for node in walk(plan.kernel.body) if isinstance(node, Loop)]
+    return [loop.directive for loop in loops if loop.directive is not None]
+
+
+def _proven(steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:
+    from tilepragma.polyhedral.plan_proof_tree import ProvenCondition, ProvenLaunch, ProvenLoop
+
+    result: list[ProvenStep] = []
+    for step in steps:
+        if isinstance(step, HostLoop):
+            result.append(ProvenLoop(step.loop, _proven(step.steps)))
+        elif isinstance(step, HostCondition):
+            result.append(ProvenCondition(step.condition, _proven(step.steps)))
+        else:
+            reduced = frozenset(one.object for one in step.reductions)
+            result.append(ProvenLaunch(step.name, step.body, step.axes, frozenset(step.privates), reduced))
+    return tuple(result)

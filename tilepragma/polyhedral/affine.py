@@ -36,6 +36,9 @@ from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, ScalarType
 
+#: Every division and choice doubles the cases of a function; isl's work grows faster than their number.
+_MOST_PIECES = 32
+
 _IMPURE = (Assignment, Increment, AddressOf, Comma, FloatingLiteral)
 
 
@@ -82,6 +85,14 @@ class Frame:
         }
         return replace(self, iterators=(*self.iterators, iterator), known=known)
 
+    def value(self, object_: DataObject) -> isl.PwAff | None:
+        """{ [i] -> [object(i)] } of a scalar that is known, or an iterator: the innermost where loops share it."""
+        if object_ in self.known:
+            return self.known[object_]
+        if object_ not in self.iterators:
+            return None
+        return self.iterator(len(self.iterators) - 1 - self.iterators[::-1].index(object_))
+
     def knowing(self, object_: DataObject, value: isl.PwAff) -> Frame:
         """This frame where a scalar has a known value, { [i] -> [value(i)] }."""
         return replace(self, known={**self.known, object_: value})
@@ -89,7 +100,7 @@ class Frame:
     def number(self, value: int) -> isl.PwAff:
         """{ [i] -> [value] }"""
         zero = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.space))
-        return isl.PwAff.from_aff(zero.set_constant_val(isl.Val.int_from_si(self.context, value)))
+        return isl.PwAff.from_aff(zero.set_constant_val(whole_number(self.context, value)))
 
     def iterator(self, place: int) -> isl.PwAff:
         """{ [i] -> [i_place] }"""
@@ -117,6 +128,11 @@ class Frame:
         return True
 
 
+def whole_number(context: isl.Context, value: int) -> isl.Val:
+    """isl's form of a number of any size."""
+    return isl.Val.read_from_str(context, str(value))
+
+
 def affine(expression: Expression, frame: Frame) -> isl.PwAff:
     """{ [i] -> [expression(i)] }. Raises NotAffineError."""
     if not _is_integer(expression):
@@ -130,11 +146,20 @@ def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl
     for monomial, coefficient in value.terms:
         term = _monomial(monomial, whole, frame)
         result = result.add(term.mul(frame.number(coefficient)))
+        if result.n_piece() > _MOST_PIECES:
+            raise NotAffineError(whole, "distinguishes too many cases")
     return result
 
 
 def condition(expression: Expression, frame: Frame) -> isl.Set:
     """{ [i] : expression(i) != 0 }. Raises NotAffineError."""
+    holds = _condition(expression, frame)
+    if holds.n_basic_set() > _MOST_PIECES:
+        raise NotAffineError(expression, "distinguishes too many cases")
+    return holds
+
+
+def _condition(expression: Expression, frame: Frame) -> isl.Set:
     if isinstance(expression, Binary):
         if expression.operator in ("&&", "||"):
             left, right = condition(expression.left, frame), condition(expression.right, frame)
@@ -189,11 +214,9 @@ def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
 
 def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
     if isinstance(atom, Access) and not atom.subscripts and not atom.path:
-        if atom.object in frame.known:
-            return frame.known[atom.object]
-        if atom.object in frame.iterators:
-            # An inner loop may reuse an outer one's iterator: the innermost is meant.
-            return frame.iterator(len(frame.iterators) - 1 - frame.iterators[::-1].index(atom.object))
+        value = frame.value(atom.object)
+        if value is not None:
+            return value
     try:
         if isinstance(atom, Binary) and atom.operator in ("/", "%"):
             return _division(atom, frame)
@@ -217,7 +240,7 @@ def _why(atom: Expression) -> str:
 
 def _division(atom: Binary, frame: Frame) -> isl.PwAff:
     """C's division truncates; the remainder has the dividend's sign."""
-    divisor = _constant(atom.right, frame)
+    divisor = constant_value(atom.right, frame)
     if divisor is None or divisor <= 0:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
@@ -228,10 +251,12 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
     return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
 
 
-def _constant(expression: Expression, frame: Frame) -> int | None:
+def constant_value(expression: Expression, frame: Frame) -> int | None:
     """The expression's value where it is one number, if only for what the frame knows."""
     value = polynomial(expression)
-    if value.constant is None and any(isinstance(atom, Access) and atom.object in frame.known for atom in value.atoms):
+    if value.constant is None and any(
+        isinstance(one, Access) and one.object in frame.known for one in walk(expression)
+    ):
         function = affine_polynomial(value, expression, frame)
         least = function.min_val()
         return int(least.to_python()) if function.is_cst() and least.is_int() else None
@@ -244,7 +269,7 @@ def _helper(atom: Call, frame: Frame) -> isl.PwAff:
     if atom.function in ("tilek_minimum", "tilek_maximum"):
         right = affine(atom.arguments[1], frame)
         return left.min(right) if atom.function == "tilek_minimum" else left.max(right)
-    divisor = _constant(atom.arguments[1], frame)
+    divisor = constant_value(atom.arguments[1], frame)
     if divisor is None or divisor <= 0 or atom.function not in ("tilek_floor_quotient", "tilek_ceiling_quotient"):
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     quotient = left.div(frame.number(divisor))

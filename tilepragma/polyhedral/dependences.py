@@ -14,6 +14,7 @@ import islpy as isl
 
 from tilepragma.ir.looptree import Loop
 from tilepragma.polyhedral.extraction import step_of
+from tilepragma.polyhedral.operation_limit import OperationLimitError, operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
 
@@ -25,6 +26,10 @@ class DependenceKind(Enum):
     OUTPUT = "output"
     INPUT = "input"
 
+
+#: isl's operations for one number of a distance; it does not count all of its work, which grows with the divisions in a set.
+_NAMING = 20_000
+_MOST_DIVISIONS = 6
 
 FALSE_AND_TRUE = (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)
 
@@ -116,7 +121,10 @@ def with_zero(distances: isl.Set, place: int) -> isl.Set:
 
 
 def distance_text(distances: isl.Set) -> str:
-    """`(1, -1)`: a number where a distance is constant, else `+` `-` `0+` `0-` `*` for its possible signs."""
+    """`(1, -1)`: a number where a distance is constant, else `+` `-` `0+` `0-` `*` for its possible signs.
+
+    Words for people are worth little work: `*` also where isl would need long.
+    """
     return f"({', '.join(_distance(distances, place) for place in range(distances.dim(isl.dim_type.set)))})"
 
 
@@ -130,19 +138,36 @@ def _constant(distances: isl.Set, place: int) -> int | None:
     value = distances.plain_get_val_if_fixed(isl.dim_type.set, place)
     if value.is_int():
         return int(value.to_python())
-    plain = distances.params().is_empty()
-    if plain:
+    if sum(piece.dim(isl.dim_type.div) for piece in distances.get_basic_sets()) > _MOST_DIVISIONS:
         return None
-    least, greatest = distances.dim_min_val(place), distances.dim_max_val(place)
-    return int(least.to_python()) if least.is_int() and least.eq(greatest) else None
+    try:
+        with operation_limit(distances.get_ctx(), _NAMING, "naming a distance"):
+            return _only_value(distances, place)
+    except OperationLimitError:
+        return None
+
+
+def _only_value(distances: isl.Set, place: int) -> int | None:
+    """v where d_place = v for all d in distances, which are some, else None."""
+    some = distances.sample_point()
+    if some.is_void():
+        return None
+    value = some.get_coordinate_val(isl.dim_type.set, place)
+    above = distances.lower_bound_val(isl.dim_type.set, place, value.add(isl.Val.one(value.get_ctx())))
+    below = distances.upper_bound_val(isl.dim_type.set, place, value.sub(isl.Val.one(value.get_ctx())))
+    return int(value.to_python()) if above.is_empty() and below.is_empty() else None
 
 
 def _distance(distances: isl.Set, place: int) -> str:
     constant = _constant(distances, place)
     if constant is not None:
         return str(constant)
-    negative, positive = has_sign(distances, place, -1), has_sign(distances, place, 1)
-    zero = not with_zero(distances, place).is_empty()
+    try:
+        with operation_limit(distances.get_ctx(), _NAMING, "naming a distance"):
+            negative, positive = has_sign(distances, place, -1), has_sign(distances, place, 1)
+            zero = not with_zero(distances, place).is_empty()
+    except OperationLimitError:
+        return "*"
     if negative and positive:
         return "*"
     return ("0" if zero else "") + ("+" if positive else "-")
@@ -197,7 +222,7 @@ def _dependence(
         sink,
         relation,
         loops,
-        _distances(relation, loops),
+        distances_between(relation, loops),
         source.exact and sink.exact,
     )
 
@@ -211,7 +236,7 @@ def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ..
     return tuple(common)
 
 
-def _distances(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
+def distances_between(relation: isl.Map, loops: tuple[Loop, ...]) -> isl.Set:
     """{ [d] : exists S[i] -> T[j] in relation: d = (j - i) / step on the common loops, rounded away from 0 }
 
     There is something to round only where a step other than 1 meets a start that depends on the loops around.

@@ -15,7 +15,7 @@ from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import Polynomial, polynomial
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, RecordType, ScalarType
 from tilepragma.polyhedral.affine import (
     Frame,
@@ -24,11 +24,15 @@ from tilepragma.polyhedral.affine import (
     affine,
     compare,
     condition,
+    whole_number,
 )
 from tilepragma.polyhedral.delinearise import split_subscript, strides
 from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
-from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
+
+#: Distances of deeper nests take isl minutes, which its count of operations does not see.
+MOST_LOOPS = 8
 
 
 def extract_scop(
@@ -44,8 +48,17 @@ def extract_scop(
     not a leaf. Raises OperationLimitError.
     """
     context = isl.Context()
+    body = tuple(body)
+    if _depth(body) > MOST_LOOPS:
+        raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")
     with operation_limit(context, DEFAULT_LIMIT, "reading the nest"):
-        return _Extraction(context, functions, written, movable).scop(tuple(body))
+        return _Extraction(context, functions, written, movable).scop(body)
+
+
+def _depth(node: Any) -> int:
+    """The greatest number of loops around each other."""
+    below = max(map(_depth, node if isinstance(node, tuple) else children(node)), default=0)
+    return below + len(node.loops) if isinstance(node, TileNest) else below + isinstance(node, Loop)
 
 
 @dataclass(frozen=True)
@@ -232,7 +245,7 @@ class _Extraction:
         if start is None:
             return None
         distance = frame.iterator(len(frame.iterators) - 1).sub(start)
-        return distance.mod_val(isl.Val.int_from_si(frame.context, abs(step))).eq_set(frame.number(0))
+        return distance.mod_val(whole_number(frame.context, abs(step))).eq_set(frame.number(0))
 
     def _affine(self, expression: Expression, frame: Frame) -> isl.PwAff | None:
         try:

@@ -53,21 +53,28 @@ def tiling_hyperplanes(
     statements: tuple[Statement, ...],
     dependences: tuple[Dependence, ...],
     options: HyperplaneOptions = HyperplaneOptions(),  # noqa: B008 - frozen
+    before: Rows | None = None,
 ) -> Schedule:
     """Algorithm 4.1: a legal schedule of all statements, in bands that may be tiled.
 
     Input dependences are ignored. The schedule's notes say what was given up: balance, fusion, or, at isl's operation
-    limit, the search itself.
+    limit, the search itself. `before` are rows that every statement has already, with as many for each; the dependences
+    are then those that these leave tied, and the rows found come after them.
     """
     if not statements:
         return Schedule(())
     context = statements[0].domain.get_ctx()
     try:
         with operation_limit(context, options.operations, "searching for tiling hyperplanes"):
-            return _Search(statements, ordering(dependences), options).schedule()
+            return _Search(statements, ordering(dependences), options).schedule(before or {})
     except OperationLimitError as limit:
         kept = original_schedule(statements)
-        return replace(kept, notes=(f"{limit} The order of the program text is kept.",))
+        note = f"{limit} The order of the program text is kept."
+        whole = tuple(
+            StatementSchedule(each.statement, (before or {}).get(each.statement.name, ()) + each.rows)
+            for each in kept.statements
+        )
+        return Schedule(whole, (note,))
 
 
 @dataclass
@@ -80,14 +87,14 @@ class _Search:
     notes: list[str] = field(default_factory=list)
     bands: Iterator[int] = field(default_factory=itertools.count)
 
-    def schedule(self) -> Schedule:
-        """The whole program's schedule."""
+    def schedule(self, before: Rows) -> Schedule:
+        """The whole program's schedule, whose first rows are `before`."""
         aligned = _aligned(tuple(each.relation for each in self.dependences))
         pending = tuple(
             Edge(each.source, each.target, relation) for each, relation in zip(self.dependences, aligned, strict=True)
         )
-        none: Rows = {each.name: () for each in self.statements}
-        rows = self._separate(self.statements, pending, none)
+        first: Rows = {each.name: before.get(each.name, ()) for each in self.statements}
+        rows = self._separate(self.statements, pending, first)
         found = tuple(StatementSchedule(each, rows[each.name]) for each in self.statements)
         return Schedule(padded(found), tuple(self.notes))
 

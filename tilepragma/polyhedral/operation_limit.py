@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import islpy as isl
 
-DEFAULT_LIMIT = 20_000_000
-"""isl's own operations; some seconds of work"""
+DEFAULT_LIMIT = 4_000_000
+"""isl's own operations; some seconds of work, as a rule"""
 
 
 class OperationLimitError(Exception):

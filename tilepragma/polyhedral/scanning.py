@@ -25,7 +25,7 @@ from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.polyhedral.ast_expressions import AstReader, negated, short_expression
 from tilepragma.polyhedral.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes, leaves_of
-from tilepragma.polyhedral.loop_names import LoopName, LoopNames, mentioned
+from tilepragma.polyhedral.loop_names import LoopName, LoopNames
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.scop import ScopStatement
 
@@ -205,16 +205,18 @@ class _Writer:
         )
 
     def _leaf(self, node: AstLeaf, at: _Inside) -> Statement:
-        """The statement, each iterator that it mentions replaced by the loop's that is it, or declared with its value."""
+        """The statement, each of its iterators replaced by the loop's that is it, or declared with its value.
+
+        Those that it does not mention too: which instance this is can then be read from the code.
+        """
         statement = self.by_name[node.statement].statement
         read = at.read()
         iterators = [loop.iterator for loop in statement.loops]
         declared: list[Statement] = []
         instead: dict[DataObject, DataObject] = {}
-        used = mentioned(statement.node)
         for place, (iterator, argument) in enumerate(zip(iterators, node.arguments, strict=True)):
             # An inner loop may reuse an outer one's iterator: the innermost is meant.
-            if iterator in iterators[place + 1 :] or iterator.name not in used:
+            if iterator in iterators[place + 1 :]:
                 continue
             own = self._loop_over(node.statement, place, at)
             if own is None:

@@ -651,3 +651,36 @@ CASE(handed_on)
     check_record("left", left, sizeof left);
     free(a);
 }
+
+// case iterator_by_address: a sequential nest whose iterator is read afterwards, though nobody can tell its value before
+static void iterator_by_address(int n, double a[n][n], double *y, int *left)
+{
+    int i, j, k = 7, m = 9;
+#pragma tilek kernel data(y[0:n])
+    {
+        for (i = 1; i < n; i++)
+            for (j = 0; j < n; j++)
+                a[i][j] = a[i][j] * 0.5 + i;
+        for (i = 1; i < n; i++)
+            if (a[i][0] > 3) {
+                for (k = i; k > 0; k--)
+                    y[i] = y[i - 1] + a[k][i];
+                for (m = i; m >= 0; m--)
+                    y[i] = y[i] * 0.5;
+            }
+    }
+    left[0] = k;
+    left[1] = m;
+}
+
+CASE(iterator_by_address)
+{
+    enum { N = 23 };
+    double *const a = check_doubles(N * N), *const y = check_doubles(N);
+    int left[2];
+    iterator_by_address(N, (void *)a, y, left);
+    check_record("y", y, N * sizeof *y);
+    check_record("left", left, sizeof left);
+    free(a);
+    free(y);
+}

@@ -1,0 +1,183 @@
+"""S2: hyperplanes. Algorithm 4.1's rows for what the user's own loops do not make parallel.
+
+Statements are taken apart where nothing ties them (polyhedral/parallel_parts.py). A part whose rows run at once becomes a
+launch over these rows; one whose band must be ordered becomes a host loop over wavefronts of tiles, with a launch for the
+tiles of one wavefront (wavefront_plan.py); rows that are stepped through become host loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import Block
+from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, make_automatic
+from tilepragma.plan.row_loops import (
+    Names,
+    RowLoops,
+    TileSizes,
+    UnboundedRowError,
+    base_name,
+    clauses,
+    declared,
+    fixed_rows,
+    names_in,
+    term,
+    value,
+)
+from tilepragma.plan.strategy import Automatic, Refusal, Region
+from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies
+from tilepragma.plan.wavefront_plan import wavefront_draft
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.parallel_parts import Part, RowLoop
+    from tilepragma.polyhedral.program import Program
+    from tilepragma.polyhedral.scop import Scop, ScopStatement
+
+CHUNK = 64
+"""Values of a row that one thread takes at a time, on the host."""
+MOST_DIMENSIONS = 3
+"""Gangs and workers have so many dimensions."""
+
+
+def hyperplanes(region: Region) -> Automatic | Refusal:
+    """Drafts of the whole region, or why hyperplanes do not help."""
+    from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+    try:
+        return _hyperplanes(region)
+    except OperationLimitError as limit:
+        return Refusal(str(limit))
+    except UnboundedRowError:
+        return Refusal("a row of the hyperplanes has no bound that is known at launch")
+
+
+def _hyperplanes(region: Region) -> Automatic | Refusal:
+    from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
+    from tilepragma.polyhedral.part_scan import PartCode
+
+    apart = _taken_apart(region, TiedBodies(()))
+    tied = tied_bodies(region)
+    if tied.bodies:
+        apart = min(apart, _taken_apart(region, tied), key=_TakenApart.left_sequential)
+    parts = apart.parts
+    if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
+        return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once")
+    numbered = {id(each): place for place, each in enumerate(parts_in(parts))}
+    code = PartCode(apart.scop, apart.program)
+    sizes = TileSizes(Names(set(names_in(region.kernel))))
+    host, device = (
+        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), numbered).drafts(parts, ())
+        for device in (False, True)
+    )
+    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()))
+
+
+@dataclass(frozen=True)
+class _TakenApart:
+    """A way to take the region's statements apart, and what became of them."""
+
+    scop: Scop
+    program: Program
+    parts: tuple[Part | RowLoop, ...]
+
+    def left_sequential(self) -> tuple[int, int]:
+        """(loops of the deepest statement in a part that runs in order, minus those in a part that does not)"""
+        from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
+
+        depths = {each.name: len(each.loops) + _loops_inside(each) for each in self.scop.statements}
+        sequential = parallel = 0
+        for part in parts_in(self.parts):
+            depth = max(depths[each.statement.name] for each in part.statements)
+            if part.kind is PartKind.SERIAL:
+                sequential = max(sequential, depth)
+            else:
+                parallel = max(parallel, depth)
+        return sequential, -parallel
+
+
+def _loops_inside(statement: ScopStatement) -> int:
+    return max((len(part.loops) - len(statement.loops) for part in statement.parts), default=0)
+
+
+def _taken_apart(region: Region, tied: TiedBodies) -> _TakenApart:
+    """The parts that are found where these bodies move as wholes. Raises OperationLimitError."""
+    from tilepragma.polyhedral.dependences import memory_dependences
+    from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.leaves import Movable
+    from tilepragma.polyhedral.parallel_parts import parallel_parts
+    from tilepragma.polyhedral.program import program_of
+
+    scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable(tied.holds))
+    private = private_scalars(region, scop)
+    program = program_of(scop, tuple(one for one in memory_dependences(scop) if one.source.object not in private))
+    return _TakenApart(scop, program, parallel_parts(program.statements, program.dependences))
+
+
+@dataclass(frozen=True)
+class _Drafts:
+    """Makes drafts of parts for one kind of target; `numbered` tells the parts apart, by identity."""
+
+    loops: RowLoops
+    numbered: dict[int, int]
+
+    def drafts(self, parts: Iterable[Part | RowLoop], around: tuple[DataObject, ...]) -> tuple[Draft, ...]:
+        """The parts one after another, for each value of the host loops' iterators `around`."""
+        return tuple(self._draft(each, around) for each in parts)
+
+    def _draft(self, part: Part | RowLoop, around: tuple[DataObject, ...]) -> Draft:
+        from tilepragma.polyhedral.parallel_parts import PartKind, RowLoop
+        from tilepragma.polyhedral.point_order import original_order
+
+        if isinstance(part, RowLoop):
+            return self._stepped(part, around)
+        if part.kind is PartKind.WAVEFRONT:
+            return wavefront_draft(self.loops, part, self.numbered[id(part)], around)
+        if part.kind is PartKind.DOALL:
+            return self._on_device(part, around) if self.loops.device else self._on_host(part, around)
+        return DraftLaunch(Block(self.loops.points(part, original_order(part), fixed_rows(around))))
+
+    def _stepped(self, row: RowLoop, around: tuple[DataObject, ...]) -> Draft:
+        bounds = self.loops.row_range(row.statements, row.level, fixed_rows(around))
+        iterator = self.loops.names.scalar(f"{base_name(row.statements, row.level)}_row")
+        loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
+        return DraftLoop(loop, self.drafts(row.parts, (*around, iterator)))
+
+    def _on_host(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
+        """Blocks of the first row that runs at once, dealt to threads in turn."""
+        from tilepragma.polyhedral.part_scan import Restriction
+        from tilepragma.polyhedral.point_order import point_order
+
+        level, outside = part.at_once[0], fixed_rows(around)
+        base = base_name(part.statements, level)
+        size = self.loops.sizes.of(self.numbered[id(part)], level, base, CHUNK, CHUNK)
+        blocks = self.loops.tile_range(part.statements, level, size, outside)
+        block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
+        tile = (*outside, Restriction(level, value(first), value(size)))
+        body = (
+            declared(first, term(block) * term(size)),
+            *self.loops.points(part, point_order(part, self.loops.code.program.dependences).order, tile),
+        )
+        loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
+        return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
+
+    def _on_device(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
+        """Single values of up to three rows that run at once, dealt to workers and gangs."""
+        from tilepragma.polyhedral.part_scan import Restriction
+        from tilepragma.polyhedral.point_order import row_order
+
+        levels, outside = part.at_once[:MOST_DIMENSIONS], fixed_rows(around)
+        iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
+        tile = tuple(Restriction(level, value(one)) for level, one in zip(levels, iterators, strict=True))
+        body = self.loops.points(part, row_order(part), (*outside, *tile))
+        tiles: dict[int, tuple[TileClause, ...]] = {}
+        for dimension, (level, iterator) in enumerate(reversed(tuple(zip(levels, iterators, strict=True)))):
+            bounds = self.loops.row_range(part.statements, level, outside)
+            loop = self.loops.loop(iterator, bounds.lower, bounds.upper, body)
+            kinds = (TileKind.DYNAMIC, TileKind.GANG, TileKind.WORKER)
+            tiles[loop.index] = clauses(*kinds, dimension=dimension)
+            body = (loop,)
+        return DraftLaunch(Block(body), tiles)

@@ -1,0 +1,166 @@
+"""New loops over rows of a schedule and over tiles of them: names, bounds, tile sizes, and the points below."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
+from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Loop, Statement
+from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import LONG
+from tilepragma.plan.kernel_plan import TileSize
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.parallel_parts import Part
+    from tilepragma.polyhedral.parametric_tiles import Range
+    from tilepragma.polyhedral.part_scan import Order, PartCode, Restrictions
+    from tilepragma.polyhedral.schedule import StatementSchedule
+
+
+class UnboundedRowError(Exception):
+    """A row has no least or no greatest value that the host could evaluate."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """lower, ..., upper; empty where lower > upper."""
+
+    lower: Polynomial
+    upper: Polynomial
+
+
+def names_in(kernel: Kernel) -> frozenset[str]:
+    """Every identifier that the region's own text mentions, and its functions'."""
+    objects: set[DataObject] = set(kernel.objects)
+    for body in (kernel.body, *(function.body for function in kernel.functions)):
+        for node in walk(body):
+            if isinstance(node, (Access, Declarator)):
+                objects.add(node.object)
+            elif isinstance(node, Loop):
+                objects.add(node.iterator)
+    return frozenset(object_.name for object_ in objects) | {function.name for function in kernel.functions}
+
+
+def value(object_: DataObject) -> Access:
+    """The object as an expression."""
+    return Access(object_, (), (), object_.element)
+
+
+def term(object_: DataObject) -> Polynomial:
+    """The object as a polynomial."""
+    return of_atom(value(object_))
+
+
+def total(values: Iterable[Polynomial]) -> Polynomial:
+    """The sum of the values."""
+    result = number(0)
+    for each in values:
+        result = result + each
+    return result
+
+
+def clauses(*kinds: TileKind, dimension: int = 0) -> tuple[TileClause, ...]:
+    """Tiles of one loop, outermost first."""
+    return tuple(TileClause(kind, None, None, dimension, NOWHERE) for kind in kinds)
+
+
+@dataclass
+class Names:
+    """Identifiers of new objects: `taken` are those that no new one may have."""
+
+    taken: set[str]
+
+    def scalar(self, base: str) -> DataObject:
+        """A new scalar of type long, scope LOCAL, whose name starts with `base`."""
+        free = (base if count == 1 else f"{base}_{count}" for count in itertools.count(1))
+        name = next(one for one in free if one not in self.taken)
+        self.taken.add(name)
+        return DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL)
+
+
+@dataclass
+class TileSizes:
+    """The tile sizes of a plan, shared by what host and devices run: one for each row of each part that has tiles."""
+
+    names: Names
+    found: dict[tuple[int, int], TileSize] = field(default_factory=dict)
+
+    def of(self, part: int, level: int, base: str, host: int, device: int) -> DataObject:
+        """The symbol for a row's tile size; the first that asks says what it is by default."""
+        if (part, level) not in self.found:
+            self.found[part, level] = TileSize(self.names.scalar(f"{base}_size"), host, device)
+        return self.found[part, level].object
+
+
+@dataclass
+class RowLoops:
+    """Makes the loops for one kind of target; `next_index` numbers them."""
+
+    code: PartCode
+    names: Names
+    sizes: TileSizes
+    device: bool
+    next_index: int
+
+    def row_range(self, statements: tuple[StatementSchedule, ...], level: int, inside: Restrictions) -> Bounds:
+        """The least and greatest value of a row inside a tile. Raises UnboundedRowError, OperationLimitError."""
+        return _bounds(self.code.row_range(statements, level, inside))
+
+    def tile_range(
+        self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: Restrictions
+    ) -> Bounds:
+        """The numbers of a row's tiles inside a tile of other rows. Raises UnboundedRowError, OperationLimitError."""
+        return _bounds(self.code.tile_range(statements, level, value(size), inside))
+
+    def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
+        """`for (long iterator = lower; iterator <= upper; ++iterator)`"""
+        self.next_index += 1
+        return Loop(
+            self.next_index - 1,
+            iterator,
+            True,
+            expression(lower),
+            "<=",
+            expression(upper),
+            integer(1),
+            False,
+            Block(tuple(body)),
+            None,
+        )
+
+    def points(self, part: Part, order: Order, restrictions: Restrictions) -> tuple[Statement, ...]:
+        """Loops over the points of the part that the restrictions leave. Raises OperationLimitError."""
+        scanned = self.code.points(part, order, restrictions, self.next_index, frozenset(self.names.taken))
+        self.next_index = scanned.next_index or self.next_index
+        return scanned.block.statements
+
+
+def declared(object_: DataObject, number: Polynomial) -> Declaration:
+    """`const long object_ = number;`"""
+    return Declaration((Declarator(object_, expression(number)),))
+
+
+def base_name(statements: tuple[StatementSchedule, ...], level: int) -> str:
+    """The iterators that the row of the deepest statement is made of, joined."""
+    deepest = max(statements, key=lambda each: each.statement.depth)
+    pairs = zip(deepest.statement.iterators, deepest.rows[level].coefficients, strict=True)
+    return "_".join(iterator for iterator, factor in pairs if factor) or "row"
+
+
+def fixed_rows(around: tuple[DataObject, ...]) -> Restrictions:
+    """The rows of host loops, at the values of their iterators."""
+    from tilepragma.polyhedral.part_scan import Restriction
+
+    return tuple(Restriction(level, value(iterator)) for level, iterator in enumerate(around))
+
+
+def _bounds(found: Range | None) -> Bounds:
+    if found is None:
+        raise UnboundedRowError
+    return Bounds(polynomial(found.lower), polynomial(found.upper))

@@ -1,0 +1,101 @@
+"""Statements that a scalar ties together, and scalars that tie nothing.
+
+A scalar from outside that several statements of a loop's body hand on to each other makes them wait for those of every other
+iteration. Where no iteration reads what another one left, the body can be moved as a whole instead, and the scalar is private to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.flow import exposed_read
+from tilepragma.ir.looptree import Block, Loop, Statement
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.strategy import Region
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.scop import Scop
+
+
+@dataclass(frozen=True)
+class TiedBodies:
+    """Bodies of loops that are to be moved as wholes; `holds` is what `Movable` asks."""
+
+    bodies: tuple[Block, ...]
+
+    def holds(self, statement: Statement) -> bool:
+        """Whether the statement is one of the bodies."""
+        return any(statement is body for body in self.bodies)
+
+
+def tied_bodies(region: Region) -> TiedBodies:
+    """The innermost bodies in which the region's written scalars are assigned before they are read; none for other scalars."""
+    found: list[Block] = []
+    for scalar in _written_scalars(region):
+        covering = _below(region.statements, scalar, region)
+        if covering is not None:
+            found += [body for body in covering if not _is_one_statement(body)]
+    return TiedBodies(tuple({id(body): body for body in found}.values()))
+
+
+def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
+    """The scalars that every statement of the Scop assigns before it reads them, and nobody reads after the region."""
+    functions = region.kernel.functions
+    result = set()
+    for scalar in _written_scalars(region):
+        touching = [each for each in scop.statements if any(one.object == scalar for one in each.references)]
+        wanted = scalar.name in region.live_out and scalar.name not in region.final
+        if not wanted and all(exposed_read(each.node, scalar, functions) is None for each in touching):
+            result.add(scalar)
+    return frozenset(result)
+
+
+def _written_scalars(region: Region) -> list[DataObject]:
+    """Without iterators, which their loops give their values."""
+    iterators = {node.iterator for node in walk(region.kernel.body) if isinstance(node, Loop)}
+    return [
+        object_
+        for object_ in region.kernel.objects
+        if object_.storage is Storage.SCALAR
+        and object_.scope is not Scope.LOCAL
+        and object_ in region.written
+        and object_ not in iterators
+    ]
+
+
+def _below(statements: Iterable[Statement], scalar: DataObject, region: Region) -> list[Block] | None:
+    """Bodies inside these statements that hold every use of the scalar; None where a use stands outside of all."""
+    found: list[Block] = []
+    for statement in statements:
+        if not any(use.object == scalar for use in uses(statement, region.kernel.functions)):
+            continue
+        if isinstance(statement, Block):
+            inner = _below(statement.statements, scalar, region)
+        elif isinstance(statement, Loop) and not _in_header(statement, scalar):
+            inner = _body(statement.body, scalar, region)
+        else:
+            inner = None
+        if inner is None:
+            return None
+        found += inner
+    return found
+
+
+def _body(body: Block, scalar: DataObject, region: Region) -> list[Block] | None:
+    inner = _below(body.statements, scalar, region)
+    if inner is not None:
+        return inner
+    return [body] if exposed_read(body, scalar, region.kernel.functions) is None else None
+
+
+def _in_header(loop: Loop, scalar: DataObject) -> bool:
+    headers = (loop.lower, loop.upper, loop.step)
+    return loop.iterator == scalar or any(use.object == scalar for part in headers for use in uses(part))
+
+
+def _is_one_statement(body: Block) -> bool:
+    return len(body.statements) == 1 and not isinstance(body.statements[0], (Block, Loop))

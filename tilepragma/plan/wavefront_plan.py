@@ -1,0 +1,126 @@
+"""Two-level wavefronts of a permutable band, thesis (3.17) to (3.19) and Figure 3.17.
+
+    t_k = floor(phi_k / s_k)          tiles, s_k a symbol
+    w   = t_1 + ... + t_m             wavefronts of tiles, one after another: a host loop
+    t_2, ..., t_m                     tiles of one wavefront run at once: a launch
+
+On the host, w = t_1 + t_2 and the tiles t_3, ..., t_m of a pair follow each other inside its instance: fewer wavefronts, and what
+they share stays in the cache. Both are legal because every dependence has t(target) >= t(source) in all rows of the band.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import Block, Statement
+from tilepragma.ir.polynomial import Polynomial, maximum, minimum
+from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop
+from tilepragma.plan.point_wavefronts import point_wavefronts
+from tilepragma.plan.row_loops import RowLoops, base_name, clauses, declared, fixed_rows, term, total, value
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.parallel_parts import Part
+    from tilepragma.polyhedral.part_scan import Restriction, Restrictions
+
+HOST_TILE, DEVICE_TILE = 32, 16
+"""Extents of tiles where nobody says anything else."""
+HOST_ROWS, DEVICE_ROWS = 2, 4
+"""How many rows of a band take part in a wavefront: a launch on a device has three dimensions for all but one of them."""
+
+
+@dataclass(frozen=True)
+class _TiledRow:
+    """A row with tiles: `tile` is its coordinate, `first` the tile's origin; lower ... upper are the coordinates in use."""
+
+    level: int
+    size: DataObject
+    tile: DataObject
+    first: DataObject
+    lower: Polynomial
+    upper: Polynomial
+
+    @property
+    def inside(self) -> Restriction:
+        """The points of one tile."""
+        from tilepragma.polyhedral.part_scan import Restriction
+
+        return Restriction(self.level, value(self.first), value(self.size))
+
+    @property
+    def origin(self) -> Statement:
+        """`const long first = tile * size;`"""
+        return declared(self.first, term(self.tile) * term(self.size))
+
+
+def wavefront_draft(loops: RowLoops, part: Part, number_of_part: int, around: tuple[DataObject, ...]) -> Draft:
+    """The host's loop over wavefronts of tiles of the part's band, around the launch of one wavefront."""
+    outside = fixed_rows(around)
+    summed = part.carrying[: DEVICE_ROWS if loops.device else HOST_ROWS]
+    rows: list[_TiledRow] = []
+    for level in summed:
+        rows.append(_tiled_row(loops, part, number_of_part, level, outside))
+    wavefront = loops.names.scalar("wavefront")
+    tile = (*outside, *(row.inside for row in rows))
+    inner, tiles = _inner_tiles(loops, part, number_of_part, part.carrying[len(summed) :], tile)
+    launch = _launch(loops, wavefront, rows, inner, tiles)
+    lower, upper = total(row.lower for row in rows), total(row.upper for row in rows)
+    return DraftLoop(loops.loop(wavefront, lower, upper), (launch,))
+
+
+def _tiled_row(loops: RowLoops, part: Part, number_of_part: int, level: int, inside: Restrictions) -> _TiledRow:
+    """New names for a row's tiles, and which tiles hold points that satisfy `inside`."""
+    base = base_name(part.statements, level)
+    size = loops.sizes.of(number_of_part, level, base, HOST_TILE, DEVICE_TILE)
+    tiles = loops.tile_range(part.statements, level, size, inside)
+    return _TiledRow(
+        level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
+    )
+
+
+def _inner_tiles(
+    loops: RowLoops, part: Part, number_of_part: int, levels: tuple[int, ...], inside: Restrictions
+) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
+    """The tiles of the rows at `levels` inside the tile around, one after another, and their points; the tiles of loops there."""
+    from tilepragma.polyhedral.point_order import point_order
+
+    if not levels and loops.device:
+        return point_wavefronts(loops, part, inside)
+    if not levels:
+        return loops.points(part, point_order(part, loops.code.program.dependences).order, inside), {}
+    row = _tiled_row(loops, part, number_of_part, levels[0], inside)
+    body, tiles = _inner_tiles(loops, part, number_of_part, levels[1:], (*inside, row.inside))
+    return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),), tiles
+
+
+def _launch(
+    loops: RowLoops,
+    wavefront: DataObject,
+    rows: list[_TiledRow],
+    inner: tuple[Statement, ...],
+    inner_tiles: dict[int, tuple[TileClause, ...]],
+) -> DraftLaunch:
+    """The tiles of one wavefront: t_2, ..., t_m are dealt out, t_1 = w - t_2 - ... - t_m follows.
+
+    The bounds of t_k leave out what no choice of the others could complete to w; what is left without points runs empty.
+    """
+    first, others = rows[0], rows[1:]
+    body: tuple[Statement, ...] = (
+        declared(first.tile, term(wavefront) - total(term(row.tile) for row in others)),
+        *(row.origin for row in rows),
+        *inner,
+    )
+    tiles = dict(inner_tiles)
+    for dimension, row in enumerate(reversed(others)):
+        rest = [each for each in rows if each is not row]
+        lower = maximum((row.lower, term(wavefront) - total(each.upper for each in rest)))
+        upper = minimum((row.upper, term(wavefront) - total(each.lower for each in rest)))
+        loop = loops.loop(row.tile, lower, upper, body)
+        if loops.device:
+            tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)
+        else:
+            tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.THREAD)
+        body = (loop,)
+    return DraftLaunch(Block(body), tiles)

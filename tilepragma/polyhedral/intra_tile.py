@@ -1,0 +1,65 @@
+"""Wavefronts of points inside one tile: the second level of thesis (3.19).
+
+    { S[i] -> [outer rows, e_1, rows of the part] },  e_1 = Theta_S phi's first component
+
+e_1 is stepped through; what has one e_1 runs at once, in groups of statements with a barrier between (Figure 4.7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tilepragma.polyhedral.model import Dependence
+from tilepragma.polyhedral.parallel_parts import Part
+from tilepragma.polyhedral.schedule import Row, Schedule, StatementSchedule
+from tilepragma.polyhedral.wavefronts import band_wavefronts
+
+
+@dataclass(frozen=True)
+class IntraTile:
+    """`part` with e_1 as the row at level `outer`, so that its own rows are one level further in.
+
+    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; `parallel`: those that run at once. `groups`: names of
+    statements that may run at once; each group follows the one before it.
+    """
+
+    part: Part
+    summed: tuple[int, ...]
+    parallel: tuple[int, ...]
+    groups: tuple[tuple[str, ...], ...]
+
+    @property
+    def level(self) -> int:
+        """The level of e_1."""
+        return self.part.outer
+
+    def of_group(self, names: tuple[str, ...]) -> Part:
+        """The part with these statements alone."""
+        return replace(self.part, statements=tuple(e for e in self.part.statements if e.statement.name in names))
+
+
+def intra_tile(part: Part, dependences: tuple[Dependence, ...]) -> IntraTile:
+    """The wavefronts of points in a tile of the part's band."""
+    names = {each.statement.name for each in part.statements}
+    inside = tuple(each for each in dependences if each.source in names and each.target in names)
+    wavefronts = band_wavefronts(Schedule(part.statements), inside)
+    found = next(each for each in wavefronts if each.levels == part.band)
+    first, *others = found.intra
+    stepped = tuple(replace(each, rows=_with_sum(each, part, first)) for each in part.statements)
+    summed = tuple(level + 1 for level, factor in zip(part.band, first, strict=True) if factor)
+    parallel = tuple(part.band[row.index(1)] + 1 for row in others)
+    band = tuple(level + 1 for level in part.band)
+    carrying = tuple(level + 1 for level in part.carrying)
+    shifted = replace(part, statements=stepped, band=band, carrying=carrying)
+    return IntraTile(shifted, summed, parallel, found.order)
+
+
+def _with_sum(each: StatementSchedule, part: Part, factors: tuple[int, ...]) -> tuple[Row, ...]:
+    """The rows with e_1 = factors . (rows of the band) before those of the part."""
+    rows = [each.rows[level] for level in part.band]
+    coefficients = tuple(
+        sum(factor * row.coefficients[place] for factor, row in zip(factors, rows, strict=True))
+        for place in range(each.statement.depth)
+    )
+    constant = sum(factor * row.constant for factor, row in zip(factors, rows, strict=True))
+    return (*each.rows[: part.outer], Row(coefficients, constant, rows[0].band), *each.rows[part.outer :])

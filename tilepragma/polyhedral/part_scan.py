@@ -1,0 +1,117 @@
+"""Loops over the points of a part that some tile of its rows holds, and the values that a row takes there.
+
+    [o_l, s_l, ...] -> { S[i] : o_l <= phi_S^l(i) < o_l + s_l for the restricted levels l }
+
+Origins and sizes are parameters, so these sets are affine though an origin s_l t_l is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Expression
+from tilepragma.polyhedral.parallel_parts import Part
+from tilepragma.polyhedral.parametric_tiles import (
+    Range,
+    TileRow,
+    at_values,
+    has_points,
+    points_of_tile,
+    row_range,
+    sizes_are_positive,
+    tile_range,
+)
+from tilepragma.polyhedral.program import Program
+from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.polyhedral.schedule import Row, StatementSchedule, affine_map
+from tilepragma.polyhedral.scop import Scop
+
+Order = Mapping[str, tuple[Row, ...]]
+"""For each statement the rows in whose lexicographic order its points run; as many for each."""
+
+
+@dataclass(frozen=True)
+class Restriction:
+    """origin <= phi^level < origin + size; phi^level = origin where `size` is None. Both are of integer type."""
+
+    level: int
+    origin: Expression
+    size: Expression | None = None
+
+    @property
+    def row(self) -> TileRow:
+        """The names of isl's parameters; no identifier of the user begins like them."""
+        return TileRow(self.level, f"tilek_origin{self.level}", f"tilek_size{self.level}")
+
+
+Restrictions = tuple[Restriction, ...]
+Schedules = tuple[StatementSchedule, ...]
+
+
+@dataclass(frozen=True)
+class PartCode:
+    """What loops over parts are made of: the Scop and its Program."""
+
+    scop: Scop
+    program: Program
+
+    def points(
+        self, part: Part, order: Order, restrictions: Restrictions, first_index: int, taken: frozenset[str]
+    ) -> Scanned:
+        """Loops over the points of the part that satisfy the restrictions, in an order that keeps what depends on each other.
+
+        No new iterator is called one of `taken`. Raises OperationLimitError.
+        """
+        ordered = tuple(
+            replace(one, times=self._times(each, order[each.statement.name]).intersect_domain(one.times.domain()))
+            for each, one in zip(part.statements, self._inside(part.statements, restrictions), strict=True)
+        )
+        known = sizes_are_positive(self.scop.context, _tiles(restrictions))
+        return scan(ordered, self._symbols(restrictions, taken), first_index, known)
+
+    def row_range(self, statements: Schedules, level: int, restrictions: Restrictions) -> Range | None:
+        """The least and greatest value of a row inside the tile. Raises OperationLimitError."""
+        return row_range(self._inside(statements, restrictions), level, self._symbols(restrictions))
+
+    def tile_range(
+        self, statements: Schedules, level: int, size: Expression, restrictions: Restrictions
+    ) -> Range | None:
+        """The tiles of this size of a row, by their numbers, inside the tile of other rows. Raises OperationLimitError."""
+        own = Restriction(level, size, size)
+        symbols = self._symbols((*restrictions, own))
+        return tile_range(self._inside(statements, restrictions), (own.row,), 0, symbols)
+
+    def has_points(self, statements: Schedules, restrictions: Restrictions) -> Expression | None:
+        """A condition that is false for tiles without points; None where it would be always true. Raises OperationLimitError."""
+        fixed = tuple(each for each in restrictions if each.size is None)
+        return has_points(self._inside(statements, fixed), _tiles(restrictions), self._symbols(restrictions))
+
+    def _times(self, each: StatementSchedule, rows: tuple[Row, ...]) -> isl.Map:
+        return self.program.in_the_scop(each.statement.name, affine_map(each.statement, rows))
+
+    def _inside(self, statements: Schedules, restrictions: Restrictions) -> tuple[ScannedStatement, ...]:
+        by_name = {each.name: each for each in self.scop.statements}
+        scanned = tuple(
+            ScannedStatement(
+                by_name[each.statement.name],
+                self._times(each, each.rows).intersect_domain(by_name[each.statement.name].domain),
+            )
+            for each in statements
+        )
+        fixed = {each.level: each.row.origin for each in restrictions if each.size is None}
+        return points_of_tile(at_values(scanned, fixed), _tiles(restrictions))
+
+    def _symbols(self, restrictions: Restrictions, taken: frozenset[str] = frozenset()) -> Symbols:
+        parameters = dict(self.scop.parameters)
+        for each in restrictions:
+            parameters[each.row.origin] = each.origin
+            if each.size is not None:
+                parameters[each.row.size] = each.size
+        return Symbols(parameters, taken)
+
+
+def _tiles(restrictions: Restrictions) -> tuple[TileRow, ...]:
+    return tuple(each.row for each in restrictions if each.size is not None)

@@ -1,0 +1,116 @@
+"""A plan's steps proven against the region's mathematics, for all values of its parameters at given sizes of tiles.
+
+    every instance once       { [plan instance] -> S[i] } is a bijection onto the domain of S, over all leaves that are S
+    dependences forward       { S[i] -> T[j] } of the region, taken to plan instances, runs forward (`plan_proof_order`)
+
+Nothing here knows how plans are made. What cannot be expressed is a finding too: it is not proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tilepragma.ir.expressions import AddressOf, Assignment, DataObject, Increment
+from tilepragma.ir.looptree import Block, Declarator, Function, If, Loop, Statement
+from tilepragma.ir.traversal import walk
+from tilepragma.polyhedral.affine import Frame
+from tilepragma.polyhedral.dependences import Dependence
+from tilepragma.polyhedral.extraction import declared_once
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.plan_proof_dependences import broken_dependences
+from tilepragma.polyhedral.plan_proof_instances import missed_and_doubled
+from tilepragma.polyhedral.plan_proof_locals import broken_scopes
+from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, Unmatched, executions
+from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep, leaves
+from tilepragma.polyhedral.scop import Scop
+
+
+@dataclass(frozen=True)
+class ProvenRegion:
+    """A region to prove plans against: its statements' Scop and dependences, and where each statement stands."""
+
+    scop: Scop
+    dependences: tuple[Dependence, ...]
+    written: frozenset[DataObject]
+    sources: Sources
+    declared: frozenset[DataObject]
+    settled: frozenset[DataObject]
+
+
+def proven_region(
+    body: tuple[Statement, ...],
+    functions: tuple[Function, ...],
+    written: frozenset[DataObject],
+    scop: Scop,
+    dependences: tuple[Dependence, ...],
+) -> ProvenRegion:
+    """The region of these statements, `scop` being theirs."""
+    settled = declared_once(body, functions)
+    declared = frozenset(node.object for one in body for node in walk(one) if isinstance(node, Declarator))
+    found = leaves((ProvenLaunch("", Block(body)),), Frame(scop.context, (), written), settled)
+    return ProvenRegion(scop, dependences, written, Sources(scop, found), declared, settled)
+
+
+def prove_steps(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int], *, vouched: bool
+) -> tuple[Finding, ...]:
+    """What keeps the steps from being the region with tiles of these sizes. `vouched`: the user says that instances of one launch are
+    independent.
+    """
+    try:
+        with operation_limit(region.scop.context, DEFAULT_LIMIT, "proving the plan"):
+            return tuple(_findings(region, steps, sizes, vouched))
+    except OperationLimitError as error:
+        return (Finding("the proof ends", str(error), False),)
+
+
+def _findings(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int], vouched: bool
+) -> Iterator[Finding]:
+    frame = Frame(region.scop.context, (), region.written)
+    for object_, size in sizes.items():
+        frame = frame.knowing(object_, frame.number(size))
+    found = leaves(steps, frame, region.settled | _made(steps, region.declared))
+    executed: list[Executed] = []
+    for leaf in found:
+        try:
+            executed += _executed(leaf, region)
+        except Unmatched as unmatched:
+            yield Finding("every instance runs once", str(unmatched), unmatched.certain)
+            return
+    yield from missed_and_doubled(region.scop, executed)
+    yield from broken_scopes(executed, region.sources)
+    yield from broken_dependences(region.dependences, executed, vouched=vouched)
+
+
+def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
+    source = region.sources.of(leaf)
+    if source is not None:
+        if not leaf.domain.is_empty():
+            yield from executions(leaf, *source)
+        return
+    decides = isinstance(leaf.node, (If, Loop))
+    declares = {node.object for node in walk(leaf.node) if isinstance(node, Declarator)} - region.declared
+    if not decides and not declares:
+        raise Unmatched(
+            f"launch {leaf.launch.name if leaf.launch else ''} has a statement that the region has not", certain=True
+        )
+
+
+def _made(steps: Iterable[ProvenStep], declared: frozenset[DataObject]) -> frozenset[DataObject]:
+    """Scalars that the plan declares, not the user, and that nothing else writes: they hold iterators of the user's."""
+    made: set[DataObject] = set()
+    changed: set[DataObject] = set()
+    for step in steps:
+        if not isinstance(step, ProvenLaunch):
+            made |= _made(step.steps, declared)
+            continue
+        for node in walk(step.body):
+            if isinstance(node, Declarator):
+                made.add(node.object)
+            elif isinstance(node, (Assignment, Increment, AddressOf)):
+                changed.add(node.target.object)
+            elif isinstance(node, Loop) and not node.declares_iterator:
+                changed.add(node.iterator)
+    return frozenset(made - changed - declared)

@@ -1,0 +1,187 @@
+"""What a device holds suffices: accesses lie in the sections, and what is read was copied in or written before.
+
+    accessed    { A[x] : an instance of the region touches it, and 0 <= x < the array's extent where that is known }
+    held        { A[x] : lower_k <= x_k < lower_k + length_k }
+
+A plan that runs every instance once, dependences forward, accesses what the region accesses and hands on what it hands on.
+Dimensions that are not affine are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import reduce
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.types import RecordType
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
+from tilepragma.polyhedral.dependences import Dependence, DependenceKind
+from tilepragma.polyhedral.footprints import overwrites
+from tilepragma.polyhedral.plan_proof_match import Finding
+from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
+
+_SET = isl.dim_type.set
+
+
+@dataclass(frozen=True)
+class HeldArray:
+    """`section`: (lower, length) of each dimension, None where the user's own words say it. `copied_in`: it holds the host's values from
+    the start; `copied_out`: all of the section goes back.
+    """
+
+    object: DataObject
+    section: tuple[tuple[Expression, Expression] | None, ...]
+    copied_in: bool
+    copied_out: bool
+
+
+def unheld(
+    scop: Scop, dependences: Iterable[Dependence], arrays: Iterable[HeldArray], written: frozenset[DataObject]
+) -> Iterator[Finding]:
+    """A sentence for every access that a device cannot serve, and for elements that would come back without a value."""
+    frame = Frame(scop.context, (), written)
+    by_name: dict[str, list[Reference]] = {}
+    for statement in scop.statements:
+        for reference in statement.references:
+            by_name.setdefault(reference.object.name, []).append(reference)
+    known = list(dependences)
+    for array in arrays:
+        references = by_name.get(array.object.name, [])
+        yield from _outside(array, references, frame)
+        if not array.copied_in:
+            yield from _without_value(array, references, known)
+        if array.copied_out and not array.copied_in and not _all_written(array, references, frame, scop):
+            text = f"'{array.object.host}' is copied out but not in, and not all of it is surely written"
+            yield Finding("what is read has a value", text, False)
+
+
+def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Iterator[Finding]:
+    for place, bounds in enumerate(array.section):
+        held = _between(bounds, frame)
+        if held is None:
+            continue
+        extent = _extent(array.object, place, frame)
+        for reference in references:
+            touched = _touched(reference, place, array.object.rank)
+            if touched is None:
+                continue
+            if not _comparable(held, touched, frame):
+                continue
+            outside = touched.intersect(extent).subtract(held)
+            if not outside.is_empty():
+                text = (
+                    f"'{array.object.host}' is accessed on line {reference.range.start.line}, column {reference.range.start.column} at index "
+                    f"{_example(outside)} of dimension {place}, outside its section"
+                )
+                yield Finding("accesses lie in the sections", text, reference.exact)
+                return
+
+
+def _comparable(held: isl.Set, touched: isl.Set, frame: Frame) -> bool:
+    """Whether isl knows how the bounds relate to what is touched: an expression that it takes for a parameter must be in both."""
+    return all(isinstance(frame.parameters.get(name), Access) for name in _parameters(held) - _parameters(touched))
+
+
+def _parameters(values: isl.Set) -> set[str]:
+    return {str(values.get_dim_name(isl.dim_type.param, place)) for place in range(values.dim(isl.dim_type.param))}
+
+
+def _touched(reference: Reference, place: int, rank: int) -> isl.Set | None:
+    """{ [x_place] } that the reference may touch; None where that is not known."""
+    touched = reference.relation.range()
+    if touched.dim(_SET) != rank:
+        return None
+    touched = touched.reset_tuple_id().project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place)
+    known = touched.dim_has_any_lower_bound(_SET, 0) and touched.dim_has_any_upper_bound(_SET, 0)
+    return touched if known else None
+
+
+def _extent(object_: DataObject, place: int, frame: Frame) -> isl.Set:
+    """{ [x] } that the dimension has, all where that is not known."""
+    everything = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 1))
+    length = object_.lengths[place]
+    if length is None:
+        return everything
+    try:
+        return _range(frame.number(0), affine(length, frame))
+    except NotAffineError:
+        return everything
+
+
+def _between(bounds: tuple[Expression, Expression] | None, frame: Frame) -> isl.Set | None:
+    """{ [x] : lower <= x < lower + length }, if it is affine."""
+    if bounds is None:
+        return None
+    try:
+        lower = affine(bounds[0], frame)
+        return _range(lower, lower.add(affine(bounds[1], frame)))
+    except NotAffineError:
+        return None
+
+
+def _range(lower: isl.PwAff, end: isl.PwAff) -> isl.Set:
+    """{ [x] : lower <= x < end }, of functions of nothing."""
+    return _at_least(lower).subtract(_at_least(end))
+
+
+def _at_least(value: isl.PwAff) -> isl.Set:
+    """{ [x] : x >= value }, of a function of nothing."""
+    values = isl.Map.from_pw_aff(value).range()
+    return isl.Map.lex_le(values.get_space()).intersect_domain(values).range()
+
+
+def _without_value(array: HeldArray, references: list[Reference], dependences: list[Dependence]) -> Iterator[Finding]:
+    """Reads that no write surely precedes: { S[i] } minus those that a flow dependence of a must-write reaches."""
+    for reference in references:
+        if reference.writes:
+            continue
+        served = (
+            one.relation.range()
+            for one in dependences
+            if one.kind is DependenceKind.FLOW
+            and one.sink is reference
+            and _surely_writes(one.source, reference.member)
+        )
+        unserved = reduce(isl.Set.subtract, served, reference.relation.domain())
+        if not unserved.is_empty():
+            text = (
+                f"'{array.object.host}' is read on line {reference.range.start.line}, column {reference.range.start.column}, but is not "
+                "copied in, and nothing surely writes those elements before"
+            )
+            yield Finding("what is read has a value", text, reference.exact)
+            return
+
+
+def _surely_writes(source: Reference, member: str | None) -> bool:
+    """Whether the source writes all that a read of the element, or of the member, reads."""
+    if source.kind is AccessKind.MUST_WRITE:
+        return True
+    return source.exact and source.writes and member is not None and source.member == member
+
+
+def _all_written(array: HeldArray, references: list[Reference], frame: Frame, scop: Scop) -> bool:
+    """{ A[x] : x in the section } must all be written, since all of them go back."""
+    if array.object in scop.layouts or isinstance(array.object.element, RecordType):
+        section = [bounds for bounds in array.section if bounds is not None]
+        return len(section) == len(array.section) and overwrites(scop, array.object, section)
+    held = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0))
+    for bounds in array.section:
+        one = _between(bounds, frame)
+        if one is None:
+            return False
+        held = held.flat_product(one)
+    written = (one.relation.range().reset_tuple_id() for one in references if one.kind is AccessKind.MUST_WRITE)
+    return bool(reduce(isl.Set.subtract, written, held).is_empty())
+
+
+def _example(values: isl.Set) -> str:
+    point = values.sample_point()
+    space = values.get_space()
+    given = [
+        f"{space.get_dim_name(isl.dim_type.param, place)} = {point.get_coordinate_val(isl.dim_type.param, place)}"
+        for place in range(space.dim(isl.dim_type.param))
+    ]
+    return f"{point.get_coordinate_val(_SET, 0)}" + (f" (where {', '.join(given)})" if given else "")

@@ -1,0 +1,105 @@
+"""Every memory-based dependence of the region, taken to the plan's instances, runs forward there.
+
+{ S[i] -> T[j] } becomes { A[a] -> B[b] : a executes i, b executes j } for all leaves A of S and B of T
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+
+import islpy as isl
+
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.polyhedral.dependences import Dependence, distances_between
+from tilepragma.polyhedral.legality import Violation
+from tilepragma.polyhedral.plan_proof_instances import is_local_declaration
+from tilepragma.polyhedral.plan_proof_match import Executed, Finding
+from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order
+from tilepragma.polyhedral.scop import Reference
+
+_RULE = "dependences run forward"
+
+
+def broken_dependences(
+    dependences: Iterable[Dependence], executed: Iterable[Executed], *, vouched: bool
+) -> Iterator[Finding]:
+    """A sentence for the first dependence that does not run forward between each two leaves."""
+    by_name: dict[str, list[Executed]] = {}
+    for one in executed:
+        by_name.setdefault(one.statement.name, []).append(one)
+    groups: dict[tuple[str, str], list[Dependence]] = {}
+    for dependence in dependences:
+        key = dependence.source_statement.name, dependence.sink_statement.name
+        groups.setdefault(key, []).append(dependence)
+    for (source, sink), group in groups.items():
+        for first in by_name.get(source, ()):
+            for second in by_name.get(sink, ()):
+                if not (vouched and first.leaf.launch is second.leaf.launch):
+                    yield from _between(first, second, group)
+
+
+def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iterator[Finding]:
+    shared = [one for one in group if not _is_local(one) and not _exempt(one.source.object, first, second)]
+    if shared:
+        relation = reduce(isl.Map.union, (one.relation for one in shared))
+        if out_of_order(first.leaf, second.leaf, _taken(first, second, relation)) is not None:
+            for one in shared:
+                broken = out_of_order(first.leaf, second.leaf, _taken(first, second, one.relation))
+                if broken is not None:
+                    yield _finding(one, broken, first, second)
+                    break
+    for one in group:
+        if _is_local(one):
+            broken = _broken_local(one, first, second)
+            if broken is not None:
+                yield _finding(one, broken, first, second)
+
+
+def _is_local(dependence: Dependence) -> bool:
+    return dependence.source.object.scope is Scope.LOCAL
+
+
+def _exempt(object_: DataObject, first: Executed, second: Executed) -> bool:
+    """Whether instances have copies of the object: what is needed of those is seen to where scalars are."""
+    one, other = first.leaf.launch, second.leaf.launch
+    if one is None or other is None:
+        return False
+    return object_ in one.owned or object_ in other.owned or (one is other and object_ in one.reduced)
+
+
+def _taken(first: Executed, second: Executed, relation: isl.Map) -> isl.Map:
+    return first.relation.apply_range(relation).apply_range(second.relation.reverse())
+
+
+def _broken_local(one: Dependence, first: Executed, second: Executed) -> Broken | None:
+    """Locals are of one iteration and of one instance; each copy of a declaration serves what stands behind it."""
+    object_ = one.source.object
+    pairs = _taken(first, second, one.relation)
+    mine = first.leaf if is_local_declaration(first.statement) else first.leaf.scopes.get(object_)
+    theirs = second.leaf if is_local_declaration(second.statement) else second.leaf.scopes.get(object_)
+    if mine is not theirs or mine is None:
+        declared = is_local_declaration(first.statement) or pairs.is_empty()
+        return None if declared else Broken(pairs, "have copies of their own in the plan")
+    for dimension in range(mine.depth):
+        elsewhere = pairs
+        pairs = pairs.equate(isl.dim_type.in_, dimension, isl.dim_type.out, dimension)
+        if not elsewhere.is_subset(pairs):
+            return Broken(elsewhere, "have copies of their own in the plan")
+    return out_of_order(first.leaf, second.leaf, pairs, alone=True)
+
+
+def _finding(one: Dependence, broken: Broken, first: Executed, second: Executed) -> Finding:
+    relation = first.relation.reverse().apply_range(broken.pairs).apply_range(second.relation)
+    distance = Violation(one, distances_between(relation.intersect(one.relation), one.loops), 0).nearest
+    over = f" over ({', '.join(loop.iterator.host for loop in one.loops)})" if one.loops else ""
+    far = f" with distance {distance}{over}" if one.loops else ""
+    text = (
+        f"the {one.kind.value} dependence of '{one.source.object.host}' from {_end(one.source)} to {_end(one.sink)}{far} is broken: "
+        f"its instances {broken.reason}"
+    )
+    return Finding(_RULE, text, one.exact)
+
+
+def _end(reference: Reference) -> str:
+    return f"line {reference.range.start.line}, column {reference.range.start.column}"

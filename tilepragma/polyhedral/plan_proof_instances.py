@@ -1,0 +1,89 @@
+"""Every instance of every statement runs exactly once, by one instance of the launch that it is in.
+
+range of { [plan instance] -> S[i] } = domain of S, one to one over all leaves
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import reduce
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Scope
+from tilepragma.ir.looptree import Declaration, If, Loop
+from tilepragma.polyhedral.plan_proof_match import Executed, Finding, instance_text, where
+from tilepragma.polyhedral.plan_proof_tree import Dealt
+from tilepragma.polyhedral.scop import Scop, ScopStatement
+
+_RULE = "every instance runs once"
+
+
+def missed_and_doubled(scop: Scop, executed: Iterable[Executed]) -> Iterator[Finding]:
+    """A sentence for every statement of which an instance is missed, run twice, or run though the region has it not."""
+    by_name: dict[str, list[Executed]] = {}
+    for one in executed:
+        by_name.setdefault(one.statement.name, []).append(one)
+    for statement in scop.statements:
+        mine = by_name.get(statement.name, [])
+        if isinstance(statement.node, (If, Loop)):
+            continue  # a decision may be taken as often as is liked; who depends on it says where it is taken
+        yield from _added(statement, mine)
+        if not is_local_declaration(statement):
+            yield from _missed(statement, mine)
+            yield from _doubled(statement, mine)
+            yield from _uncovered(statement, mine)
+
+
+def is_local_declaration(statement: ScopStatement) -> bool:
+    """Whether the statement declares what every round of a loop has for itself, so that copies of it do no harm."""
+    writes = [one.object.scope is Scope.LOCAL for one in statement.references if one.writes]
+    return isinstance(statement.node, Declaration) and all(writes)
+
+
+def _added(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
+    for one in executed:
+        added = one.relation.range().subtract(statement.domain)
+        if not added.is_empty():
+            text = instance_text(added, statement)
+            yield Finding(_RULE, f"the {where(statement)} runs for {text}, which the region does not have", True)
+
+
+def _missed(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
+    missed = reduce(isl.Set.subtract, (one.relation.range() for one in executed), statement.domain)
+    if not missed.is_empty():
+        yield Finding(_RULE, f"the {where(statement)} never runs for {instance_text(missed, statement)}", True)
+
+
+def _doubled(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
+    seen: isl.Set | None = None
+    for one in executed:
+        instances = one.relation.range()
+        twice = None if one.relation.is_injective() else _not_injective(one.relation)
+        if twice is None and seen is not None:
+            twice = seen.intersect(instances)
+        if twice is not None and not twice.is_empty():
+            yield Finding(_RULE, f"the {where(statement)} runs twice for {instance_text(twice, statement)}", True)
+        seen = instances if seen is None else seen.union(instances)
+
+
+def _not_injective(relation: isl.Map) -> isl.Set:
+    """{ S[i] : two plan instances execute it }"""
+    pairs = relation.apply_range(relation.reverse())
+    return pairs.subtract(isl.Map.identity(pairs.get_space())).domain().apply(relation)
+
+
+def _uncovered(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
+    for one in executed:
+        launch = one.leaf.launch
+        nests = [element.nest for element in one.leaf.path if isinstance(element, Dealt)]
+        axes = {tile.axis for nest in nests for tile in nest.order if tile.axis is not None}
+        if launch is None or axes >= set(launch.axes):
+            continue
+        for reference in statement.references:
+            if reference.writes and reference.object.scope is not Scope.LOCAL and reference.object not in launch.owned:
+                name = reference.object.host
+                yield Finding(
+                    _RULE, f"every instance of launch {launch.name} writes '{name}' in the {where(statement)}", True
+                )
+                break

@@ -1,0 +1,304 @@
+"""A plan's steps as the emitted program runs them: every statement with its instances and its place in time.
+
+    { [h_1, …, h_k, i_1, …, i_n] : … }    the instances of a leaf: iterators of the host's loops, then of the launch's loops
+
+All loops count by their iterators, tiled ones too: Algorithm 1 deals every iteration of a loop out once, whatever the numbers of its
+tiles are. Where a tile nest puts them in time is `plan_proof_order`'s to say.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import islpy as isl
+
+from tilepragma.ir.accesses import leaves_early
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.looptree import Axis, Barrier, Block, Declaration, If, Loop, Statement, TileNest
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
+from tilepragma.polyhedral.extraction import declare
+from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, satisfying
+
+
+@dataclass(frozen=True)
+class ProvenLaunch:
+    """One launch: every instance has a copy of the objects `owned`, and of those `reduced` until its end."""
+
+    name: str
+    body: Block
+    axes: tuple[Axis, ...] = ()
+    owned: frozenset[DataObject] = frozenset()
+    reduced: frozenset[DataObject] = frozenset()
+
+
+@dataclass(frozen=True)
+class ProvenLoop:
+    """`steps` in every round of a loop that the host runs."""
+
+    loop: Loop
+    steps: tuple[ProvenStep, ...]
+
+
+@dataclass(frozen=True)
+class ProvenCondition:
+    """`steps` where a condition that the host evaluates is not 0."""
+
+    condition: Expression
+    steps: tuple[ProvenStep, ...]
+
+
+ProvenStep = ProvenLaunch | ProvenLoop | ProvenCondition
+
+
+# Elements of paths are the same where they are the very same object.
+
+
+@dataclass(frozen=True, eq=False)
+class At:
+    """Part `index` of the sequence `sequence`, of which the parts `barriers` are (or hold) barriers for all that passes by."""
+
+    sequence: int
+    index: int
+    barriers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """The rounds of a loop in order: dimension `dimension` grows, or shrinks where `sign` is -1."""
+
+    dimension: int
+    sign: int
+
+
+@dataclass(frozen=True, eq=False)
+class Launched:
+    """From here on inside one launch."""
+
+    launch: ProvenLaunch
+
+
+Bounds = tuple[isl.PwAff | None, isl.PwAff | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """A tile nest: its loops have the dimensions from `first` on. `bounds`: { [i] -> [lower(i)] } and upper of each, if affine, over all
+    dimensions before its own.
+    """
+
+    nest: TileNest
+    first: int
+    bounds: tuple[Bounds, ...]
+
+    @property
+    def to_workers(self) -> bool:
+        """Whether a tile of the nest belongs to workers."""
+        return any(tile.kind is TileKind.WORKER for tile in self.nest.order)
+
+
+Element = At | Ordered | Launched | Dealt
+
+
+@dataclass(frozen=True, eq=False)
+class Opaque:
+    """A condition or bound on the way that is not affine, hence missing in the domain; `part` says what it decides there.
+
+    Of a loop that is left early it is all of the body.
+    """
+
+    part: str
+    decides: Expression | Block
+    frame: Frame
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A statement of the tree, or the evaluation of an If's condition or a Loop's bounds: `node` is that If or Loop.
+
+    `domain`: { [i] : … }, its instances. `frame` knows what iterators and settled scalars are here. `scopes` has the
+    declaration of every local in scope.
+    """
+
+    node: Any
+    path: tuple[Element, ...]
+    frame: Frame
+    domain: isl.Set
+    opaque: tuple[Opaque, ...]
+    scopes: Mapping[DataObject, Leaf]
+    launch: ProvenLaunch | None
+
+    @property
+    def depth(self) -> int:
+        """The number of dimensions of its instances."""
+        return len(self.frame.iterators)
+
+    def value(self, object_: DataObject) -> isl.PwAff | None:
+        """{ [i] -> [object(i)] }, where it is an iterator here or known otherwise."""
+        return self.frame.value(object_)
+
+
+def leaves(steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataObject]) -> tuple[Leaf, ...]:
+    """All leaves of a tree of steps, in textual order. `frame` is the outermost one, { [] }; `settled` are the scalars that hold
+    throughout their scope what their declaration gives them.
+    """
+    walk = _Walk(settled)
+    walk.steps(steps, _Here(frame, isl.Set.universe(frame.space)))
+    return tuple(walk.found)
+
+
+@dataclass(frozen=True)
+class _Here:
+    frame: Frame
+    domain: isl.Set
+    path: tuple[Element, ...] = ()
+    opaque: tuple[Opaque, ...] = ()
+    scopes: Mapping[DataObject, Leaf] = field(default_factory=dict)
+    launch: ProvenLaunch | None = None
+
+    def then(self, element: Element) -> _Here:
+        return replace(self, path=(*self.path, element))
+
+    def hidden(self, part: str, decides: Expression | Block) -> _Here:
+        return replace(self, opaque=(*self.opaque, Opaque(part, decides, self.frame)))
+
+
+@dataclass
+class _Walk:
+    settled: Container[DataObject]
+    found: list[Leaf] = field(default_factory=list)
+    sequences: Iterator[int] = field(default_factory=itertools.count)
+
+    def steps(self, steps: tuple[ProvenStep, ...], here: _Here) -> None:
+        sequence = next(self.sequences)
+        for index, step in enumerate(steps):
+            inside = here.then(At(sequence, index))
+            if isinstance(step, ProvenLaunch):
+                self._block(step.body, replace(inside.then(Launched(step)), launch=step))
+            elif isinstance(step, ProvenLoop):
+                self.steps(step.steps, self._loop(step.loop, inside))
+            else:
+                self.steps(step.steps, self._restrict(step.condition, inside, holds=True))
+
+    def _block(self, block: Block, here: _Here) -> None:
+        sequence = next(self.sequences)
+        barriers = tuple(index for index, statement in enumerate(block.statements) if _waits(statement))
+        for index, statement in enumerate(block.statements):
+            inside = here.then(At(sequence, index, barriers))
+            self._statement(statement, inside)
+            if isinstance(statement, Declaration):
+                known = declare(statement, here.frame, self.settled)
+                scopes = {**here.scopes, **{one.object: self.found[-1] for one in statement.declarators}}
+                here = replace(here, frame=known, scopes=scopes)
+
+    def _statement(self, statement: Statement, here: _Here) -> None:
+        if isinstance(statement, Block):
+            self._block(statement, here)
+        elif isinstance(statement, Loop):
+            self._block(statement.body, self._loop(statement, here))
+        elif isinstance(statement, TileNest):
+            self._nest(statement, here)
+        elif isinstance(statement, If):
+            sequence = next(self.sequences)
+            self._leaf(statement, here.then(At(sequence, 0)))
+            self._block(statement.then, self._restrict(statement.condition, here.then(At(sequence, 1)), holds=True))
+            if statement.otherwise is not None:
+                inside = self._restrict(statement.condition, here.then(At(sequence, 2)), holds=False)
+                self._block(statement.otherwise, inside)
+        elif not isinstance(statement, Barrier):
+            self._leaf(statement, here)
+
+    def _leaf(self, node: Any, here: _Here) -> None:
+        self.found.append(Leaf(node, here.path, here.frame, here.domain, here.opaque, here.scopes, here.launch))
+
+    def _restrict(self, expression: Expression, here: _Here, *, holds: bool) -> _Here:
+        try:
+            where = satisfying(expression, here.frame).coalesce()
+        except NotAffineError:
+            return here.hidden("then" if holds else "else", expression)
+        domain = here.domain.intersect(where) if holds else here.domain.subtract(where)
+        return replace(here, domain=domain)
+
+    def _loop(self, loop: Loop, here: _Here) -> _Here:
+        """Inside the loop, behind the leaf that evaluates its bounds."""
+        sequence = next(self.sequences)
+        self._leaf(loop, here.then(At(sequence, 0)))
+        element = Ordered(len(here.frame.iterators), -1 if loop.decreasing else 1)
+        inside, _ = self._rounds(loop, here.then(At(sequence, 1)))
+        return inside.then(element)
+
+    def _nest(self, nest: TileNest, here: _Here) -> None:
+        sequence = next(self.sequences)
+        bounds: list[Bounds] = []
+        inside = here
+        evaluated = []
+        for tiled in nest.loops:
+            evaluated.append((tiled.loop, inside))
+            inside, found = self._rounds(tiled.loop, inside)
+            bounds.append(found)
+        element = Dealt(nest, len(here.frame.iterators), tuple(bounds))
+        for index, (loop, around) in enumerate(evaluated):
+            self._leaf(loop, around.then(element).then(At(sequence, index)))
+        self._block(nest.body, inside.then(element).then(At(sequence, len(nest.loops))))
+
+    def _rounds(self, loop: Loop, here: _Here) -> tuple[_Here, Bounds]:
+        """{ [i, x] : x is an iterator's value }, what is not affine of it being left out."""
+        if leaves_early(loop.body):
+            here = here.hidden("left early", loop.body)
+        frame = here.frame.inside(loop.iterator)
+        domain = here.domain.add_dims(isl.dim_type.set, 1)
+        iterator = frame.iterator(len(frame.iterators) - 1)
+        lower, upper = (_affine(bound, here.frame) for bound in (loop.lower, loop.upper))
+        step = _step(loop, here.frame)
+        if lower is not None:
+            domain = domain.intersect(
+                _beyond(iterator, "<=" if loop.decreasing else ">=", loop.lower, here.frame, frame)
+            )
+            if step is not None and step > 1:
+                modulus = isl.Val.int_from_si(frame.context, step)
+                passed = iterator.sub(lower.add_dims(isl.dim_type.in_, 1))
+                domain = domain.intersect(passed.mod_val(modulus).eq_set(frame.number(0)))
+        if upper is not None:
+            comparison = loop.comparison if loop.comparison != "!=" else ">" if loop.decreasing else "<"
+            domain = domain.intersect(_beyond(iterator, comparison, loop.upper, here.frame, frame))
+        for part, known, expression in (
+            ("lower", lower, loop.lower),
+            ("upper", upper, loop.upper),
+            ("step", step, loop.step),
+        ):
+            if known is None:
+                here = here.hidden(part, expression)
+        return replace(here, frame=frame, domain=domain), (lower, upper)
+
+
+def _waits(statement: Statement) -> bool:
+    """Whether all workers that pass by the statement wait in it."""
+    if isinstance(statement, Block):
+        return any(_waits(inner) for inner in statement.statements)
+    return isinstance(statement, Barrier)
+
+
+def _affine(expression: Expression, frame: Frame) -> isl.PwAff | None:
+    try:
+        return affine(expression, frame)
+    except NotAffineError:
+        return None
+
+
+def _beyond(iterator: isl.PwAff, operator: str, bound: Expression, outside: Frame, inside: Frame) -> isl.Set:
+    """{ [i, x] : x operator bound(i) }, the bound being evaluated outside the loop."""
+    parts = least(bound, outside) if operator in ("<", "<=") else greatest(bound, outside)
+    lifted = tuple(Quotient(part.dividend.add_dims(isl.dim_type.in_, 1), part.divisor) for part in parts)
+    return bounded(iterator, operator, lifted, inside)
+
+
+def _step(loop: Loop, frame: Frame) -> int | None:
+    """The absolute value of the step, where it is a number other than 0."""
+    try:
+        step = constant_value(loop.step, frame)
+    except NotAffineError:
+        return None
+    return abs(step) if step else None
