@@ -36,12 +36,12 @@ def test_pairs_are_table_3_1() -> None:
 
 
 def test_tiles_are_those_of_the_hyperplanes() -> None:
-    """floor((2j + i)/4) and floor((j + i)/4), and wavefronts of equal sums (Figure 4.3 with tiles of 4)."""
+    """floor(j/4) and floor((j + i)/4), and wavefronts of equal sums (the thesis's Figure 4.1 with tiles of 4)."""
     space = space_of(golden("smooth"))
     sums = sorted({sum(one.tile) for one in space.instances})
     for one in space.instances:
         j, i = one.at
-        assert one.tile == ((2 * j + i) // 4, (j + i) // 4)
+        assert one.tile == (j // 4, (j + i) // 4)
         assert one.wavefront == sums.index(sum(one.tile))
 
 
