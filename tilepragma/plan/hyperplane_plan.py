@@ -7,9 +7,8 @@ tiles of one wavefront (wavefront_plan.py); rows that are stepped through become
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
@@ -60,10 +59,8 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
     from tilepragma.polyhedral.part_scan import PartCode
 
-    apart = _taken_apart(region, TiedBodies(()))
     tied = tied_bodies(region)
-    if tied.bodies:
-        apart = min(apart, _taken_apart(region, tied), key=lambda one: (one.depths.sequential, -one.depths.parallel))
+    apart = _most_parallel(_taken_apart(region, one) for one in dict.fromkeys((TiedBodies(()), tied)))
     parts = apart.parts
     if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once")
@@ -74,7 +71,7 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
         _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), numbered).drafts(parts, ())
         for device in (False, True)
     )
-    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()), depths=apart.depths)
+    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()), depths=apart.depths())
 
 
 @dataclass(frozen=True)
@@ -85,31 +82,29 @@ class _TakenApart:
     program: Program
     parts: tuple[Part | RowLoop, ...]
 
-    @cached_property
     def depths(self) -> Depths:
-        """By the loops of the statements as the user wrote them; a row that is stepped through counts for one of them."""
-        from tilepragma.polyhedral.parallel_parts import PartKind
+        """By the loops of the statements as the user wrote them; rows that are stepped through on the host count for some of them."""
+        from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
 
         loops = {each.name: _work(each) for each in self.scop.statements}
         sequential = parallel = launched = 0
-        for part, rows in _with_rows(self.parts, 0):
+        for part in parts_in(self.parts):
             depth = max(loops[each.statement.name] for each in part.statements)
             if part.kind is PartKind.SERIAL:
                 sequential = max(sequential, depth)
             else:
-                parallel, launched = max(parallel, depth), max(launched, depth - rows)
+                parallel, launched = max(parallel, depth), max(launched, depth - part.outer)
         return Depths(parallel, sequential, launched)
 
 
-def _with_rows(parts: Iterable[Part | RowLoop], rows: int) -> Iterator[tuple[Part, int]]:
-    """All parts with the number of rows that are stepped through around them."""
-    from tilepragma.polyhedral.parallel_parts import RowLoop
+def _most_parallel(ways: Iterable[_TakenApart]) -> _TakenApart:
+    """The way that leaves least in order; of those the one with the deepest loops that run at once."""
 
-    for part in parts:
-        if isinstance(part, RowLoop):
-            yield from _with_rows(part.parts, rows + 1)
-        else:
-            yield part, rows
+    def cost(way: _TakenApart) -> tuple[int, int]:
+        depths = way.depths()
+        return depths.sequential, -depths.parallel
+
+    return min(ways, key=cost)
 
 
 def _work(statement: ScopStatement) -> int:

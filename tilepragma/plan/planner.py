@@ -27,7 +27,8 @@ from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.strategy import Automatic, Region
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
-from tilepragma.plan.verifier import fault_of, verify
+from tilepragma.plan.verifier import verify_rules
+from tilepragma.plan.verifier_proofs import prove
 from tilepragma.plan.wrapping import launch_conditions
 
 
@@ -50,14 +51,15 @@ def make_plan(
     kernel = close_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
     said = _take_apart(kernel, own)
-    decided = bool(said.clauses or not targets or own.has_errors)
-    plan = (_plan if decided else _automatic)(kernel, said, floating, own, targets)
+    if said.clauses or not targets or own.has_errors:
+        plan = _plan(kernel, said, floating, own, targets)
+    else:
+        plan = _automatic(kernel, said, floating, own, targets)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
         return None
-    if decided:
-        verify(plan)
+    verify_rules(plan)
     return plan
 
 
@@ -90,17 +92,19 @@ def _automatic(
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, host_evaluable(written))
     known = frozenset(value.iterator.name for value in final)
-    region = Region(kernel, said.statements, written, live_out, known, floating)
     trials: list[tuple[Automatic, KernelPlan, Diagnostics]] = []
 
     def objection(answer: Automatic) -> str | None:
-        """Nobody asked for the launches, so what is wrong with them is no error; what is not proven is not taken."""
+        """Nobody asked for the launches, so what is wrong with them is no error."""
         found = Diagnostics()
         plan = _plan(kernel, replace(said, automatic=answer), floating, found, targets)
         trials.append((answer, plan, found))
-        wrong = next((item.message for item in found if item.severity is Severity.ERROR), None)
-        return wrong if wrong is not None else fault_of(plan, region.original)
+        if found.has_errors:
+            return next(item.message for item in found if item.severity is Severity.ERROR)
+        faults = prove(plan, region.original)
+        return f"not proven right: {faults[0].message}" if faults else None
 
+    region = Region(kernel, said.statements, written, live_out, known, floating)
     choice = choose(region, objection)
     for answer, plan, found in trials:
         if answer is choice.taken:

@@ -28,20 +28,17 @@ def verify(plan: KernelPlan, original: Original | None = None) -> None:
 
     What we decided ourselves must be proven right; of what the user said, legality is the judge, and it must not be proven wrong.
     """
-    complaint = fault_of(plan, original)
-    if complaint is not None:
-        raise PlanFault(f"plan of kernel '{plan.kernel.name}': {complaint}")
-
-
-def fault_of(plan: KernelPlan, original: Original | None = None) -> str | None:
-    """The first rule that `plan` breaks, and how."""
-    for name, rule in RULES:
-        for complaint in rule(plan):
-            return f"{name}: {complaint}"
+    verify_rules(plan)
     for fault in prove(plan, original):
         if fault.certain or is_automatic(plan):
-            return f"{fault.rule}: {fault.message}"
-    return None
+            raise PlanFault(f"plan of kernel '{plan.kernel.name}': {fault.rule}: {fault.message}")
+
+
+def verify_rules(plan: KernelPlan) -> None:
+    """Raise PlanFault if `plan` breaks any rule of RULES: what can be said without the mathematics."""
+    for name, rule in RULES:
+        for complaint in rule(plan):
+            raise PlanFault(f"plan of kernel '{plan.kernel.name}': {name}: {complaint}")
 
 
 def _launches(plan: KernelPlan) -> tuple[Launch, ...]:
