@@ -8,7 +8,7 @@ tiles of one wavefront (wavefront_plan.py); rows that are stepped through become
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
@@ -59,10 +59,8 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
     from tilepragma.polyhedral.part_scan import PartCode
 
-    apart = _taken_apart(region, TiedBodies(()))
     tied = tied_bodies(region)
-    if tied.bodies:
-        apart = min(apart, _taken_apart(region, tied), key=_TakenApart.left_sequential)
+    apart = _most_parallel(_taken_apart(region, one) for one in dict.fromkeys((TiedBodies(()), tied)))
     parts = apart.parts
     if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once")
@@ -73,7 +71,11 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
         _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), numbered).drafts(parts, ())
         for device in (False, True)
     )
-    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()))
+    made = make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()))
+    if isinstance(made, Refusal):
+        return made
+    sequential, parallel = apart.depths()
+    return replace(made, sequential_depth=sequential, parallel_depth=parallel)
 
 
 @dataclass(frozen=True)
@@ -84,19 +86,29 @@ class _TakenApart:
     program: Program
     parts: tuple[Part | RowLoop, ...]
 
-    def left_sequential(self) -> tuple[int, int]:
-        """(loops of the deepest statement in a part that runs in order, minus those in a part that does not)"""
+    def depths(self) -> tuple[int, int]:
+        """The most of the user's loops inside a part that runs in order, and inside one that does not."""
         from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
 
-        depths = {each.name: len(each.loops) + _loops_inside(each) for each in self.scop.statements}
+        loops = {each.name: len(each.loops) + _loops_inside(each) for each in self.scop.statements}
         sequential = parallel = 0
         for part in parts_in(self.parts):
-            depth = max(depths[each.statement.name] for each in part.statements)
+            depth = max(loops[each.statement.name] for each in part.statements) - part.outer
             if part.kind is PartKind.SERIAL:
                 sequential = max(sequential, depth)
             else:
                 parallel = max(parallel, depth)
+        return sequential, parallel
+
+
+def _most_parallel(ways: Iterable[_TakenApart]) -> _TakenApart:
+    """The way that leaves least in order; of those the one with the deepest loops that run at once."""
+
+    def cost(way: _TakenApart) -> tuple[int, int]:
+        sequential, parallel = way.depths()
         return sequential, -parallel
+
+    return min(ways, key=cost)
 
 
 def _loops_inside(statement: ScopStatement) -> int:

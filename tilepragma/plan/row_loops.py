@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
+from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
@@ -63,6 +63,13 @@ def total(values: Iterable[Polynomial]) -> Polynomial:
     for each in values:
         result = result + each
     return result
+
+
+def floor_quotient(dividend: Polynomial, divisor: Expression) -> Polynomial:
+    """floor(dividend / divisor), for a positive divisor."""
+    if dividend == number(0):
+        return dividend
+    return of_atom(Call("tilek_floor_quotient", Callee.HELPER, (expression(dividend), divisor), LONG))
 
 
 def clauses(*kinds: TileKind, dimension: int = 0) -> tuple[TileClause, ...]:
