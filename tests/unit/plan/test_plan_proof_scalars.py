@@ -10,6 +10,7 @@ from source import plan
 from tests.support.plan_text import plan_of
 from tilepragma.ir.looptree import TileNest
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.verifier import verify
 from tilepragma.plan.verifier_proofs import Fault, prove
 
 
@@ -144,3 +145,21 @@ def test_a_bound_that_is_data_is_that_of_the_region() -> None:
     shifted = prove(plan_of(DATA.format(region=region, steps=region.replace("c[i]", "c[i] + 1"))))
     assert "a condition or bound that is not affine decides on line 4 in the plan" in messages(shifted)
     assert not any(fault.certain for fault in shifted)
+
+
+def test_tiles_inside_a_while_are_the_users_to_answer_for() -> None:
+    found = plan("""
+    void f(int n, int m, double a[n][m]) {
+    #pragma tilek kernel
+    #pragma tilek loop tile(gang) tile(dynamic)
+      for (int i = 0; i < n; i++) {
+        int k = 0;
+        while (k < 3) {
+    #pragma tilek loop tile(worker) tile(dynamic)
+          for (int j = 0; j < m; j++) a[i][j] += k;
+          k++;
+        }
+      }
+    }""")
+    verify(found)
+    assert [fault.certain for fault in prove(found)] == [False]
