@@ -15,6 +15,7 @@ from tilepragma.polyhedral.dependences import Dependence
 from tilepragma.polyhedral.extraction import step_of
 from tilepragma.polyhedral.nest_analysis import NestAnalysis, at_sizes, parameter_names, user_rows
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.schedule import Row
 from tilepragma.polyhedral.scop import ScopStatement
 from tilepragma.polyhedral.wavefronts import BandWavefronts
 
@@ -22,6 +23,7 @@ from tilepragma.polyhedral.wavefronts import BandWavefronts
 TARGET_ITERATIONS = {1: 16, 2: 9, 3: 6}
 MOST_ITERATIONS = {1: 40, 2: 16, 3: 8}
 TILE_EXTENT = {1: 4, 2: 4, 3: 3}
+MOST_DIMENSIONS = 3
 _MOST_INSTANCES = 1600
 _MOST_PAIRS = 6000
 
@@ -32,7 +34,7 @@ class NotDrawableError(Exception):
 
 @dataclass(frozen=True)
 class SpaceStatement:
-    """A statement: the user's iterators with the step of each loop (signed), and the shared loops with every other statement."""
+    """A statement: the user's iterators of its drawn loops with the step of each (signed)."""
 
     name: str
     iterators: tuple[str, ...]
@@ -67,6 +69,7 @@ class Pair:
 @dataclass(frozen=True)
 class IterationSpace:
     """`instances` are in the order of execution. `sizes` are the parameters' values; `cut` where loops were cut short to fit.
+    Of nests of more than three loops `depth` = 3 are left, and `fixed` says where the inner ones stand still.
 
     `rows` are the hyperplanes by which each statement is tiled, as coefficients; `extent` is the tiles' size along each.
     `sequential`: whether wavefronts of tiles and of points follow each other at all.
@@ -78,6 +81,7 @@ class IterationSpace:
     pairs: tuple[Pair, ...]
     sizes: Mapping[str, int]
     cut: bool
+    fixed: Mapping[str, int]
     rows: tuple[tuple[tuple[int, ...], ...], ...]
     extent: int
     sequential: bool
@@ -86,11 +90,11 @@ class IterationSpace:
 def iteration_space(analysis: NestAnalysis, wanted: Mapping[str, int]) -> IterationSpace:
     """The nest at sizes of at most a dozen iterations a loop; `wanted` are the user's numbers, taken where they are small.
 
-    Raises NotDrawableError for nests of more than three loops, without instances or bounds, or too hard for isl.
+    Raises NotDrawableError for nests without instances or bounds, or too hard for isl.
     """
-    depth = max((len(each.loops) for each in analysis.statements), default=0)
-    if not 1 <= depth <= max(TARGET_ITERATIONS):
-        raise NotDrawableError(f"it has {depth} loops, and pictures have three dimensions at most")
+    depth = min(max((len(each.loops) for each in analysis.statements), default=0), MOST_DIMENSIONS)
+    if depth == 0:
+        raise NotDrawableError("it has no statements")
     try:
         with operation_limit(analysis.scop.context, DEFAULT_LIMIT, "drawing"):
             return _space(analysis, wanted, depth)
@@ -101,6 +105,7 @@ def iteration_space(analysis: NestAnalysis, wanted: Mapping[str, int]) -> Iterat
 def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> IterationSpace:
     sizes = _sizes(analysis, wanted, depth)
     domains, cut = _windowed(analysis, [at_sizes(each.domain, sizes.get) for each in analysis.statements], depth)
+    domains, fixed = _sliced(analysis, domains)
     found = [
         (number, at)
         for number, domain in enumerate(domains)
@@ -111,24 +116,31 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> Ite
     if len(found) > _MOST_INSTANCES:
         raise NotDrawableError("it has too many iterations even at small sizes")
     found.sort(key=lambda one: _execution_key(analysis.statements[one[0]], one[1]))
-    instances = _tiled(analysis, found, depth)
-    index = {(one.statement, one.at): place for place, one in enumerate(instances)}
+    index = {one: place for place, one in enumerate(found)}
     pairs: dict[Pair, None] = {}
     for one in analysis.values:
         for pair in _pairs(analysis, one, domains, sizes, index):
             pairs.setdefault(pair)
-    chosen = [_band_of(analysis, each) for each in analysis.statements]
+    for chosen in _choices(analysis):
+        instances = _tiled(analysis, found, chosen, TILE_EXTENT[depth])
+        if _in_order(instances, pairs):
+            break
+    else:
+        raise NotDrawableError("its tiles have no one order")
     rows = tuple(
-        tuple(user_rows(analysis, each)[level].coefficients for level in (band.levels if band else ()))
+        tuple(
+            user_rows(analysis, each)[level].coefficients[:MOST_DIMENSIONS] for level in (band.levels if band else ())
+        )
         for each, band in zip(analysis.statements, chosen, strict=True)
     )
     return IterationSpace(
         depth,
         tuple(_statement(each) for each in analysis.statements),
-        instances,
+        tuple(replace(one, at=one.at[:MOST_DIMENSIONS]) for one in instances),
         tuple(pairs),
         sizes,
         cut,
+        fixed,
         rows,
         TILE_EXTENT[depth],
         any(band is not None and band.inter_sequential for band in chosen),
@@ -136,11 +148,12 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> Ite
 
 
 def _statement(each: ScopStatement) -> SpaceStatement:
+    loops = each.loops[:MOST_DIMENSIONS]
     return SpaceStatement(
         each.name,
-        tuple(loop.iterator.host for loop in each.loops),
-        tuple(step_of(loop) or (-1 if loop.decreasing else 1) for loop in each.loops),
-        tuple(loop.index for loop in each.loops),
+        tuple(loop.iterator.host for loop in loops),
+        tuple(step_of(loop) or (-1 if loop.decreasing else 1) for loop in loops),
+        tuple(loop.index for loop in loops),
     )
 
 
@@ -225,6 +238,35 @@ def _windowed(analysis: NestAnalysis, domains: list[isl.Set], depth: int) -> tup
     return result, cut
 
 
+def _sliced(analysis: NestAnalysis, domains: list[isl.Set]) -> tuple[list[isl.Set], dict[str, int]]:
+    """Loops beyond the third stand still in the middle of their range, at the same iteration for all statements that have it."""
+    fixed: dict[str, int] = {}
+    result = []
+    for each, domain in zip(analysis.statements, domains, strict=True):
+        for place, loop in enumerate(each.loops[MOST_DIMENSIONS:], MOST_DIMENSIONS):
+            name = loop.iterator.host
+            if domain.is_empty():
+                break
+            known = _at(domain, place, fixed[name]) if name in fixed else None
+            if known is None or known.is_empty():
+                ends = _range(domain, place)
+                assert ends is not None, "windows have bounds"
+                least = domain.lower_bound_val(
+                    isl.dim_type.set, place, isl.Val((ends[0] + ends[1]) // 2, context=domain.get_ctx())
+                )
+                value = int(least.dim_min_val(place).to_python())
+                fixed.setdefault(name, value)
+                known = _at(domain, place, value)
+            domain = known
+        result.append(domain)
+    return result, fixed
+
+
+def _at(domain: isl.Set, place: int, value: int) -> isl.Set:
+    """{ i in domain : i_place = value }"""
+    return domain.fix_val(isl.dim_type.set, place, isl.Val(value, context=domain.get_ctx()))
+
+
 # -- points and pairs -----------------------------------------------------------------------------------------------------
 
 
@@ -279,16 +321,28 @@ def _pairs(
     for both in sorted(found):
         one, other = both[:first], both[first:]
         distance = tuple((b - a) // step for a, b, step in zip(one, other, steps, strict=True)) if alike else None
-        yield Pair(dependence.kind.value, index[source, one], index[sink, other], distance)
+        shown = distance[:MOST_DIMENSIONS] if distance is not None else None
+        yield Pair(dependence.kind.value, index[source, one], index[sink, other], shown)
 
 
 # -- tiles and wavefronts -------------------------------------------------------------------------------------------------
 
 
-def _band_of(analysis: NestAnalysis, statement: ScopStatement) -> BandWavefronts | None:
-    """The statement's widest band, the outermost of these."""
-    mine = [band for band in analysis.bands if statement.name in band.statements]
-    return max(mine, key=lambda band: (len(band.levels), -band.levels[0]), default=None)
+_Bands = tuple[BandWavefronts | None, ...]
+
+
+def _choices(analysis: NestAnalysis) -> list[_Bands]:
+    """Bands that begin at one level of the schedule, one a statement; the level with the widest band first, then outer ones."""
+    widths: dict[int, int] = {}
+    for band in analysis.bands:
+        widths[band.levels[0]] = max(widths.get(band.levels[0], 0), len(band.levels))
+    return [
+        tuple(
+            next((band for band in analysis.bands if each.name in band.statements and band.levels[0] == level), None)
+            for each in analysis.statements
+        )
+        for level in sorted(widths, key=lambda level: (-widths[level], level))
+    ]
 
 
 @dataclass(frozen=True)
@@ -300,9 +354,16 @@ class _Tiled:
     inner: tuple[int, ...]
 
 
-def _tiled(analysis: NestAnalysis, found: list[tuple[int, tuple[int, ...]]], depth: int) -> tuple[Instance, ...]:
+def _tiled(
+    analysis: NestAnalysis, found: list[tuple[int, tuple[int, ...]]], chosen: _Bands, extent: int
+) -> tuple[Instance, ...]:
     """Every instance with its tile, wavefronts numbered from 0: tiles over all, points within their tile."""
-    tiled = [_in_its_tile(analysis, number, at, TILE_EXTENT[depth]) for number, at in found]
+    first = next(band.levels[0] for band in chosen if band is not None)
+    rows = [user_rows(analysis, each) for each in analysis.statements]
+    tiled = [
+        _in_its_tile(number, at, rows[number], chosen[number], analysis.statements[number].name, first, extent)
+        for number, at in found
+    ]
     times = {time: place for place, time in enumerate(sorted({one.time for one in tiled}))}
     inside: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
     for one in tiled:
@@ -313,23 +374,38 @@ def _tiled(analysis: NestAnalysis, found: list[tuple[int, tuple[int, ...]]], dep
     )
 
 
-def _in_its_tile(analysis: NestAnalysis, number: int, at: tuple[int, ...], extent: int) -> _Tiled:
-    statement = analysis.statements[number]
-    band = _band_of(analysis, statement)
+def _in_its_tile(
+    number: int,
+    at: tuple[int, ...],
+    rows: tuple[Row, ...],
+    band: BandWavefronts | None,
+    name: str,
+    first: int,
+    extent: int,
+) -> _Tiled:
+    """A statement without a band at level `first` has tiles of one iteration there."""
     values = [
-        sum(factor * value for factor, value in zip(row.coefficients, at, strict=True)) + row.constant
-        for row in user_rows(analysis, statement)
+        sum(factor * value for factor, value in zip(row.coefficients, at, strict=True)) + row.constant for row in rows
     ]
+    before = tuple(values[:first])
     if band is None:
-        return _Tiled(Instance(number, at, tuple(values), 0, 0), tuple(values), ())
-    before = tuple(values[: band.levels[0]])
+        return _Tiled(Instance(number, at, (*before, *values[first:]), 0, 0), (*before, *values[first:]), ())
     points = [values[level] for level in band.levels]
     tile = [value // extent for value in points]
     wave = _dot(band.inter[0], tile) if band.inter_sequential else 0
     inner = _dot(band.intra[0], points) if band.intra_sequential else 0
-    group = next(place for place, names in enumerate(band.order) if statement.name in names)
+    group = next(place for place, names in enumerate(band.order) if name in names)
     after = tuple(values[band.levels[-1] + 1 :])
     return _Tiled(Instance(number, at, (*before, *tile), 0, 0), (*before, wave), (inner, group, *after))
+
+
+def _in_order(instances: tuple[Instance, ...], pairs: Iterable[Pair]) -> bool:
+    """Whether every sink comes in a later wavefront than its source, or later in the same tile."""
+    ends = ((instances[pair.source], instances[pair.sink]) for pair in pairs)
+    return all(
+        source.place < sink.place if source.tile == sink.tile else source.wavefront < sink.wavefront
+        for source, sink in ends
+    )
 
 
 def _dot(row: tuple[int, ...], values: list[int]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -11,7 +11,14 @@ import islpy as isl
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Function, Loop, Statement
 from tilepragma.ir.traversal import walk
-from tilepragma.polyhedral.dependences import Dependence, carried_at, memory_dependences, value_dependences
+from tilepragma.polyhedral.dependences import (
+    Dependence,
+    DependenceKind,
+    carried_at,
+    memory_dependences,
+    value_dependences,
+    with_zero,
+)
 from tilepragma.polyhedral.extraction import extract_scop, step_of
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
 from tilepragma.polyhedral.model import Dependence as ProgramDependence
@@ -47,7 +54,7 @@ class LoopFacts:
 
 @dataclass(frozen=True)
 class NestAnalysis:
-    """One nest: its Scop, dependences without those of objects that each instance owns, schedule and wavefronts.
+    """One nest: its Scop, dependences but for those that objects owned by instances cut, schedule and wavefronts.
 
     `memory` and `values` are the memory-based and the value-based dependences. `program` and `program_dependences` are
     what Algorithm 4.1 saw, `schedule` what it found, with `bands` and the parallelism of its `levels`.
@@ -69,11 +76,25 @@ class NestAnalysis:
         return self.scop.statements
 
 
+@dataclass(frozen=True)
+class Owned:
+    """Objects that every instance of a launch has a copy of, the `reduced` ones among them, and the loops (by index) whose
+    iterations are `dealt` to instances.
+
+    Only what happens within one iteration of those loops orders anything through such an object. A copy for each
+    iteration of a loop that carries no value of the object costs nothing: such a loop carries no dependence of it either.
+    """
+
+    objects: frozenset[DataObject] = frozenset()
+    reduced: frozenset[DataObject] = frozenset()
+    dealt: frozenset[int] = frozenset()
+
+
 def analyse_nest(
     nest: Loop,
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
-    owned: frozenset[DataObject],
+    owned: Owned,
     least_communication: bool = False,
 ) -> NestAnalysis:
     """What can be known of a nest; `written` is what the region around it changes.
@@ -83,8 +104,10 @@ def analyse_nest(
     body: tuple[Statement, ...] = (nest,)
     scop = extract_scop(body, functions, written)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
-        memory = _others(memory_dependences(scop), owned)
-        values = _others(value_dependences(scop), owned)
+        values = value_dependences(scop)
+        needed = _needed(values, owned)
+        memory = _ordering(memory_dependences(scop), owned, needed)
+        values = _ordering(values, owned, needed)
         program = program_of(scop, values)
     if least_communication:
         schedule = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
@@ -96,8 +119,48 @@ def analyse_nest(
     return NestAnalysis(nest, scop, memory, values, program, program.dependences, schedule, bands, levels)
 
 
-def _others(dependences: Iterable[Dependence], owned: frozenset[DataObject]) -> tuple[Dependence, ...]:
-    return tuple(one for one in dependences if one.source.object not in owned)
+def _ordering(
+    dependences: Iterable[Dependence], owned: Owned, needed: Mapping[str, set[int]]
+) -> tuple[Dependence, ...]:
+    """The dependences that order anything, with `needed`, the loops that carry values of each owned object."""
+    found = []
+    for one in dependences:
+        if one.source.object in owned.objects:
+            kept = _within(one, owned, needed.get(one.source.object.name, set()))
+            found += [kept] if kept is not None else []
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def _within(one: Dependence, owned: Owned, needed: set[int] | None) -> Dependence | None:
+    """{ S[i] -> T[j] : i = j on the loops that each have a copy of the object }; None where nothing is left.
+
+    These are the loops dealt out, those around them and, where `needed` is given, all that are not needed.
+    """
+    dealt = max((depth for depth, loop in enumerate(one.loops) if loop.index in owned.dealt), default=-1)
+    if one.source.object in owned.reduced and dealt < 0:
+        return None
+    for place, loop in enumerate(one.loops):
+        if place <= dealt or (needed is not None and loop.index not in needed):
+            relation = one.relation.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
+            one = replace(one, relation=relation, distances=with_zero(one.distances, place))
+    own = (*one.source_statement.loops[len(one.loops) :], *one.sink_statement.loops[len(one.loops) :])
+    apart = needed is not None and any(loop.index not in needed for loop in own)
+    if one.relation.is_empty() or (apart and one.kind is not DependenceKind.FLOW and not carried_at(one)):
+        return None
+    return one
+
+
+def _needed(values: Iterable[Dependence], owned: Owned) -> dict[str, set[int]]:
+    """By the names of owned objects, the loops that carry a value from one iteration to another."""
+    found: dict[str, set[int]] = {}
+    for one in values:
+        if one.kind is DependenceKind.FLOW and one.source.object in owned.objects:
+            kept = _within(one, owned, None)
+            for loop in carried_at(kept) if kept is not None else ():
+                found.setdefault(one.source.object.name, set()).add(loop.index)
+    return found
 
 
 def loop_facts(analysis: NestAnalysis) -> tuple[LoopFacts, ...]:

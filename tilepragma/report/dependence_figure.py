@@ -55,6 +55,8 @@ def _dependence_caption(scene: Scene, chosen: int | None, everything: bool) -> s
     sizes = ", ".join(f"{name} = {value}" for name, value in sorted(scene.space.sizes.items()))
     start = f"The iterations at {sizes}" if sizes else "The iterations"
     start += ", loops cut short to fit" if scene.space.cut else ""
+    if scene.space.fixed:
+        start += f", those of {' and '.join(f'{name} = {value}' for name, value in scene.space.fixed.items())} only"
     if chosen is None:
         return f"{start}. No iteration depends on another."
     instance = scene.space.instances[chosen]

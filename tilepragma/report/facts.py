@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import DataObject, Scope, Storage
-from tilepragma.ir.looptree import Kernel, Loop
+from tilepragma.ir.looptree import Kernel, Loop, TileNest
+from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, TileSize
 from tilepragma.plan.mapping import top_loops
@@ -21,7 +22,7 @@ from tilepragma.report.source_text import SourceText, plain_text
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
-    from tilepragma.polyhedral.nest_analysis import LoopFacts, NestAnalysis
+    from tilepragma.polyhedral.nest_analysis import LoopFacts, NestAnalysis, Owned
     from tilepragma.polyhedral.scop import ScopStatement
 
 
@@ -198,7 +199,7 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
     from tilepragma.polyhedral.operation_limit import OperationLimitError
 
     first = 1
-    owned = owned_objects(plan)
+    owned = _owned(plan)
     written = written_objects(plan.kernel)
     for nest in nests:
         try:
@@ -212,11 +213,15 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
         first += len(analysis.statements)
 
 
-def owned_objects(plan: KernelPlan) -> frozenset[DataObject]:
-    """The scalars that the plan privatises or reduces: their dependences order nothing."""
+def _owned(plan: KernelPlan) -> Owned:
+    """What the plan privatises or reduces, and the user's loops that it deals out."""
+    from tilepragma.polyhedral.nest_analysis import Owned
+
     privates = [object_ for launch in plan.host for object_ in launch.privates]
     reduced = [reduction.object for launch in plan.host for reduction in launch.reductions]
-    return frozenset((*privates, *reduced))
+    nests = [node for launch in plan.host for node in walk(launch.body) if isinstance(node, TileNest)]
+    dealt = {loop.loop.index for nest in nests for loop in nest.loops if any(tile.axis for tile in loop.tiles)}
+    return Owned(frozenset((*privates, *reduced)), frozenset(reduced), frozenset(dealt))
 
 
 def statement_labels(analysis: NestAnalysis, first: int = 1) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -82,7 +83,13 @@ def _trips(loop: Loop, sizes: Sizes) -> str:
 
 def _host_loop(loop: Loop) -> str:
     """The user's loop with its bounds; of one that the planner made, whose bounds are long, the iterator alone."""
-    return loop_text(loop) if loop.header.file != NOWHERE.file else f"for each {loop.iterator.host}"
+    return loop_text(loop) if loop.header.file != NOWHERE.file else f"for each {_name(loop)}"
+
+
+def _name(loop: Loop) -> str:
+    """The iterator; without the number that tells names of the planner apart."""
+    name = loop.iterator.host
+    return name if loop.header.file != NOWHERE.file else re.sub(r"_\d+$", "", name)
 
 
 def loop_text(loop: Loop) -> str:
@@ -95,7 +102,7 @@ def loop_text(loop: Loop) -> str:
 
 def _loops(launch: Launch, sizes: Sizes) -> tuple[tuple[str, str], ...]:
     tiled = [loop for nest in walk(launch.body) if isinstance(nest, TileNest) for loop in nest.loops]
-    return tuple((loop.loop.iterator.host, f"{_trips(loop.loop, sizes)} {_tiles(loop)}".strip()) for loop in tiled)
+    return tuple((_name(loop.loop), f"{_trips(loop.loop, sizes)} {_tiles(loop)}".strip()) for loop in tiled)
 
 
 def _tiles(tiled: TiledLoop) -> str:

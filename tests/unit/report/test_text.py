@@ -87,3 +87,34 @@ def test_a_size_that_nothing_depends_on() -> None:
 )
 def test_bytes(count: int, text: str) -> None:
     assert byte_text(count) == text
+
+
+PRIVATE = """\
+void f(int n, const double a[n][n], double x[n])
+{
+    double s;
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        s = 0.0;
+        for (int j = 0; j < n; j++)
+            s = s + a[i][j];
+        x[i] = s;
+    }
+}
+"""
+
+
+def test_a_private_scalar_orders_the_loop_that_needs_it() -> None:
+    """The copy of s that each i has carries values over j, and nothing over i."""
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=PRIVATE.encode(), last="plan"))))
+    assert re.search(r"for \(int i = 0; i < n; i\+\+\) +DOALL\n", text)
+    assert re.search(r"for \(int j = 0; j < n; j\+\+\) +sequential  carries flow, anti and output of s\n", text)
+    assert re.search(r"S2 → S2 in \(i, j\) +flow, anti, output +\(0, 1\)  s → s\n", text)
+
+
+def test_a_reduction_orders_nothing() -> None:
+    source = "double f(int n, const double *x)\n{\n    double s = 0.0;\n#pragma tilek kernel data(x[0:n]) reduction(+: s) independent\n"
+    source += "    for (int i = 0; i < n; i++)\n        s += x[i];\n    return s;\n}\n"
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    assert re.search(r"for \(int i = 0; i < n; i\+\+\) +DOALL\n", text)
+    assert "dependences" not in text
