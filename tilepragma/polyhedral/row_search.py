@@ -278,12 +278,15 @@ def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way
 
 #: isl's integer programs take long over great numbers, and its matrices hold 64 bits.
 _GREATEST = 2**31
+_MOST_UNKNOWNS = 160
 
 
 def _lexicographic_minimum(
     context: isl.Context, unknowns: int, equalities: list[Form], inequalities: list[Form]
 ) -> list[int] | None:
     """The least integer point of { x >= 0 : equalities = 0, inequalities >= 0 }, or None where there is none."""
+    if unknowns > _MOST_UNKNOWNS:
+        raise OperationLimitError(f"isl was not asked for hyperplanes with more than {_MOST_UNKNOWNS} unknown factors.")
     if any(abs(factor) > _GREATEST for form in (*equalities, *inequalities) for factor in form.values()):
         raise OperationLimitError(f"isl was not asked for hyperplanes with factors beyond {_GREATEST}.")
     rows = [_matrix_row(form, unknowns, kind) for kind, forms in ((0, equalities), (1, inequalities)) for form in forms]
