@@ -185,7 +185,7 @@ class _Drafts:
         level, outside = by_strides(part, part.at_once)[0], fixed_rows(around)
         planned = self.planned[id(part)]
         base = base_name(part.statements, level)
-        extent = _host_extent(part, level, planned.points.innermost)
+        extent = _host_extent(part, level, planned.points.along)
         size = self.loops.sizes.of(planned.number, level, base, extent, extent)
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
@@ -216,7 +216,7 @@ class _Drafts:
         return DraftLaunch(Block(body), tiles)
 
 
-def _host_extent(part: Part, level: int, innermost: int | None) -> int:
-    if level != innermost:
+def _host_extent(part: Part, level: int, along: int | None) -> int:
+    if level != along:
         return SHORT_BLOCK
     return BLOCK if max(each.statement.depth for each in part.statements) > 2 else LONG_BLOCK

@@ -23,10 +23,14 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PointOrder:
-    """`order`, and the level of the part's row that its innermost loop runs along, where that is known."""
+    """`order`, and what its innermost loop runs along, where that is a row of the part's band.
+
+    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait for each other.
+    """
 
     order: Order
-    innermost: int | None
+    along: int | None = None
+    chained: int | None = None
 
 
 def row_order(part: Part) -> Order:
@@ -43,19 +47,21 @@ def original_order(part: Part) -> Order:
 def point_order(part: Part, dependences: Iterable[Dependence]) -> PointOrder:
     """The order for the points of one tile, whatever rows the tile is cut along."""
     leading = _deepest(part)
-    own = PointOrder(original_order(part), None)
-    deepest = max((each.statement.depth for each in leading), default=0)
-    if not deepest:
-        return own
+    depth = max((each.statement.depth for each in leading), default=0)
+    if not depth:
+        return PointOrder(original_order(part))
     inside = [each for each in dependences if each.source == each.target]
-    costs = [(_cost(leading, inside, [unit(deepest, deepest - 1)] * len(leading)), own)]
-    for level in part.band if _ends_with_band(part) else ():
-        directions = [_direction(each, level) for each in leading]
-        if all(direction is not None for direction in directions):
+    own = [unit(depth, depth - 1)] * len(leading)
+    levels = {level: [_direction(each, level) for each in leading] for level in part.band if _ends_with_band(part)}
+    same = next((level for level, found in levels.items() if found == own), None)
+    best, order = _cost(leading, inside, own), original_order(part)
+    innermost, waits = same, best[1] > 0
+    for level, found in levels.items():
+        directions = [each for each in found if each is not None]
+        if len(directions) == len(leading) and (cost := _cost(leading, inside, directions)) < best:
+            best, innermost, waits = cost, level, cost[1] > 0
             order = {each.statement.name: _with_last(part, each, level) for each in part.statements}
-            found = [direction for direction in directions if direction is not None]
-            costs.append((_cost(leading, inside, found), PointOrder(order, level)))
-    return min(costs, key=lambda pair: pair[0])[1]
+    return PointOrder(order, None if waits else innermost, innermost if waits else None)
 
 
 def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:

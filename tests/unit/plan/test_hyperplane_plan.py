@@ -7,7 +7,7 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.looptree import Barrier
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.wavefront_plan import HOST_TILE, LONG_HOST_TILE
+from tilepragma.plan.wavefront_plan import CHAINED_HOST_TILE, HOST_TILE, LONG_HOST_TILE
 
 GAUSS_SEIDEL = """
 void f(int steps, int n, double a[n][n])
@@ -32,6 +32,22 @@ void f(int n, double a[n][n])
             a[i][j] = w;
         }
     %s
+}
+"""
+LU = """
+void f(int n, double a[n][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < i; j++) {
+            for (int k = 0; k < j; k++)
+                a[i][j] -= a[i][k] * a[k][j];
+            a[i][j] /= a[j][j];
+        }
+        for (int j = i; j < n; j++)
+            for (int k = 0; k < i; k++)
+                a[i][j] -= a[i][k] * a[k][j];
+    }
 }
 """
 CHAIN = """
@@ -108,10 +124,14 @@ def test_no_hyperplane_makes_a_chain_parallel() -> None:
     assert any("no hyperplane of Algorithm 4.1" in reason for reason in made.rejected)
 
 
-def test_tiles_are_long_along_memory() -> None:
+def test_tiles_are_short_where_neighbours_in_memory_wait_for_each_other() -> None:
     made = plan(ALONG)
     assert shape(made.host_steps) == [["t"]]
-    assert sizes(made) == {"i_size": HOST_TILE, "j_size": LONG_HOST_TILE}
+    assert sizes(made) == {"i_size": HOST_TILE, "j_size": CHAINED_HOST_TILE}
+
+
+def test_tiles_are_long_along_memory() -> None:
+    assert sizes(plan(LU)) == {"i_size": HOST_TILE, "j_size": LONG_HOST_TILE, "k_size": HOST_TILE}
 
 
 def test_gangs_take_tiles_and_workers_points() -> None:
