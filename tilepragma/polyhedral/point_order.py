@@ -109,7 +109,9 @@ def _cost(leading: list[StatementSchedule], inside: list[Dependence], directions
     strides = waiting = 0
     for each, direction in zip(leading, directions, strict=True):
         strides += sum(not _is_gentle(access, each.statement, direction) for access in each.statement.accesses)
-        waiting += any(_moves_along(one, direction) for one in inside if one.source == each.statement.name)
+        waiting += any(
+            _is_chained(one, each.statement, direction) for one in inside if one.source == each.statement.name
+        )
     return strides, waiting
 
 
@@ -135,15 +137,15 @@ def _is_at_most(moves: isl.Set, most: int) -> bool:
     return True
 
 
-def _moves_along(dependence: Dependence, direction: Vector) -> bool:
-    """Whether { d = i' - i : d parallel to the direction } is not empty for a statement's dependence on itself."""
-    deltas = dependence.relation.deltas()
-    for vector in orthogonal_complement((direction,), len(direction)):
-        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(deltas.get_space()))
-        for place, factor in enumerate(vector):
-            aff = aff.set_coefficient_val(isl.dim_type.in_, place, factor)
-        deltas = deltas & isl.Set.from_basic_set(aff.zero_basic_set())
-    return not deltas.is_empty()
+def _is_chained(dependence: Dependence, statement: Statement, direction: Vector) -> bool:
+    """Whether instances wait for the one a step before them, { S[i] -> S[i + direction] }, and not only those of some line."""
+    pairs = dependence.relation & _step(statement, direction)
+    return not pairs.is_empty() and _equalities(pairs.domain()) <= _equalities(statement.domain)
+
+
+def _equalities(points: isl.Set) -> int:
+    """How many equations hold for all points."""
+    return sum(each.is_equality() for each in points.affine_hull().get_constraints())
 
 
 def _step(statement: Statement, direction: Vector) -> isl.Map:

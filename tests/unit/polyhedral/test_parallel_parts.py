@@ -144,6 +144,13 @@ def test_points_keep_the_order_of_the_program_where_nothing_is_gained() -> None:
     assert (found.along, found.chained) == (None, 1)
 
 
+def test_waiting_for_one_column_is_no_chain() -> None:
+    made = program(PATHS)
+    (part,) = parts_in(parallel_parts(made.statements, made.dependences))
+    found = point_order(part, made.dependences)
+    assert (found.along, found.chained) == (2, None)
+
+
 def test_points_of_a_tile_of_lu_run_in_wavefronts_of_k_with_the_division_first() -> None:
     part, dependences = with_dependences(LU)
     found = intra_tile(part, dependences)
