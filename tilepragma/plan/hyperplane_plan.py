@@ -15,6 +15,7 @@ from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
+from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.row_loops import (
     Names,
     PlannedPart,
@@ -59,26 +60,37 @@ def hyperplanes(region: Region) -> Automatic | Refusal:
 
 
 def _hyperplanes(region: Region) -> Automatic | Refusal:
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
     from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
-    from tilepragma.polyhedral.part_scan import PartCode
-    from tilepragma.polyhedral.point_order import point_order
 
     tied = tied_bodies(region)
     apart = _most_parallel(_taken_apart(region, one) for one in dict.fromkeys((TiedBodies(()), tied)))
-    parts = apart.parts
-    if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
+    if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once")
+    with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
+        host, device, sizes = _both_drafts(region, apart)
+    return make_automatic("hyperplanes", region, host, device, sizes, depths=apart.depths())
+
+
+def _both_drafts(
+    region: Region, apart: _TakenApart
+) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
+    """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
+    from tilepragma.polyhedral.parallel_parts import parts_in
+    from tilepragma.polyhedral.part_scan import PartCode
+    from tilepragma.polyhedral.point_order import point_order
+
     planned = {
         id(each): PlannedPart(each, place, point_order(each, apart.program.dependences))
-        for place, each in enumerate(parts_in(parts))
+        for place, each in enumerate(parts_in(apart.parts))
     }
     code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     host, device = (
-        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), planned).drafts(parts, ())
+        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), planned).drafts(apart.parts, ())
         for device in (False, True)
     )
-    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()), depths=apart.depths())
+    return host, device, tuple(sizes.found.values())
 
 
 @dataclass(frozen=True)
@@ -125,13 +137,15 @@ def _taken_apart(region: Region, tied: TiedBodies) -> _TakenApart:
     from tilepragma.polyhedral.dependences import memory_dependences
     from tilepragma.polyhedral.extraction import extract_scop
     from tilepragma.polyhedral.leaves import Movable
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
     from tilepragma.polyhedral.parallel_parts import parallel_parts
     from tilepragma.polyhedral.program import program_of
 
     scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable(tied.holds))
     private = private_scalars(region, scop)
-    program = program_of(scop, tuple(one for one in memory_dependences(scop) if one.source.object not in private))
-    return _TakenApart(scop, program, parallel_parts(program.statements, program.dependences))
+    with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):
+        program = program_of(scop, tuple(one for one in memory_dependences(scop) if one.source.object not in private))
+        return _TakenApart(scop, program, parallel_parts(program.statements, program.dependences))
 
 
 @dataclass(frozen=True)
@@ -171,7 +185,7 @@ class _Drafts:
         level, outside = by_strides(part, part.at_once)[0], fixed_rows(around)
         planned = self.planned[id(part)]
         base = base_name(part.statements, level)
-        extent = _host_extent(part, level, planned.points.innermost)
+        extent = _host_extent(part, level, planned.points.along)
         size = self.loops.sizes.of(planned.number, level, base, extent, extent)
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
@@ -202,7 +216,7 @@ class _Drafts:
         return DraftLaunch(Block(body), tiles)
 
 
-def _host_extent(part: Part, level: int, innermost: int | None) -> int:
-    if level != innermost:
+def _host_extent(part: Part, level: int, along: int | None) -> int:
+    if level != along:
         return SHORT_BLOCK
     return BLOCK if max(each.statement.depth for each in part.statements) > 2 else LONG_BLOCK

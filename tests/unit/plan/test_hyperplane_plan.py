@@ -1,0 +1,139 @@
+"""Plans from hyperplanes: which kernels get them, how they are launched, and what is refused."""
+
+from __future__ import annotations
+
+from tests.unit.plan.source import plan
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.looptree import Barrier
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.wavefront_plan import CHAINED_HOST_TILE, HOST_TILE, LONG_HOST_TILE
+
+GAUSS_SEIDEL = """
+void f(int steps, int n, double a[n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++)
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                a[i][j] = 0.25 * (a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);
+}
+"""
+ELIMINATION = """
+void f(int n, double a[n][n])
+{
+    %s
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            w = a[i][j];
+            for (int k = 0; k < (i < j ? i : j); k++)
+                w -= a[i][k] * a[k][j];
+            a[i][j] = w;
+        }
+    %s
+}
+"""
+LU = """
+void f(int n, double a[n][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < i; j++) {
+            for (int k = 0; k < j; k++)
+                a[i][j] -= a[i][k] * a[k][j];
+            a[i][j] /= a[j][j];
+        }
+        for (int j = i; j < n; j++)
+            for (int k = 0; k < i; k++)
+                a[i][j] -= a[i][k] * a[k][j];
+    }
+}
+"""
+CHAIN = """
+void f(int n, double a[n])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n; i++)
+        a[i] = a[i - 1] * 0.5;
+}
+"""
+ALONG = """
+void f(int n, int m, double a[n][m])
+{
+#pragma tilek kernel
+    for (int j = 1; j < m; j++)
+        for (int i = 1; i < n; i++)
+            a[i][j] = a[i - 1][j] + a[i][j - 1] * 0.5;
+}
+"""
+
+
+def shape(steps: tuple[Step, ...]) -> list[object]:
+    """The tree of steps: a list for each host loop, and each launch's kinds of axes."""
+    found: list[object] = []
+    for step in steps:
+        if isinstance(step, Launch):
+            found.append("".join(axis.kind.value[0] for axis in step.axes))
+        else:
+            found.append(shape(step.steps))
+    return found
+
+
+def sizes(made: KernelPlan) -> dict[str, int]:
+    return {size.object.name: size.host for size in made.sizes}
+
+
+def test_gauss_seidel_runs_in_wavefronts_of_tiles() -> None:
+    made = plan(GAUSS_SEIDEL)
+    assert shape(made.host_steps) == [["t"]]
+    assert shape(made.device_steps) == [["ggww"]]
+    assert list(sizes(made)) == ["t_size", "t_i_size", "t_j_size"]
+
+
+def test_launches_know_the_wavefront() -> None:
+    made = plan(GAUSS_SEIDEL)
+    for steps in (made.host_steps, made.device_steps):
+        (loop,) = steps
+        assert isinstance(loop, HostLoop)
+        (launch,) = loop.steps
+        assert isinstance(launch, Launch)
+        assert launch.values == (loop.loop.iterator,)
+
+
+def test_points_of_a_tile_wait_for_each_other_on_devices_alone() -> None:
+    made = plan(GAUSS_SEIDEL)
+    assert not any(isinstance(node, Barrier) for node in walk(made.host[0].body))
+    assert sum(isinstance(node, Barrier) for node in walk(made.device[0].body)) == 1
+
+
+def test_a_private_scalar_ties_nothing() -> None:
+    made = plan(ELIMINATION % ("double w;", ""))
+    assert shape(made.host_steps) == [["t"]]
+    assert [object_.name for object_ in made.host[0].privates] == ["w"]
+
+
+def test_a_scalar_that_is_wanted_afterwards_keeps_the_order() -> None:
+    made = plan(ELIMINATION % ("double w = 0;", "a[0][0] = w;"))
+    assert made.as_written is not None
+
+
+def test_no_hyperplane_makes_a_chain_parallel() -> None:
+    made = plan(CHAIN)
+    assert made.as_written is not None
+    assert any("no hyperplane of Algorithm 4.1" in reason for reason in made.rejected)
+
+
+def test_tiles_are_short_where_neighbours_in_memory_wait_for_each_other() -> None:
+    made = plan(ALONG)
+    assert shape(made.host_steps) == [["t"]]
+    assert sizes(made) == {"i_size": HOST_TILE, "j_size": CHAINED_HOST_TILE}
+
+
+def test_tiles_are_long_along_memory() -> None:
+    assert sizes(plan(LU)) == {"i_size": HOST_TILE, "j_size": LONG_HOST_TILE, "k_size": HOST_TILE}
+
+
+def test_gangs_take_tiles_and_workers_points() -> None:
+    (launch,) = plan(ALONG).device
+    assert [(axis.kind, axis.dimension) for axis in launch.axes] == [(AxisKind.GANG, 0), (AxisKind.WORKER, 0)]
