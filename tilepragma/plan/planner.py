@@ -28,7 +28,7 @@ from tilepragma.plan.strategy import Automatic, Region
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
-from tilepragma.plan.verifier_proofs import Original, prove
+from tilepragma.plan.verifier_proofs import prove
 from tilepragma.plan.wrapping import launch_conditions
 
 
@@ -104,7 +104,7 @@ def _automatic(
         trials.append((answer, plan, found))
         if found.has_errors:
             return next(item.message for item in found if item.severity is Severity.ERROR)
-        faults = prove(plan, Original(region.scop, region.dependences))
+        faults = prove(plan, region.original)
         return f"not proven right: {faults[0].message}" if faults else None
 
     region = Region(kernel, said.statements, written, live_out, known, floating)

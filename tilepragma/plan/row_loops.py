@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part
     from tilepragma.polyhedral.parametric_tiles import Range
     from tilepragma.polyhedral.part_scan import Order, PartCode, Restrictions
+    from tilepragma.polyhedral.point_order import PointOrder
     from tilepragma.polyhedral.schedule import StatementSchedule
 
 
@@ -103,6 +104,15 @@ class TileSizes:
         if (part, level) not in self.found:
             self.found[part, level] = TileSize(self.names.scalar(f"{base}_size"), host, device)
         return self.found[part, level].object
+
+
+@dataclass(frozen=True)
+class PlannedPart:
+    """A part, its number among the plan's, and the order of the points of its tiles."""
+
+    part: Part
+    number: int
+    points: PointOrder
 
 
 @dataclass
