@@ -93,7 +93,7 @@ static void wait_for(const tilek_call *call)
     if (call->wait_count != 0) tilek_wait(call->wait_count, call->waits);
 }
 
-/* Whether an array that the kernel writes shares memory with another. Invalid sections are reported where they are used. */
+/* Whether an array that the kernel writes may share memory with another: so it is, too, where one has no valid section. */
 static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call)
 {
     for (int one = 0; one < kernel->array_count; ++one)
@@ -101,8 +101,8 @@ static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call)
             tilek_span a, b;
             tilek_message why;
             if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_WRITES) == 0) continue;
-            if (tilek_span_of(&kernel->arrays[one], &call->arrays[one], &a, &why) == TILEK_OK &&
-                tilek_span_of(&kernel->arrays[other], &call->arrays[other], &b, &why) == TILEK_OK && tilek_spans_meet(&a, &b))
+            if (tilek_span_of(&kernel->arrays[one], &call->arrays[one], &a, &why) != TILEK_OK ||
+                tilek_span_of(&kernel->arrays[other], &call->arrays[other], &b, &why) != TILEK_OK || tilek_spans_meet(&a, &b))
                 return 1;
         }
     return 0;

@@ -191,13 +191,14 @@ static int build_library(nvrtcProgram program, const build_files *files)
     blank(text, "extern \"C\"");
     const int written = write_file(files->source, text);
     free(text);
-    /* Contraction is off whatever --fmad says: the host that the results are compared with has no reason to fuse. */
+    /* gcc 12's induction variable optimisation miscompiles a[(long long)(i + i) * m + j] in a nest whose inner bound is a conditional.
+     * Contraction is off whatever --fmad says: the host that the results are compared with has no reason to fuse. */
     if (!written || !run_compiler((const char *const[]){compiler, "-std=c11", "-E", "-include", STANDIN_PRELUDE, files->source, "-o", files->preprocessed, NULL}, files->log))
         return 0;
     text = read_file(files->preprocessed, NULL);
     const int complete = text != NULL && write_library(files->library_source, text);
     free(text);
-    return complete && run_compiler((const char *const[]){compiler, "-std=c11", "-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fPIC", "-shared", "-fvisibility=hidden",
+    return complete && run_compiler((const char *const[]){compiler, "-std=c11", "-O1", "-w", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-ivopts", "-fPIC", "-shared", "-fvisibility=hidden",
                                                           files->library_source, "-o", files->library, "-lm", NULL}, files->log);
 }
 

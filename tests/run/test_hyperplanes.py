@@ -14,8 +14,8 @@ from tilepragma.driver import TranslateRequest, translate
 from tilepragma.plan.kernel_plan import KernelPlan
 
 SOURCE = Path(__file__).parent / "hyperplanes.c"
-SIZES = (("37", "5"), ("70", "9"), ("3", "2"), ("2", "1"), ("1", "0"))
-TILES = (1, 7, 100_000)
+SIZES = (("37", "5"), ("70", "9"), ("3", "2"), ("1", "0"))
+TILES = (1, 7, 1000)
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ def test_matches_the_original(
 
 @pytest.mark.parametrize("extent", TILES)
 def test_any_tile_size(workshop: Workshop, programs: Programs, target: TargetEnvironment, extent: int) -> None:
+    if extent != TILES[1] and target.name not in ("serial", "threads"):
+        pytest.skip("devices run all of them in one program, below")
     expected = original(workshop, programs, SIZES[0])
     tiles = programs.tiles(extent)
     assert workshop.run(programs.translated, target, *SIZES[0], TILEK_SIZES=tiles) == expected

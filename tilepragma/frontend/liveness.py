@@ -1,4 +1,4 @@
-"""Which outside scalars may be read after a region before they are written again: a structured data flow over the function."""
+"""Which outside variables may be read after a region before they are written again: a structured data flow over the function."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from tilepragma.frontend.clang_tree import CursorKind, Node
+from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.context import FunctionFacts, Key, strip
 from tilepragma.frontend.text_scan import header_semicolons
 
@@ -19,6 +19,7 @@ _UNSTRUCTURED = {
     CursorKind.ASM_STMT,
     CursorKind.StmtExpr,
 }
+_ARRAYS = {TypeKind.CONSTANTARRAY, TypeKind.VARIABLEARRAY}
 _LEAVING = {CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT}
 
 
@@ -48,9 +49,34 @@ class Liveness:
             return True
         if any(node.kind in _UNSTRUCTURED for node in self.facts.node.walk()):
             return True
-        return self._after(variable)
+        return self._after(declaration)
 
-    def _after(self, variable: Key) -> bool:
+    def forgets(self, declaration: Node, rank: int) -> bool:
+        """Whether nobody reads the array after the region: an automatic one that the function, outside the region, uses by its elements only."""
+        is_array = declaration.kind == CursorKind.VAR_DECL and declaration.type.kind in _ARRAYS
+        if not is_array or self.read_after(declaration):
+            return False
+        return not self._escapes(self.facts.node, declaration.key, rank)
+
+    def _escapes(self, node: Node, array: Key, rank: int) -> bool:
+        """Whether the array, or a row of it, is mentioned as a pointer below `node`, outside the region."""
+        if node.start == self.path[-1].start and node.end == self.path[-1].end:
+            return False
+        if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
+            return any(_is_reference(inner, array) for inner in node.walk())
+        if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+            base, indices = node, []
+            while base.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
+                indices.append(base.children[1])
+                base = strip(base.children[0])
+            if _is_reference(base, array) and len(indices) == rank:
+                return any(self._escapes(index, array, rank) for index in indices)
+        if _is_reference(node, array):
+            return True
+        return any(self._escapes(child, array, rank) for child in node.children)
+
+    def _after(self, declaration: Node) -> bool:
+        variable = declaration.key
         for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
             if parent.kind == CursorKind.COMPOUND_STMT:
                 position = next(n for n, node in enumerate(parent.children) if node.start == child.start)
@@ -59,6 +85,10 @@ class Liveness:
                     return True
                 if effect is _Effect.KILLS and not self._leaves_early(parent, position):
                     return False
+                if (
+                    parent.start < declaration.start < parent.end
+                ):  # every turn of a loop around has a variable of its own
+                    return False
             elif parent.kind in _LOOPS and _around(parent, variable) is _Effect.READS:
                 return True
         return False
@@ -66,6 +96,12 @@ class Liveness:
     def _leaves_early(self, block: Node, position: int) -> bool:
         """Whether a `break` or `continue` behind the region may jump over the write that kills."""
         return any(node.kind in _LEAVING for later in block.children[position + 1 :] for node in later.walk())
+
+
+def _is_reference(node: Node, variable: Key) -> bool:
+    if node.kind != CursorKind.DECL_REF_EXPR or node.declaration is None:
+        return False
+    return node.declaration.key == variable
 
 
 def _around(loop: Node, variable: Key) -> _Effect:

@@ -301,6 +301,14 @@ class RegionBuilder:
             read_after=read_after,
             enclosing=statement.enclosing,
             range=statement.range,
+            forgotten=frozenset(
+                o.name
+                for o in context.used.values()
+                if o.storage is Storage.CONTIGUOUS
+                and o in written.objects
+                and o.host == context.roots[o.host].spelling
+                and liveness.forgets(context.roots[o.host], o.rank)
+            ),
         )
 
     def _kernel_name(self, wanted: str) -> str:

@@ -267,7 +267,8 @@ class Kernel:
     in order of first use. `functions` come callee first, `records` dependencies first.
     `read_after` names the EXTERNAL scalars (loop iterators among them) whose value may be read after the region before being
     written (conservatively: mentioned textually later in the function, or the region stands in a loop that mentions them outside the region, or they
-    are not automatic variables of the function, or their address is taken).
+    are not automatic variables of the function, or their address is taken). `forgotten` names the arrays, automatic ones of the function,
+    whose elements nobody can read after the region.
     """
 
     name: str
@@ -279,6 +280,7 @@ class Kernel:
     read_after: frozenset[str]
     enclosing: Enclosing
     range: SourceRange
+    forgotten: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

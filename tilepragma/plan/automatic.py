@@ -45,10 +45,10 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         if against is not None:
             rejected.append(f"{answer.strategy}: {against}")
             continue
-        if answer.sequential_depth < answer.parallel_depth:
+        if answer.depths.sequential < answer.depths.parallel:
             return Choice(answer, tuple(rejected))
         rejected.append(
-            f"{answer.strategy}: {answer.sequential_depth} nested loops would run on one core, {answer.parallel_depth} in parallel"
+            f"{answer.strategy}: {answer.depths.sequential} nested loops would run on one core, {answer.depths.parallel} in parallel"
         )
         if second_best is None and _gains(answer):
             second_best = answer
@@ -57,4 +57,4 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
 
 def _gains(answer: Automatic) -> bool:
     """A launch for a single loop's work, with as much left sequential, costs more than it saves."""
-    return answer.parallel_depth > 1 and answer.parallel_depth >= answer.sequential_depth
+    return answer.depths.launched > 1 and answer.depths.parallel >= answer.depths.sequential

@@ -167,7 +167,8 @@ def _motion(object_: DataObject, writes: bool, said: _Said, kernel: Kernel) -> t
     live = said.clause.live if said.clause is not None else None
     if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
         return _is_initialized(object_, kernel), False
-    return live is not Live.NOT, writes and live in (None, Live.OUT, Live.IN_OUT)
+    leaves = live in (Live.OUT, Live.IN_OUT) or (live is None and object_.name not in kernel.forgotten)
+    return live is not Live.NOT, writes and leaves
 
 
 def _is_initialized(object_: DataObject, kernel: Kernel) -> bool:

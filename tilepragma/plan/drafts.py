@@ -16,17 +16,18 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import scalar_effect
-from tilepragma.ir.looptree import Axis, Block, Loop, TileNest
+from tilepragma.ir.looptree import Axis, Block, ForLoop, Loop, TileNest, While
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import children
+from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import check_repeated
 from tilepragma.plan.invariance import host_evaluable
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TileSize, launches_in
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TileSize
 from tilepragma.plan.launches import finished_launch
 from tilepragma.plan.mapping import Clauses
 from tilepragma.plan.scalars import ScalarContext, classify
-from tilepragma.plan.strategy import Automatic, Refusal, Region
+from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.symbols import loop_symbols
 
 
@@ -58,6 +59,9 @@ class DraftCondition:
     drafts: tuple[Draft, ...]
 
 
+#: So few iterations are no measure of how much work a loop is.
+_FEW = 8
+
 #: Loops of all drafts for one kind of target have different indices.
 Draft = DraftLaunch | DraftLoop | DraftCondition
 
@@ -69,8 +73,9 @@ def make_automatic(
     device: tuple[Draft, ...],
     sizes: tuple[TileSize, ...] = (),
     notes: tuple[str, ...] = (),
+    depths: Depths | None = None,
 ) -> Automatic | Refusal:
-    """The strategy's answer, where the drafts can be launched. Both trees have equally many launches, paired by their order."""
+    """The strategy's answer, where the drafts can be launched. Without `depths`, all loops of the host's tree count as the user's."""
     results = []
     for drafts in (host, device):
         builder = _Builder(region, frozenset(size.object for size in sizes))
@@ -79,23 +84,46 @@ def make_automatic(
             return made
         results.append((made, builder.shared))
     (host_steps, shared), (device_steps, more) = results
-    launches = launches_in(host_steps)
     return Automatic(
         strategy,
         host_steps,
         device_steps,
         tuple(dict.fromkeys((*shared, *more))),
         sizes,
-        max((_depth(launch.body) for launch in launches if launch.axes), default=0),
-        max((_depth(launch.body) for launch in launches if not launch.axes), default=0),
+        depths if depths is not None else _depths(host_steps, 0),
         notes,
     )
 
 
+def _depths(steps: tuple[Step, ...], around: int) -> Depths:
+    found = Depths()
+    for step in steps:
+        if isinstance(step, Launch):
+            own = _depth(step.body)
+            one = Depths(around + own, 0, own) if step.axes else Depths(0, around + own, 0)
+        else:
+            one = _depths(step.steps, around + (counts_as_work(step.loop) if isinstance(step, HostLoop) else 0))
+        found = Depths(
+            max(found.parallel, one.parallel),
+            max(found.sequential, one.sequential),
+            max(found.launched, one.launched),
+        )
+    return found
+
+
 def _depth(node: Any) -> int:
     """The most loops around any statement under `node`."""
-    own = len(node.loops) if isinstance(node, TileNest) else 1 if isinstance(node, Loop) else 0
+    loops = [tiled.loop for tiled in node.loops] if isinstance(node, TileNest) else [node]
+    own = sum(counts_as_work(loop) for loop in loops)
     return own + max((_depth(child) for child in children(node)), default=0)
+
+
+def counts_as_work(node: Any) -> int:
+    """1 for a loop that may run for long, else 0."""
+    if isinstance(node, Loop):
+        trip = literal_trip(node)
+        return int(trip is None or trip >= _FEW)
+    return int(isinstance(node, (ForLoop, While)))
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Footprints:
         return found
 
     def is_overwritten(self, argument: ArrayArgument, uses: Sequence[Use]) -> bool:
-        """Whether every element of the section is surely written, and before it is read; `uses` are all of the object."""
+        """Whether every element of the section that is read or copied out is surely written before; `uses` are all of the object."""
         object_ = argument.object
         if object_.storage is Storage.SCALAR or not _may_overwrite(uses) or object_.host in self._private:
             return False
@@ -65,7 +65,7 @@ class Footprints:
         from tilepragma.polyhedral.operation_limit import OperationLimitError
 
         try:
-            return overwrites(scop, object_, section)
+            return overwrites(scop, object_, section if argument.copy_out else None)
         except OperationLimitError:
             return False
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block
-from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, make_automatic
+from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
 from tilepragma.plan.row_loops import (
     Names,
+    PlannedPart,
     RowLoops,
     TileSizes,
     UnboundedRowError,
@@ -28,7 +29,7 @@ from tilepragma.plan.row_loops import (
     term,
     value,
 )
-from tilepragma.plan.strategy import Automatic, Refusal, Region
+from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies
 from tilepragma.plan.wavefront_plan import wavefront_draft
 
@@ -37,8 +38,10 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.program import Program
     from tilepragma.polyhedral.scop import Scop, ScopStatement
 
-CHUNK = 64
-"""Values of a row that one thread takes at a time, on the host."""
+SHORT_BLOCK, BLOCK, LONG_BLOCK = 32, 128, 512
+"""Values of a row that one thread takes at a time: of a row across memory; of one along it whose other loops come back to the
+same elements, which should stay in the cache; of one along it that streams through memory.
+"""
 MOST_DIMENSIONS = 3
 """Gangs and workers have so many dimensions."""
 
@@ -58,22 +61,24 @@ def hyperplanes(region: Region) -> Automatic | Refusal:
 def _hyperplanes(region: Region) -> Automatic | Refusal:
     from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
     from tilepragma.polyhedral.part_scan import PartCode
+    from tilepragma.polyhedral.point_order import point_order
 
-    apart = _taken_apart(region, TiedBodies(()))
     tied = tied_bodies(region)
-    if tied.bodies:
-        apart = min(apart, _taken_apart(region, tied), key=_TakenApart.left_sequential)
+    apart = _most_parallel(_taken_apart(region, one) for one in dict.fromkeys((TiedBodies(()), tied)))
     parts = apart.parts
     if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once")
-    numbered = {id(each): place for place, each in enumerate(parts_in(parts))}
+    planned = {
+        id(each): PlannedPart(each, place, point_order(each, apart.program.dependences))
+        for place, each in enumerate(parts_in(parts))
+    }
     code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     host, device = (
-        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), numbered).drafts(parts, ())
+        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), planned).drafts(parts, ())
         for device in (False, True)
     )
-    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()))
+    return make_automatic("hyperplanes", region, host, device, tuple(sizes.found.values()), depths=apart.depths())
 
 
 @dataclass(frozen=True)
@@ -84,23 +89,35 @@ class _TakenApart:
     program: Program
     parts: tuple[Part | RowLoop, ...]
 
-    def left_sequential(self) -> tuple[int, int]:
-        """(loops of the deepest statement in a part that runs in order, minus those in a part that does not)"""
+    def depths(self) -> Depths:
+        """By the loops of the statements as the user wrote them; rows that are stepped through on the host count for some of them."""
         from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
 
-        depths = {each.name: len(each.loops) + _loops_inside(each) for each in self.scop.statements}
-        sequential = parallel = 0
+        loops = {each.name: _work(each) for each in self.scop.statements}
+        sequential = parallel = launched = 0
         for part in parts_in(self.parts):
-            depth = max(depths[each.statement.name] for each in part.statements)
+            depth = max(loops[each.statement.name] for each in part.statements)
             if part.kind is PartKind.SERIAL:
                 sequential = max(sequential, depth)
             else:
-                parallel = max(parallel, depth)
-        return sequential, -parallel
+                parallel, launched = max(parallel, depth), max(launched, depth - part.outer)
+        return Depths(parallel, sequential, launched)
 
 
-def _loops_inside(statement: ScopStatement) -> int:
-    return max((len(part.loops) - len(statement.loops) for part in statement.parts), default=0)
+def _most_parallel(ways: Iterable[_TakenApart]) -> _TakenApart:
+    """The way that leaves least in order; of those the one with the deepest loops that run at once."""
+
+    def cost(way: _TakenApart) -> tuple[int, int]:
+        depths = way.depths()
+        return depths.sequential, -depths.parallel
+
+    return min(ways, key=cost)
+
+
+def _work(statement: ScopStatement) -> int:
+    """The loops around the deepest part of a statement that may run for long."""
+    around = max((each.loops for each in (statement, *statement.parts)), key=len)
+    return sum(counts_as_work(loop) for loop in around)
 
 
 def _taken_apart(region: Region, tied: TiedBodies) -> _TakenApart:
@@ -119,10 +136,10 @@ def _taken_apart(region: Region, tied: TiedBodies) -> _TakenApart:
 
 @dataclass(frozen=True)
 class _Drafts:
-    """Makes drafts of parts for one kind of target; `numbered` tells the parts apart, by identity."""
+    """Makes drafts of parts for one kind of target; `planned` says more of them, by their identity."""
 
     loops: RowLoops
-    numbered: dict[int, int]
+    planned: dict[int, PlannedPart]
 
     def drafts(self, parts: Iterable[Part | RowLoop], around: tuple[DataObject, ...]) -> tuple[Draft, ...]:
         """The parts one after another, for each value of the host loops' iterators `around`."""
@@ -135,7 +152,7 @@ class _Drafts:
         if isinstance(part, RowLoop):
             return self._stepped(part, around)
         if part.kind is PartKind.WAVEFRONT:
-            return wavefront_draft(self.loops, part, self.numbered[id(part)], around)
+            return wavefront_draft(self.loops, self.planned[id(part)], around)
         if part.kind is PartKind.DOALL:
             return self._on_device(part, around) if self.loops.device else self._on_host(part, around)
         return DraftLaunch(Block(self.loops.points(part, original_order(part), fixed_rows(around))))
@@ -149,17 +166,19 @@ class _Drafts:
     def _on_host(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
         """Blocks of the first row that runs at once, dealt to threads in turn."""
         from tilepragma.polyhedral.part_scan import Restriction
-        from tilepragma.polyhedral.point_order import point_order
+        from tilepragma.polyhedral.point_order import by_strides
 
-        level, outside = part.at_once[0], fixed_rows(around)
+        level, outside = by_strides(part, part.at_once)[0], fixed_rows(around)
+        planned = self.planned[id(part)]
         base = base_name(part.statements, level)
-        size = self.loops.sizes.of(self.numbered[id(part)], level, base, CHUNK, CHUNK)
+        extent = _host_extent(part, level, planned.points.innermost)
+        size = self.loops.sizes.of(planned.number, level, base, extent, extent)
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
         tile = (*outside, Restriction(level, value(first), value(size)))
         body = (
             declared(first, term(block) * term(size)),
-            *self.loops.points(part, point_order(part, self.loops.code.program.dependences).order, tile),
+            *self.loops.points(part, planned.points.order, tile),
         )
         loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
         return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
@@ -167,9 +186,9 @@ class _Drafts:
     def _on_device(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
         """Single values of up to three rows that run at once, dealt to workers and gangs."""
         from tilepragma.polyhedral.part_scan import Restriction
-        from tilepragma.polyhedral.point_order import row_order
+        from tilepragma.polyhedral.point_order import by_strides, row_order
 
-        levels, outside = part.at_once[:MOST_DIMENSIONS], fixed_rows(around)
+        levels, outside = by_strides(part, part.at_once[:MOST_DIMENSIONS]), fixed_rows(around)
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
         tile = tuple(Restriction(level, value(one)) for level, one in zip(levels, iterators, strict=True))
         body = self.loops.points(part, row_order(part), (*outside, *tile))
@@ -181,3 +200,9 @@ class _Drafts:
             tiles[loop.index] = clauses(*kinds, dimension=dimension)
             body = (loop,)
         return DraftLaunch(Block(body), tiles)
+
+
+def _host_extent(part: Part, level: int, innermost: int | None) -> int:
+    if level != innermost:
+        return SHORT_BLOCK
+    return BLOCK if max(each.statement.depth for each in part.statements) > 2 else LONG_BLOCK

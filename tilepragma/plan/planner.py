@@ -27,7 +27,8 @@ from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.strategy import Automatic, Region
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
-from tilepragma.plan.verifier import verify
+from tilepragma.plan.verifier import verify_rules
+from tilepragma.plan.verifier_proofs import prove
 from tilepragma.plan.wrapping import launch_conditions
 
 
@@ -58,7 +59,7 @@ def make_plan(
         diagnostics.add(item)
     if diagnostics.has_errors:
         return None
-    verify(plan)
+    verify_rules(plan)
     return plan
 
 
@@ -96,10 +97,15 @@ def _automatic(
     def objection(answer: Automatic) -> str | None:
         """Nobody asked for the launches, so what is wrong with them is no error."""
         found = Diagnostics()
-        trials.append((answer, _plan(kernel, replace(said, automatic=answer), floating, found, targets), found))
-        return next((item.message for item in found if item.severity is Severity.ERROR), None)
+        plan = _plan(kernel, replace(said, automatic=answer), floating, found, targets)
+        trials.append((answer, plan, found))
+        if found.has_errors:
+            return next(item.message for item in found if item.severity is Severity.ERROR)
+        faults = prove(plan, region.original)
+        return f"not proven right: {faults[0].message}" if faults else None
 
-    choice = choose(Region(kernel, said.statements, written, live_out, known, floating), objection)
+    region = Region(kernel, said.statements, written, live_out, known, floating)
+    choice = choose(region, objection)
     for answer, plan, found in trials:
         if answer is choice.taken:
             for item in found:

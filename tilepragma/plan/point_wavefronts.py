@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.looptree import Statement
-from tilepragma.ir.polynomial import expression, number, polynomial
-from tilepragma.plan.row_loops import Bounds, RowLoops, base_name, clauses, term, total, value
+from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
+from tilepragma.plan.row_loops import Bounds, RowLoops, base_name, clauses, declared, floor_quotient, term, total, value
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.intra_tile import IntraTile
@@ -31,27 +31,44 @@ Tiles = dict[int, tuple[TileClause, ...]]
 def point_wavefronts(loops: RowLoops, part: Part, inside: Restrictions) -> tuple[tuple[Statement, ...], Tiles]:
     """Loops over the points of the tile that `inside` says, and the tiles of those that are dealt to workers.
 
-    Workers count from 0 to the size of a tile, so that the launch knows their loops; what is no point is left out by conditions.
-    Raises UnboundedRowError, OperationLimitError.
+    Workers count from 0 to the extent of a tile, or of the whole row where that is less, so that the launch knows their loops;
+    what is no point is left out by conditions. Raises UnboundedRowError, OperationLimitError.
     """
     from tilepragma.polyhedral.intra_tile import intra_tile
     from tilepragma.polyhedral.part_scan import Restriction
 
     found = intra_tile(part, loops.code.program.dependences)
-    tile = {each.level + (each.level >= part.outer): each for each in inside}
-    tile = {level: replace(each, level=level) for level, each in tile.items()}
+    shifted = (replace(each, level=each.level + (each.level >= part.outer)) for each in inside)
+    tile = {each.level: each for each in shifted}
     front = loops.names.scalar("front")
-    tiled = [tile[level] for level in found.summed]
-    lower = total(polynomial(each.origin) for each in tiled)
-    upper = lower + total(polynomial(each.size) - number(1) for each in tiled if each.size is not None)
-    if len(tiled) == 1:
+    fronts = _fronts(loops, found, tile)
+    if len(found.summed) == 1:
         del tile[found.summed[0]]
     tile[found.level] = Restriction(found.level, value(front))
     tiles: Tiles = {}
     groups: list[Statement] = []
     for names in found.groups:
         groups += _group(loops, found, names, tile, tiles)
-    return (loops.loop(front, lower, upper, groups),), tiles
+    return (loops.loop(front, fronts.lower, fronts.upper, groups),), tiles
+
+
+def _outside(found: IntraTile, tile: dict[int, Restriction]) -> Restrictions:
+    return tuple(each for level, each in tile.items() if level < found.level)
+
+
+def _fronts(loops: RowLoops, found: IntraTile, tile: dict[int, Restriction]) -> Bounds:
+    """The wavefronts of one tile: neither beyond its corners nor beyond those of the whole nest."""
+    outside = _outside(found, tile)
+    whole = [loops.row_range(found.part.statements, level, outside) for level in found.summed]
+    first, last = _corners([tile[level] for level in found.summed])
+    lower = maximum((total(each.lower for each in whole), first))
+    return Bounds(lower, minimum((total(each.upper for each in whole), last)))
+
+
+def _corners(tiles: list[Restriction]) -> tuple[Polynomial, Polynomial]:
+    """The least and the greatest sum of points in these tiles."""
+    first = total(polynomial(each.origin) for each in tiles)
+    return first, first + total(polynomial(each.size) - number(1) for each in tiles if each.size is not None)
 
 
 def _group(
@@ -62,22 +79,23 @@ def _group(
     from tilepragma.polyhedral.point_order import row_order
 
     group = found.of_group(names)
-    outside = tuple(each for level, each in tile.items() if level < found.level)
-    dealt = []
+    steps, places, fixed = [], [], []
     for level in found.parallel[-WORKER_DIMENSIONS:]:
+        whole = loops.row_range(found.part.statements, level, _outside(found, tile))
         base = base_name(group.statements, level)
+        step, point = loops.names.scalar(f"{base}_step"), loops.names.scalar(f"{base}_point")
+        last, start = whole.upper - whole.lower, whole.lower
         if level in tile and (size := tile[level].size) is not None:
-            step = loops.names.scalar(f"{base}_step")
-            bounds = Bounds(number(0), polynomial(size) - number(1))
-            place = expression(polynomial(tile[level].origin) + term(step))
-        else:
-            step = loops.names.scalar(f"{base}_point")
-            bounds, place = loops.row_range(found.part.statements, level, outside), value(step)
-        dealt.append((step, bounds, Restriction(level, place)))
-    inside = {**tile, **{each.level: each for _, _, each in dealt}}
-    body: tuple[Statement, ...] = loops.points(group, row_order(group), tuple(inside.values()))
-    for dimension, (step, bounds, _) in enumerate(reversed(dealt)):
-        loop = loops.loop(step, bounds.lower, bounds.upper, body)
+            start = polynomial(tile[level].origin)
+            least = floor_quotient(whole.lower, size) * polynomial(size)
+            last = minimum((whole.upper - least, polynomial(size) - number(1)))
+        steps.append((step, last))
+        places.append(declared(point, start + term(step)))
+        fixed.append(Restriction(level, value(point)))
+    points = loops.points(group, row_order(group), (*tile.values(), *fixed))
+    body: tuple[Statement, ...] = (*places, *points)
+    for dimension, (step, last) in enumerate(reversed(steps)):
+        loop = loops.loop(step, number(0), last, body)
         tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.WORKER, dimension=dimension)
         body = (loop,)
     return body

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
+from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part
     from tilepragma.polyhedral.parametric_tiles import Range
     from tilepragma.polyhedral.part_scan import Order, PartCode, Restrictions
+    from tilepragma.polyhedral.point_order import PointOrder
     from tilepragma.polyhedral.schedule import StatementSchedule
 
 
@@ -65,6 +66,13 @@ def total(values: Iterable[Polynomial]) -> Polynomial:
     return result
 
 
+def floor_quotient(dividend: Polynomial, divisor: Expression) -> Polynomial:
+    """floor(dividend / divisor), for a positive divisor."""
+    if dividend == number(0):
+        return dividend
+    return of_atom(Call("tilek_floor_quotient", Callee.HELPER, (expression(dividend), divisor), LONG))
+
+
 def clauses(*kinds: TileKind, dimension: int = 0) -> tuple[TileClause, ...]:
     """Tiles of one loop, outermost first."""
     return tuple(TileClause(kind, None, None, dimension, NOWHERE) for kind in kinds)
@@ -96,6 +104,15 @@ class TileSizes:
         if (part, level) not in self.found:
             self.found[part, level] = TileSize(self.names.scalar(f"{base}_size"), host, device)
         return self.found[part, level].object
+
+
+@dataclass(frozen=True)
+class PlannedPart:
+    """A part, its number among the plan's, and the order of the points of its tiles."""
+
+    part: Part
+    number: int
+    points: PointOrder
 
 
 @dataclass

@@ -15,6 +15,7 @@ from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import FloatingRules, Kernel, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import Step, TileSize
+from tilepragma.plan.verifier_proofs import Original
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
@@ -53,6 +54,16 @@ class Region:
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the dependences"):
             return memory_dependences(self.scop)
 
+    @property
+    def original(self) -> Original | None:
+        """The mathematics of the region for the verifier; None where isl gave up on it."""
+        from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+        try:
+            return Original(self.scop, self.dependences)
+        except OperationLimitError:
+            return None
+
     @cached_property
     def scalars(self) -> tuple[DataObject, ...]:
         """The outside scalars that the statements write, iterators among them."""
@@ -77,11 +88,21 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Depths:
+    """How much work is where, by the most of the user's loops around a statement: in launches that are dealt out, in those of one
+    instance (`parallel`, `sequential`; the host's loops count), and in one dealt-out launch by itself (`launched`).
+    """
+
+    parallel: int = 0
+    sequential: int = 0
+    launched: int = 0
+
+
+@dataclass(frozen=True)
 class Automatic:
     """What a strategy makes of a region. `shared` are the scalars that its launches reach by address.
 
-    `parallel_depth` is the most loops in a launch that is distributed, `sequential_depth` in one that is not (those of the launch
-    itself, without the host's loops around it). `notes` are clauses on what was given up on the way.
+    `notes` are clauses on what was given up on the way.
     """
 
     strategy: str
@@ -89,8 +110,7 @@ class Automatic:
     device_steps: tuple[Step, ...]
     shared: tuple[DataObject, ...]
     sizes: tuple[TileSize, ...] = ()
-    parallel_depth: int = 0
-    sequential_depth: int = 0
+    depths: Depths = Depths()
     notes: tuple[str, ...] = ()
 
 

@@ -206,7 +206,7 @@ class _Planner:
                 trip = literal_trip(one)
                 if trip is None or trip >= (2 if leading else _WORTH_TURNING):
                     loops.append(one)
-        if not loops:
+        if not loops or any(one.iterator.name in at.live for one in loops):
             return None
         reductions = self._scalars(loops[-1], at)
         if reductions is None:
@@ -221,11 +221,9 @@ class _Planner:
         written = {use.object for use in uses(loop, self.region.kernel.functions) if use.writes}
         reductions = []
         for scalar in self.region.scalars:
-            if scalar not in written or scalar.host in named:
+            if scalar not in written or scalar.host in named or scalar == loop.iterator:
                 continue
             exposed = exposed_read(loop.body, scalar, self.region.kernel.functions)
-            if scalar == loop.iterator:
-                exposed = None
             if exposed is None and scalar.name not in at.live:
                 continue
             operator = reduction_operator(scalar, loop.body) if exposed is not None else None

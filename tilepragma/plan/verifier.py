@@ -28,12 +28,17 @@ def verify(plan: KernelPlan, original: Original | None = None) -> None:
 
     What we decided ourselves must be proven right; of what the user said, legality is the judge, and it must not be proven wrong.
     """
-    for name, rule in RULES:
-        for complaint in rule(plan):
-            raise PlanFault(f"plan of kernel '{plan.kernel.name}': {name}: {complaint}")
+    verify_rules(plan)
     for fault in prove(plan, original):
         if fault.certain or is_automatic(plan):
             raise PlanFault(f"plan of kernel '{plan.kernel.name}': {fault.rule}: {fault.message}")
+
+
+def verify_rules(plan: KernelPlan) -> None:
+    """Raise PlanFault if `plan` breaks any rule of RULES: what can be said without the mathematics."""
+    for name, rule in RULES:
+        for complaint in rule(plan):
+            raise PlanFault(f"plan of kernel '{plan.kernel.name}': {name}: {complaint}")
 
 
 def _launches(plan: KernelPlan) -> tuple[Launch, ...]:

@@ -85,19 +85,20 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
 
 
 def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
-    from tilepragma.polyhedral.operation_limit import OperationLimitError
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
     from tilepragma.polyhedral.plan_proof import prove_steps, proven_region
     from tilepragma.polyhedral.plan_proof_bounds import unheld
 
+    kernel = plan.kernel
+    written = written_objects(kernel)
     try:
         known = original if original is not None else original_of(plan)
+        with operation_limit(known.scop.context, DEFAULT_LIMIT, "proving the sections"):
+            findings = tuple(unheld(known.scop, known.dependences, _held(plan), written))
     except OperationLimitError as error:
         yield Fault("the proof ends", str(error), False)
         return
-    kernel = plan.kernel
-    written = written_objects(kernel)
-    for finding in unheld(known.scop, known.dependences, _held(plan), written):
-        yield Fault(finding.rule, finding.message, finding.certain)
+    yield from (Fault(finding.rule, finding.message, finding.certain) for finding in findings)
     region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
     for steps, sizes in _runs(plan):

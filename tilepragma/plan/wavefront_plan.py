@@ -19,14 +19,24 @@ from tilepragma.ir.looptree import Block, Statement
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop
 from tilepragma.plan.point_wavefronts import point_wavefronts
-from tilepragma.plan.row_loops import RowLoops, base_name, clauses, declared, fixed_rows, term, total, value
+from tilepragma.plan.row_loops import (
+    PlannedPart,
+    RowLoops,
+    base_name,
+    clauses,
+    declared,
+    fixed_rows,
+    term,
+    total,
+    value,
+)
 
 if TYPE_CHECKING:
-    from tilepragma.polyhedral.parallel_parts import Part
     from tilepragma.polyhedral.part_scan import Restriction, Restrictions
 
-HOST_TILE, DEVICE_TILE = 32, 16
-"""Extents of tiles where nobody says anything else."""
+HOST_TILE, LONG_HOST_TILE = 32, 128
+DEVICE_TILE, LONG_DEVICE_TILE = 16, 32
+"""Extents of tiles where nobody says anything else; the long ones are for the row along which neighbours in memory are."""
 HOST_ROWS, DEVICE_ROWS = 2, 4
 """How many rows of a band take part in a wavefront: a launch on a device has three dimensions for all but one of them."""
 
@@ -55,25 +65,27 @@ class _TiledRow:
         return declared(self.first, term(self.tile) * term(self.size))
 
 
-def wavefront_draft(loops: RowLoops, part: Part, number_of_part: int, around: tuple[DataObject, ...]) -> Draft:
+def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: tuple[DataObject, ...]) -> Draft:
     """The host's loop over wavefronts of tiles of the part's band, around the launch of one wavefront."""
-    outside = fixed_rows(around)
+    part, outside = planned.part, fixed_rows(around)
     summed = part.carrying[: DEVICE_ROWS if loops.device else HOST_ROWS]
     rows: list[_TiledRow] = []
     for level in summed:
-        rows.append(_tiled_row(loops, part, number_of_part, level, outside))
+        rows.append(_tiled_row(loops, planned, level, outside))
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
-    inner, tiles = _inner_tiles(loops, part, number_of_part, part.carrying[len(summed) :], tile)
+    inner, tiles = _inner_tiles(loops, planned, part.carrying[len(summed) :], tile)
     launch = _launch(loops, wavefront, rows, inner, tiles)
     lower, upper = total(row.lower for row in rows), total(row.upper for row in rows)
     return DraftLoop(loops.loop(wavefront, lower, upper), (launch,))
 
 
-def _tiled_row(loops: RowLoops, part: Part, number_of_part: int, level: int, inside: Restrictions) -> _TiledRow:
+def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restrictions) -> _TiledRow:
     """New names for a row's tiles, and which tiles hold points that satisfy `inside`."""
+    part = planned.part
     base = base_name(part.statements, level)
-    size = loops.sizes.of(number_of_part, level, base, HOST_TILE, DEVICE_TILE)
+    host, device = (LONG_HOST_TILE, LONG_DEVICE_TILE) if level == planned.points.innermost else (HOST_TILE, DEVICE_TILE)
+    size = loops.sizes.of(planned.number, level, base, host, device)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(
         level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
@@ -81,17 +93,15 @@ def _tiled_row(loops: RowLoops, part: Part, number_of_part: int, level: int, ins
 
 
 def _inner_tiles(
-    loops: RowLoops, part: Part, number_of_part: int, levels: tuple[int, ...], inside: Restrictions
+    loops: RowLoops, planned: PlannedPart, levels: tuple[int, ...], inside: Restrictions
 ) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
     """The tiles of the rows at `levels` inside the tile around, one after another, and their points; the tiles of loops there."""
-    from tilepragma.polyhedral.point_order import point_order
-
     if not levels and loops.device:
-        return point_wavefronts(loops, part, inside)
+        return point_wavefronts(loops, planned.part, inside)
     if not levels:
-        return loops.points(part, point_order(part, loops.code.program.dependences).order, inside), {}
-    row = _tiled_row(loops, part, number_of_part, levels[0], inside)
-    body, tiles = _inner_tiles(loops, part, number_of_part, levels[1:], (*inside, row.inside))
+        return loops.points(planned.part, planned.points.order, inside), {}
+    row = _tiled_row(loops, planned, levels[0], inside)
+    body, tiles = _inner_tiles(loops, planned, levels[1:], (*inside, row.inside))
     return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),), tiles
 
 

@@ -88,5 +88,5 @@ def _conditions(
     (bounds,) = box.dimensions
     limits = [bounds.low] if greatest is None else [bounds.low, number(greatest) - bounds.high]
     for limit in limits:
-        if limit.constant is None or limit.constant < 0:
+        if not _is_natural(limit):
             yield not_negative(select(runs, limit, number(0)))

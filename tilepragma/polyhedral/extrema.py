@@ -102,11 +102,16 @@ def _call(call: Call, frame: Frame, sign: int) -> tuple[Quotient, ...] | None:
     first, second = call.arguments
     if call.function == ("tilek_minimum" if sign > 0 else "tilek_maximum"):
         return (*_parts(first, frame, sign), *_parts(second, frame, sign))
+    if call.function not in ("tilek_floor_quotient", "tilek_ceiling_quotient"):
+        return None
+    divisor, parts = constant_value(second, frame), _parts(first, frame, sign)
+    if divisor is None or divisor <= 0:
+        return None
     if call.function == ("tilek_floor_quotient" if sign > 0 else "tilek_ceiling_quotient"):
-        divisor = constant_value(second, frame)
-        if divisor is not None and divisor > 0:
-            return tuple(Quotient(one.dividend, one.divisor * divisor) for one in _parts(first, frame, sign))
-    return None
+        return tuple(Quotient(one.dividend, one.divisor * divisor) for one in parts)
+    # The other way of rounding: floor(e / d) = ceil((e - d + 1) / d).
+    up = frame.number(sign * (divisor - 1))
+    return tuple(Quotient(one.dividend.add(up), divisor) for one in parts) if _all_whole(parts) else None
 
 
 def _negated(parts: tuple[Quotient, ...]) -> tuple[Quotient, ...]:

@@ -35,8 +35,8 @@ class _Access:
     reference: Reference
 
 
-def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> bool:
-    """Whether the region writes all of the section, whatever the parameters, and reads none of its old values.
+def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval] | None) -> bool:
+    """Whether the region writes all of the section (of None: what it writes), whatever the parameters, and reads no old values.
 
         { A[a] : section } subset of { A[a] : exists S[i]: S[i] surely writes A[a] }
         { S[i] -> A[a] : S[i] reads A[a] } subset of { S[i] -> A[a] : exists T[j] before S[i]: T[j] surely writes A[a] }
@@ -48,7 +48,9 @@ def overwrites(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> 
     if accesses is None:
         return False
     with operation_limit(scop.context, DEFAULT_LIMIT, f"finding what is overwritten of '{object_.host}'"):
-        wanted = _section_set(scop, object_, section)
+        rank = accesses[0].reference.relation.dim(isl.dim_type.out)
+        nothing = isl.Set.empty(isl.Space.set_alloc(scop.context, 0, rank)).set_tuple_name(object_.name)
+        wanted = nothing if section is None else _section_set(scop, object_, section)
         return wanted is not None and all(
             _covers([each for each in accesses if _concerns(each.reference, member)], member, wanted)
             for member in _members(object_)
@@ -72,6 +74,8 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         perhaps = (each.reference.relation.range() for each in accesses if not each.reference.exact)
         if not all(each.is_subset(elements) for each in perhaps):
             return None
+        if elements.is_empty():
+            return ((number(0), number(0)),) * object_.rank
         return _bounds(scop, elements, scop.layouts.get(object_, ()))
 
 

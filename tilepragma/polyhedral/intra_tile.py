@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from tilepragma.polyhedral.model import Dependence
 from tilepragma.polyhedral.parallel_parts import Part
+from tilepragma.polyhedral.point_order import by_strides
 from tilepragma.polyhedral.schedule import Row, Schedule, StatementSchedule
 from tilepragma.polyhedral.wavefronts import band_wavefronts
 
@@ -19,8 +20,8 @@ from tilepragma.polyhedral.wavefronts import band_wavefronts
 class IntraTile:
     """`part` with e_1 as the row at level `outer`, so that its own rows are one level further in.
 
-    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; `parallel`: those that run at once. `groups`: names of
-    statements that may run at once; each group follows the one before it.
+    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; `parallel`: those that run at once, neighbours in
+    memory along the last. `groups`: names of statements that may run at once; each group follows the one before it.
     """
 
     part: Part
@@ -47,7 +48,7 @@ def intra_tile(part: Part, dependences: tuple[Dependence, ...]) -> IntraTile:
     first, *others = found.intra
     stepped = tuple(replace(each, rows=_with_sum(each, part, first)) for each in part.statements)
     summed = tuple(level + 1 for level, factor in zip(part.band, first, strict=True) if factor)
-    parallel = tuple(part.band[row.index(1)] + 1 for row in others)
+    parallel = tuple(level + 1 for level in by_strides(part, (part.band[row.index(1)] for row in others)))
     band = tuple(level + 1 for level in part.band)
     carrying = tuple(level + 1 for level in part.carrying)
     shifted = replace(part, statements=stepped, band=band, carrying=carrying)

@@ -44,7 +44,8 @@ class Restriction:
     @property
     def row(self) -> TileRow:
         """The names of isl's parameters; no identifier of the user begins like them."""
-        return TileRow(self.level, f"tilek_origin{self.level}", f"tilek_size{self.level}")
+        origin = "value" if self.size is None else "origin"
+        return TileRow(self.level, f"tilek_{origin}{self.level}", f"tilek_size{self.level}")
 
 
 Restrictions = tuple[Restriction, ...]

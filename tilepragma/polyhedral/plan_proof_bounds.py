@@ -65,16 +65,14 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
             continue
         extent = _extent(array.object, place, frame)
         for reference in references:
-            touched = _touched(reference, place, array.object.rank)
-            if touched is None:
+            touched = reference.relation.range().reset_tuple_id()
+            if touched.dim(_SET) != array.object.rank or not _comparable(held, touched, frame):
                 continue
-            if not _comparable(held, touched, frame):
-                continue
-            outside = touched.intersect(extent).subtract(held)
-            if not outside.is_empty():
+            outside = touched.intersect(_at(place, extent.subtract(held), array.object.rank))
+            if not outside.is_empty() and (reference.exact or _bounded(touched, place)):
                 text = (
                     f"'{array.object.host}' is accessed on line {reference.range.start.line}, column {reference.range.start.column} at index "
-                    f"{_example(outside)} of dimension {place}, outside its section"
+                    f"{_example(outside, place)} of dimension {place}, outside its section"
                 )
                 yield Finding("accesses lie in the sections", text, reference.exact)
                 return
@@ -89,14 +87,16 @@ def _parameters(values: isl.Set) -> set[str]:
     return {str(values.get_dim_name(isl.dim_type.param, place)) for place in range(values.dim(isl.dim_type.param))}
 
 
-def _touched(reference: Reference, place: int, rank: int) -> isl.Set | None:
-    """{ [x_place] } that the reference may touch; None where that is not known."""
-    touched = reference.relation.range()
-    if touched.dim(_SET) != rank:
-        return None
-    touched = touched.reset_tuple_id().project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place)
-    known = touched.dim_has_any_lower_bound(_SET, 0) and touched.dim_has_any_upper_bound(_SET, 0)
-    return touched if known else None
+def _at(place: int, values: isl.Set, rank: int) -> isl.Set:
+    """{ [x_1, …, x_rank] : x_place in values }"""
+    return values.insert_dims(_SET, 0, place).add_dims(_SET, rank - place - 1)
+
+
+def _bounded(touched: isl.Set, place: int) -> bool:
+    """Whether the dimension is known at all of what may be touched."""
+    rank = touched.dim(_SET)
+    one = touched.project_out(_SET, place + 1, rank - place - 1).project_out(_SET, 0, place)
+    return bool(one.dim_has_any_lower_bound(_SET, 0) and one.dim_has_any_upper_bound(_SET, 0))
 
 
 def _extent(object_: DataObject, place: int, frame: Frame) -> isl.Set:
@@ -177,11 +177,11 @@ def _all_written(array: HeldArray, references: list[Reference], frame: Frame, sc
     return bool(reduce(isl.Set.subtract, written, held).is_empty())
 
 
-def _example(values: isl.Set) -> str:
-    point = values.sample_point()
-    space = values.get_space()
+def _example(elements: isl.Set, place: int) -> str:
+    point = elements.sample_point()
+    space = elements.get_space()
     given = [
-        f"{space.get_dim_name(isl.dim_type.param, place)} = {point.get_coordinate_val(isl.dim_type.param, place)}"
-        for place in range(space.dim(isl.dim_type.param))
+        f"{space.get_dim_name(isl.dim_type.param, index)} = {point.get_coordinate_val(isl.dim_type.param, index)}"
+        for index in range(space.dim(isl.dim_type.param))
     ]
-    return f"{point.get_coordinate_val(_SET, 0)}" + (f" (where {', '.join(given)})" if given else "")
+    return f"{point.get_coordinate_val(_SET, place)}" + (f" (where {', '.join(given)})" if given else "")

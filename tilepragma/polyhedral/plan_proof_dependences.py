@@ -42,7 +42,7 @@ def broken_dependences(
 def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iterator[Finding]:
     shared = [one for one in group if not _is_local(one) and not _exempt(one.source.object, first, second)]
     if shared:
-        relation = reduce(isl.Map.union, (one.relation for one in shared))
+        relation = reduce(isl.Map.union, (one.relation for one in shared)).coalesce()
         if out_of_order(first.leaf, second.leaf, _taken(first, second, relation)) is not None:
             for one in shared:
                 broken = out_of_order(first.leaf, second.leaf, _taken(first, second, one.relation))

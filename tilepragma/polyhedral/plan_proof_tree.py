@@ -9,7 +9,7 @@ tiles are. Where a tile nest puts them in time is `plan_proof_order`'s to say.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -227,8 +227,7 @@ class _Walk:
         sequence = next(self.sequences)
         self._leaf(loop, here.then(At(sequence, 0)))
         element = Ordered(len(here.frame.iterators), -1 if loop.decreasing else 1)
-        inside, _ = self._rounds(loop, here.then(At(sequence, 1)))
-        return inside.then(element)
+        return self._rounds(loop, here.then(At(sequence, 1))).then(element)
 
     def _nest(self, nest: TileNest, here: _Here) -> None:
         sequence = next(self.sequences)
@@ -237,41 +236,38 @@ class _Walk:
         evaluated = []
         for tiled in nest.loops:
             evaluated.append((tiled.loop, inside))
-            inside, found = self._rounds(tiled.loop, inside)
-            bounds.append(found)
+            frame = inside.frame
+            # Bounds that are launch numbers are the same for all instances of a launch.
+            bounds.append(
+                (None, None)
+                if tiled.launch_bounds
+                else (_affine(tiled.loop.lower, frame), _affine(tiled.loop.upper, frame))
+            )
+            inside = self._rounds(tiled.loop, inside)
         element = Dealt(nest, len(here.frame.iterators), tuple(bounds))
         for index, (loop, around) in enumerate(evaluated):
             self._leaf(loop, around.then(element).then(At(sequence, index)))
         self._block(nest.body, inside.then(element).then(At(sequence, len(nest.loops))))
 
-    def _rounds(self, loop: Loop, here: _Here) -> tuple[_Here, Bounds]:
+    def _rounds(self, loop: Loop, here: _Here) -> _Here:
         """{ [i, x] : x is an iterator's value }, what is not affine of it being left out."""
         if leaves_early(loop.body):
             here = here.hidden("left early", loop.body)
         frame = here.frame.inside(loop.iterator)
         domain = here.domain.add_dims(isl.dim_type.set, 1)
-        iterator = frame.iterator(len(frame.iterators) - 1)
-        lower, upper = (_affine(bound, here.frame) for bound in (loop.lower, loop.upper))
-        step = _step(loop, here.frame)
-        if lower is not None:
-            domain = domain.intersect(
-                _beyond(iterator, "<=" if loop.decreasing else ">=", loop.lower, here.frame, frame)
-            )
-            if step is not None and step > 1:
-                modulus = isl.Val.int_from_si(frame.context, step)
-                passed = iterator.sub(lower.add_dims(isl.dim_type.in_, 1))
-                domain = domain.intersect(passed.mod_val(modulus).eq_set(frame.number(0)))
-        if upper is not None:
-            comparison = loop.comparison if loop.comparison != "!=" else ">" if loop.decreasing else "<"
-            domain = domain.intersect(_beyond(iterator, comparison, loop.upper, here.frame, frame))
-        for part, known, expression in (
-            ("lower", lower, loop.lower),
-            ("upper", upper, loop.upper),
-            ("step", step, loop.step),
-        ):
-            if known is None:
-                here = here.hidden(part, expression)
-        return replace(here, frame=frame, domain=domain), (lower, upper)
+        upward = loop.comparison if loop.comparison != "!=" else ">" if loop.decreasing else "<"
+        limits: tuple[tuple[str, Expression, Callable[[], isl.Set]], ...] = (
+            ("lower", loop.lower, lambda: _beyond("<=" if loop.decreasing else ">=", loop.lower, here.frame, frame)),
+            ("upper", loop.upper, lambda: _beyond(upward, loop.upper, here.frame, frame)),
+            ("step", loop.step, lambda: _strides(loop, here.frame, frame)),
+        )
+        hidden = here
+        for part, expression, limit in limits:
+            try:
+                domain = domain.intersect(limit())
+            except NotAffineError:
+                hidden = hidden.hidden(part, expression)
+        return replace(hidden, frame=frame, domain=domain)
 
 
 def _waits(statement: Statement) -> bool:
@@ -288,17 +284,21 @@ def _affine(expression: Expression, frame: Frame) -> isl.PwAff | None:
         return None
 
 
-def _beyond(iterator: isl.PwAff, operator: str, bound: Expression, outside: Frame, inside: Frame) -> isl.Set:
+def _beyond(operator: str, bound: Expression, outside: Frame, inside: Frame) -> isl.Set:
     """{ [i, x] : x operator bound(i) }, the bound being evaluated outside the loop."""
     parts = least(bound, outside) if operator in ("<", "<=") else greatest(bound, outside)
     lifted = tuple(Quotient(part.dividend.add_dims(isl.dim_type.in_, 1), part.divisor) for part in parts)
-    return bounded(iterator, operator, lifted, inside)
+    return bounded(inside.iterator(len(outside.iterators)), operator, lifted, inside)
 
 
-def _step(loop: Loop, frame: Frame) -> int | None:
-    """The absolute value of the step, where it is a number other than 0."""
-    try:
-        step = constant_value(loop.step, frame)
-    except NotAffineError:
-        return None
-    return abs(step) if step else None
+def _strides(loop: Loop, outside: Frame, inside: Frame) -> isl.Set:
+    """{ [i, x] : x - lower(i) is a multiple of the step }"""
+    step = constant_value(loop.step, outside)
+    if not step:
+        raise NotAffineError(loop.step, "is no constant step")
+    if abs(step) == 1:
+        return isl.Set.universe(inside.space)
+    start = affine(loop.lower, outside).add_dims(isl.dim_type.in_, 1)
+    modulus = isl.Val.int_from_si(inside.context, abs(step))
+    passed = inside.iterator(len(outside.iterators)).sub(start).mod_val(modulus)
+    return passed.eq_set(inside.number(0))

@@ -42,9 +42,9 @@ def original_order(part: Part) -> Order:
 
 def point_order(part: Part, dependences: Iterable[Dependence]) -> PointOrder:
     """The order for the points of one tile, whatever rows the tile is cut along."""
-    deepest = max((each.statement.depth for each in part.statements), default=0)
-    leading = [each for each in part.statements if each.statement.depth == deepest]
+    leading = _deepest(part)
     own = PointOrder(original_order(part), None)
+    deepest = max((each.statement.depth for each in leading), default=0)
     if not deepest:
         return own
     inside = [each for each in dependences if each.source == each.target]
@@ -56,6 +56,25 @@ def point_order(part: Part, dependences: Iterable[Dependence]) -> PointOrder:
             found = [direction for direction in directions if direction is not None]
             costs.append((_cost(leading, inside, found), PointOrder(order, level)))
     return min(costs, key=lambda pair: pair[0])[1]
+
+
+def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
+    """The levels, the one last along which the deepest statements step through memory in fewest strides."""
+
+    def strides(level: int) -> int:
+        directions = [(each, _direction(each, level)) for each in _deepest(part)]
+        return sum(
+            direction is None or not _is_gentle(access, each.statement, direction)
+            for each, direction in directions
+            for access in each.statement.accesses
+        )
+
+    return tuple(sorted(levels, key=strides, reverse=True))
+
+
+def _deepest(part: Part) -> list[StatementSchedule]:
+    deepest = max((each.statement.depth for each in part.statements), default=0)
+    return [each for each in part.statements if each.statement.depth == deepest]
 
 
 def _ends_with_band(part: Part) -> bool:

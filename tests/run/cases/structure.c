@@ -444,6 +444,17 @@ static void locals(int n, int steps, double *a, double *b)
         first = first * 0.5 + b[1];
         a[0] = first;
     }
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        double weight, sum;
+        weight = 1.0 / (t + 1);
+        sum = weight * 0.5;
+        weight = weight + sum;
+        for (int i = 1; i < n; i++)
+            b[i] = b[i] * weight + a[i - 1];
+        for (int i = 1; i < n; i++)
+            a[i] = a[i] - b[i] * sum;
+    }
 }
 
 CASE(locals)

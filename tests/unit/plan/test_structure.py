@@ -9,7 +9,7 @@ from tilepragma.ir.looptree import FloatingRules, Loop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.automatic import choose
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.strategy import Automatic, Refusal, Region
+from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 
 
 def tree(steps: tuple[Step, ...]) -> str:
@@ -208,8 +208,9 @@ def test_scalars_pass_between_launches_by_address_and_are_private_where_each_ite
     assert not first.privates
 
 
-def _answer(parallel: int, sequential: int, name: str = "one") -> Automatic:
-    return Automatic(name, (), (), (), parallel_depth=parallel, sequential_depth=sequential)
+def _answer(parallel: int, sequential: int, name: str, launched: int | None = None) -> Automatic:
+    depths = Depths(parallel, sequential, parallel if launched is None else launched)
+    return Automatic(name, (), (), (), depths=depths)
 
 
 @pytest.mark.parametrize(
@@ -219,6 +220,7 @@ def _answer(parallel: int, sequential: int, name: str = "one") -> Automatic:
         ((_answer(2, 2, "first"), _answer(2, 1, "second")), "second"),
         ((_answer(2, 2, "first"), Refusal("no")), "first"),
         ((_answer(1, 1, "first"), Refusal("no")), None),
+        ((_answer(2, 2, "first", 1), Refusal("no")), None),
         ((_answer(2, 3, "first"), Refusal("no")), None),
         ((_answer(2, 0, "objected"), _answer(1, 0, "second")), "second"),
     ],
