@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.device_functions import DeviceFunctions, record_definitions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
-from tilepragma.codegen.launches import Numbering, launch_numbers, launch_objects, used_dimensions
+from tilepragma.codegen.launches import Numbering, launch_numbers, launch_objects, needs_function, used_dimensions
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
 from tilepragma.codegen.printer import Flat, ObjectMap
 from tilepragma.codegen.reductions import ReductionPrinter
@@ -97,10 +97,10 @@ class _Entry:
         constants = [name for name, parameter in numbers if parameter.constant is not None]
         wide = self.dialect.wide
         signature = [text for text, _ in self._signature()]
-        guarded = len(self.plan.device) > 1 and constants
+        guarded = len(self.plan.device) > 1 and needs_function(self.plan, self.plan.device_steps)
         return render(
             "device/entry.j2",
-            guard=" && ".join(f"defined({name})" for name in constants) if guarded else "",
+            guard=f"TILEK_WITHOUT_{self.launch.name}" if guarded else "",
             macro=self.macro if constants else "",
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self._reductions().slots(),

@@ -3,6 +3,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
+#ifndef TILEK_WITHOUT_elimination_nest1
 __kernel void elimination_nest1(
     __global double *A, const long A_length1, const int k, const long i1_lower, const long i1_trip,
     const long i1_count2, const long i1_stride0, const long i1_stride1, const long gang0_count_1,
@@ -21,8 +22,9 @@ __kernel void elimination_nest1(
         if (gang0_rounds_1 == 1) break;
     }
 }
+#endif
 
-#if !defined(TILEK_SPECIALIZED) || (defined(worker0_count_2))
+#ifndef TILEK_WITHOUT_elimination_nest2
 #ifdef TILEK_SPECIALIZED
 #define ELIMINATION_NEST2_TILES
 #define ELIMINATION_NEST2_SLOTS (worker0_count_2)
@@ -79,7 +81,7 @@ __kernel void elimination_nest2(
 }
 #endif
 
-#if !defined(TILEK_SPECIALIZED) || (defined(i3_trip) && defined(i3_count2) && defined(i3_stride0) && defined(i3_stride1) && defined(gang0_count_3) && defined(gang0_rounds_3))
+#ifndef TILEK_WITHOUT_elimination_nest3
 #ifdef TILEK_SPECIALIZED
 #define ELIMINATION_NEST3_TILES
 #else
