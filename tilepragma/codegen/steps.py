@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launches import bound_objects, needs_function
+from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
-from tilepragma.codegen.statements import loop_head
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.looptree import Loop
@@ -74,6 +75,7 @@ class _Steps:
         self.scalars = [(k, object_) for k, object_ in enumerate(plan.scalars) if object_ in read]
         self.sizes = [(k, size.object) for k, size in enumerate(plan.sizes) if size.object in read]
         self.writer = Writer(depth=1)
+        self.numbers = Numbers((), {}, frozenset(object_.name for object_ in plan.kernel.objects))
         self.launches = 0
 
     def text(self) -> str:
@@ -96,6 +98,7 @@ class _Steps:
             match step:
                 case HostLoop(loop, inner):
                     declared = self.printer.type(loop.iterator.element, self.printer.name(loop.iterator))
+                    loop = with_bounds_apart(self.writer, self.printer, self.numbers, loop, declared)
                     with self.writer.block(loop_head(self.printer, loop, declared)):
                         self._sequence(inner)
                 case HostCondition(condition, inner):
