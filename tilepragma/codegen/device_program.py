@@ -104,11 +104,21 @@ class _Entry:
             macro=self.macro if constants else "",
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self._reductions().slots(),
+            comment=self._comment(),
             head=wrapped_list(
                 f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
             ),
             body=body,
         )
+
+    def _comment(self) -> str:
+        """What a launch is that reads iterators of the host's: one step of their loops; empty for others."""
+        if not self.launch.values:
+            return ""
+        names = ", ".join(self.printer.name(object_) for object_ in self.launch.values)
+        instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
+        at_once = f": its {instances[0].kind.value}s, tiles of iterations, run at once" if instances else ""
+        return f"One step of the host's loop over {names}{at_once}."
 
     def _constants(self, declarations: list[str], follows: bool) -> str:
         """The macro's parameters, with a comma before them where others come first; broken by backslashes where they are many."""

@@ -104,25 +104,27 @@ class _Steps:
                 case HostCondition(condition, inner):
                     with self.writer.block(f"if ({self.printer.condition(condition)})"):
                         self._sequence(inner)
-                case Launch():
+                case Launch() if len(steps) == 1:
                     self._launch(step)
+                case Launch():
+                    with self.writer.block():
+                        self._launch(step)
 
     def _launch(self, launch: Launch) -> None:
         number, self.launches = self.launches, self.launches + 1
         writer, printer = self.writer, self.printer
-        with writer.block():
-            loops = values = "NULL"
-            if launch.loops:
-                loops = "tilek_loops"
-                bounds = [f"tilek_bounded({range_text(tiled.loop, printer.expression)})" for tiled in launch.loops]
-                writer.line(f"const tilek_bounds {loops}[] = {{{', '.join(bounds)}}};")
-            if launch.values:
-                values = "tilek_values"
-                writer.line(
-                    f"const void *const {values}[] = {{{', '.join(f'&{printer.name(o)}' for o in launch.values)}}};"
-                )
-            writer.line(f"tilek_stop = tilek_step(tilek_run_, {number}, {loops}, {values}); /* {launch.name} */")
-            writer.line("if (tilek_stop) return tilek_stop;")
+        loops = values = "NULL"
+        if launch.loops:
+            loops = "tilek_loops"
+            bounds = [f"tilek_bounded({range_text(tiled.loop, printer.expression)})" for tiled in launch.loops]
+            writer.line(f"const tilek_bounds {loops}[] = {{{', '.join(bounds)}}};")
+        if launch.values:
+            values = "tilek_values"
+            writer.line(
+                f"const void *const {values}[] = {{{', '.join(f'&{printer.name(o)}' for o in launch.values)}}};"
+            )
+        writer.line(f"tilek_stop = tilek_step(tilek_run_, {number}, {loops}, {values}); /* {launch.name} */")
+        writer.line("if (tilek_stop) return tilek_stop;")
 
 
 def _read(step: Step) -> Iterator[DataObject]:

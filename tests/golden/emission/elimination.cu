@@ -2,6 +2,7 @@
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifndef TILEK_WITHOUT_elimination_nest1
+/* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void elimination_nest1(
     double *A, const long long A_length1, const int k, const long long i1_lower, const long long i1_trip,
     const long long i1_count2, const long long i1_stride0, const long long i1_stride1,
@@ -31,6 +32,7 @@ extern "C" __global__ void elimination_nest1(
 #define ELIMINATION_NEST2_SLOTS 1024
 #endif
 
+/* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void elimination_nest2(
     double *A, const long long A_length1, const int k, double *s_partials, const long long i2_lower,
     const long long i2_trip, const long long i2_count2, const long long i2_stride0,
@@ -88,6 +90,7 @@ extern "C" __global__ void elimination_nest2(
     const long long i3_stride1, const long long gang0_count_3, const long long gang0_rounds_3
 #endif
 
+/* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void elimination_nest3(
     double *A, const long long A_length1, const int k ELIMINATION_NEST3_TILES)
 {

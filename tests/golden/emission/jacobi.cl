@@ -49,6 +49,7 @@ __kernel void jacobi_nest1(
     const long gang1_count_2, const long gang0_rounds_2, const long gang1_rounds_2
 #endif
 
+/* One step of the host's loop over t: its gangs, tiles of iterations, run at once. */
 __kernel void jacobi_nest2(
     __global float *A, const long A_length1, __global float *B, const long B_length1,
     const int t JACOBI_NEST2_TILES)

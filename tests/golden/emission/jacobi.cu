@@ -50,6 +50,7 @@ extern "C" __global__ void jacobi_nest1(
     const long long gang0_rounds_2, const long long gang1_rounds_2
 #endif
 
+/* One step of the host's loop over t: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void jacobi_nest2(
     float *A, const long long A_length1, float *B, const long long B_length1, const int t JACOBI_NEST2_TILES)
 {
