@@ -27,9 +27,18 @@ def operation_limit(context: isl.Context, limit: int, what: str) -> Iterator[Non
     try:
         yield
     except isl.Error as error:
-        if "maximal number of operations" not in str(error):
+        if "maximal number of operations" not in str(error) and not _is_exhausted(context):
             raise
         raise OperationLimitError(f"isl gave up after {limit} operations while {what}.") from error
     finally:
         context.set_max_operations(before)
         context.reset_operations()
+
+
+def _is_exhausted(context: isl.Context) -> bool:
+    """Whether nothing more can be computed: isl's parser, stopped by the limit, complains of a syntax error instead."""
+    try:
+        isl.BasicSet.read_from_str(context, "{ [i] }")
+    except isl.Error:
+        return True
+    return False
