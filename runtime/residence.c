@@ -57,6 +57,14 @@ static tilek_status merge(tilek_residence *residence, tilek_temporary *first, ti
     return TILEK_OK;
 }
 
+/* Whether copies of the two would fall apart: what is only read may have several. */
+static int must_be_one(const tilek_residence *residence, const tilek_temporary *a, const tilek_temporary *b)
+{
+    const tilek_array_shape *shapes = residence->kernel->arrays;
+    const unsigned flags = shapes[a->array].flags | shapes[b->array].flags;
+    return tilek_spans_meet(&a->span, &b->span) && (a->out || b->out || (flags & TILEK_WRITES) != 0);
+}
+
 /* Until no two temporaries share memory: a union may reach a third. */
 static tilek_status merge_all(tilek_residence *residence, tilek_message *why)
 {
@@ -65,13 +73,24 @@ static tilek_status merge_all(tilek_residence *residence, tilek_message *why)
         for (int other = 0; other < count; ++other) {
             tilek_temporary *a = &residence->temporaries[first], *b = &residence->temporaries[other];
             tilek_status status;
-            if (other == first || a->merged || b->merged || !tilek_spans_meet(&a->span, &b->span)) continue;
+            if (other == first || a->merged || b->merged || !must_be_one(residence, a, b)) continue;
             status = merge(residence, a, b, why);
             if (status != TILEK_OK) return status;
             other = -1;
         }
     }
     return TILEK_OK;
+}
+
+/* Whether the device's code can reach the array in a copy that begins elsewhere than the array. */
+static int takes_origin(const tilek_kernel *kernel, int array)
+{
+    for (int launch = 0; launch < kernel->device_launch_count; ++launch)
+        for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
+            const tilek_parameter *parameter = &kernel->device_launches[launch].parameters[index];
+            if (parameter->kind == TILEK_PARAMETER_ORIGIN && parameter->index == array) return 1;
+        }
+    return 0;
 }
 
 /* Where the copy that serves an array begins. */
@@ -86,6 +105,10 @@ static tilek_status place_array(tilek_residence *residence, int index, tilek_mes
     resident->geometry = resident->present != NULL ? tilek_present_geometry(resident->present) : array;
     if (shape->storage == TILEK_ROWS || span->bytes == 0) return TILEK_OK;
     resident->origin = (int64_t)(distance / (intptr_t)shape->element_size);
+    if (resident->origin != 0 && !takes_origin(residence->kernel, index)) {
+        tilek_say(why, "%s lies inside a larger array that is on the device", shape->name);
+        return TILEK_UNSUPPORTED;
+    }
     if (distance % (intptr_t)shape->element_size == 0) return TILEK_OK;
     tilek_say(why, "%s shares memory with an array whose elements lie otherwise", shape->name);
     return TILEK_UNSUPPORTED;

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.cases import read_cases
-from tests.support.programs import Workshop, first_difference, read_records
+from tests.support.planning import PlanningWorkshop
+from tests.support.programs import FLAGS, Suite, Workshop, first_difference, read_records
 from tests.support.targets import TargetEnvironment, target_environment
 
 FILE = read_cases(Path(__file__).parent / "cases" / "blocks.c")
@@ -48,3 +50,35 @@ def test_one_compiled_kernel_runs_with_every_block_size(
         compiled.append(sorted(path.name for path in cache.rglob("*") if path.is_file()))
     assert compiled[0], "nothing was compiled"
     assert all(each == compiled[0] for each in compiled), "another block size compiled again"
+
+
+#: Kernels whose tiles the engine chose: relaxation in place, LU, the wavefront of the slides.
+TILED = {"stencils": ("gauss_seidel",), "algebra": ("lu", "pascal", "alignment")}
+
+
+@pytest.mark.parametrize("name", ["opencl", "cuda"])
+@pytest.mark.parametrize("file", TILED)
+def test_one_compiled_kernel_runs_with_every_tile_size(
+    planning: PlanningWorkshop, shared_scratch: Path, tmp_path: Path, file: str, name: str
+) -> None:
+    target = target_environment(name, shared_scratch)
+    if target.absent is not None:
+        pytest.skip(target.absent)
+    whole = read_cases(Path(__file__).parent / "cases" / f"{file}.c")
+    cases = replace(whole, cases=tuple(case for case in whole.cases if case.name in TILED[file]))
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    workshop = PlanningWorkshop(tmp_path, cache, planning.runtime)
+    suite = Suite(workshop, cases, flags=FLAGS)
+    wanted = {case.name: suite.original(case) for case in cases.cases}
+    compiled = []
+    for size in (4, 7, 16):
+        names = {one.object.host for plan in workshop.plans.values() for one in plan.sizes}
+        chosen = (("TILEK_SIZES", ",".join(f"{one}={size}" for one in sorted(names))),) if names else ()
+        sized = TargetEnvironment(f"{name}-{size}", (*target.variables, ("TILEK_SPECIALIZE", "0"), *chosen))
+        for case in cases.cases:
+            assert first_difference(wanted[case.name], suite.translated(case, sized)) is None, f"tiles of {size}"
+        compiled.append(sorted(path.name for path in cache.rglob("*.bin")))
+    assert any(plan.sizes for plan in workshop.plans.values())
+    assert compiled[0], "nothing was compiled"
+    assert all(each == compiled[0] for each in compiled), "another tile size compiled again"

@@ -149,7 +149,7 @@ class Maker:
             body: tuple[Node, ...] = (For("i = 1; i <= n / 2; i++", self.grow("i", statements, loops - 1)),)
         else:
             body = self.grow("", statements, loops)
-        return Nest(self.seed, body, self.chance.random() < 0.4)
+        return Nest(self.seed, body, self.chance.random() < 0.25)
 
     def grow(self, around: str, statements: int, loops: int) -> tuple[Node, ...]:
         """A block of that many statements under at most `loops` more loops; `around` are the iterators of those around."""

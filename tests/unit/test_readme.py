@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tilepragma.driver import TranslateRequest, translate
+
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "README.md").read_text()
 #: Commands of the README that are cheap and leave nothing behind.
@@ -41,12 +43,14 @@ def test_cheap_command_works(command: str) -> None:
     assert done.stdout.strip()
 
 
-def test_before_and_after_differ_by_pragmas_only() -> None:
-    [block] = blocks("c")
-    rows = block.splitlines()[1:]
-    before = [row[:50].strip() for row in rows if row[:50].strip()]
-    after = [row[50:].strip() for row in rows if row[50:].strip() and "#pragma tilek" not in row]
-    assert before == after
+def test_the_first_nest_becomes_wavefronts_of_tiles() -> None:
+    [nest] = blocks("c")
+    source = f"void sweep(int steps, int n, float A[n][n])\n{{\n{nest}}}\n"
+    result = translate(TranslateRequest("readme.c", text=source.encode()))
+    assert result.output is not None
+    [plan] = result.plans
+    assert plan.as_written is None
+    assert plan.sizes
 
 
 def test_links_lead_somewhere() -> None:

@@ -96,6 +96,9 @@ def _automatic(
 
     def objection(answer: Automatic) -> str | None:
         """Nobody asked for the launches, so what is wrong with them is no error."""
+        lost = region.left_behind(answer)
+        if lost is not None:
+            return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
         found = Diagnostics()
         plan = _plan(kernel, replace(said, automatic=answer), floating, found, targets)
         trials.append((answer, plan, found))

@@ -74,6 +74,11 @@ class Region:
             )
         )
 
+    def left_behind(self, answer: Automatic) -> DataObject | None:
+        """A scalar that is wanted after the region, and that neither its launches store nor the host computes."""
+        wanted = self.live_out - self.final
+        return next((one for one in self.scalars if one.name in wanted and one not in answer.shared), None)
+
     @property
     def first_index(self) -> int:
         """The first number that is no loop's index: new loops are numbered from here."""

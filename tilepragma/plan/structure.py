@@ -5,7 +5,8 @@ Statements are taken in order, loops from the outside in:
   2. one that carries dependences, but nests a loop perfectly which carries none at all, is a launch over the inner loop;
   3. one that can be distributed (plan/distribution.py) becomes several loops, each planned so;
   4. any other runs on the host around the launches of its body, unless all of these would be sequential.
-Whatever is left is a launch of one instance.
+Whatever is left is a launch of one instance. For devices a loop of the first two kinds is distributed too, where some part of it can then
+be dealt out over more axes; on the host it stays together, for locality.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Step
 from tilepragma.plan.verifier_barriers import uneven_barriers
+from tilepragma.plan.verifier_scalars import needed_before, wrong_copies
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
@@ -48,7 +49,7 @@ def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ..
 
     A region that runs as written has nothing to prove. What the user vouches for is taken as proven.
     """
-    if not (plan.host_steps or plan.device_steps):
+    if plan.as_written is not None:
         return ()
     return tuple(_faults(plan, original))
 
@@ -57,6 +58,8 @@ def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
     for launch in dict.fromkeys((*plan.host, *plan.device)):
         for message in uneven_barriers(launch, plan.kernel.functions):
             yield Fault("barriers are uniform", message, True)
+        for message in wrong_copies(plan, launch):
+            yield Fault("copies have values", message, True)
     yield from _against_the_region(plan, original)
 
 
@@ -102,7 +105,7 @@ def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator
     region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
     for steps, sizes in _runs(plan):
-        for finding in prove_steps(region, _proven(steps), sizes, vouched=vouched):
+        for finding in prove_steps(region, _proven(plan, steps), sizes, vouched=vouched):
             yield Fault(finding.rule, finding.message, finding.certain)
 
 
@@ -156,16 +159,17 @@ def _directives(plan: KernelPlan) -> list[LoopDirective]:
     return [loop.directive for loop in loops if loop.directive is not None]
 
 
-def _proven(steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:
+def _proven(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:
     from tilepragma.polyhedral.plan_proof_tree import ProvenCondition, ProvenLaunch, ProvenLoop
 
     result: list[ProvenStep] = []
     for step in steps:
         if isinstance(step, HostLoop):
-            result.append(ProvenLoop(step.loop, _proven(step.steps)))
+            result.append(ProvenLoop(step.loop, _proven(plan, step.steps)))
         elif isinstance(step, HostCondition):
-            result.append(ProvenCondition(step.condition, _proven(step.steps)))
+            result.append(ProvenCondition(step.condition, _proven(plan, step.steps)))
         else:
+            owned, needed = frozenset(step.privates), needed_before(plan, step)
             reduced = frozenset(one.object for one in step.reductions)
-            result.append(ProvenLaunch(step.name, step.body, step.axes, frozenset(step.privates), reduced))
+            result.append(ProvenLaunch(step.name, step.body, step.axes, owned, reduced, needed))
     return tuple(result)

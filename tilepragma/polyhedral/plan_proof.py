@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tilepragma.ir.expressions import AddressOf, Assignment, DataObject, Increment
-from tilepragma.ir.looptree import Block, Declarator, Function, If, Loop, Statement
+from tilepragma.ir.looptree import Barrier, Block, Declarator, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame
 from tilepragma.polyhedral.dependences import Dependence
@@ -90,12 +90,16 @@ def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
         if not leaf.domain.is_empty():
             yield from executions(leaf, *source)
         return
-    decides = isinstance(leaf.node, (If, Loop))
-    declares = {node.object for node in walk(leaf.node) if isinstance(node, Declarator)} - region.declared
-    if not decides and not declares:
+    if isinstance(leaf.node, (If, Loop)):
+        return  # of the plan's own
+    parts = list(walk(leaf.node))
+    if any(isinstance(part, (TileNest, Barrier)) for part in parts):
         raise Unmatched(
-            f"launch {leaf.launch.name if leaf.launch else ''} has a statement that the region has not", certain=True
+            f"what stands in the statement at line {leaf.node.range.start.line} is no affine control", certain=False
         )
+    if not {part.object for part in parts if isinstance(part, Declarator)} - region.declared:
+        name = leaf.launch.name if leaf.launch is not None else ""
+        raise Unmatched(f"launch {name} has a statement that the region has not", certain=True)
 
 
 def _made(steps: Iterable[ProvenStep], declared: frozenset[DataObject]) -> frozenset[DataObject]:

@@ -11,7 +11,7 @@ from functools import reduce
 import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.polyhedral.dependences import Dependence, distances_between
+from tilepragma.polyhedral.dependences import Dependence, DependenceKind, distances_between
 from tilepragma.polyhedral.legality import Violation
 from tilepragma.polyhedral.plan_proof_instances import is_local_declaration
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding
@@ -50,10 +50,18 @@ def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iter
                     yield _finding(one, broken, first, second)
                     break
     for one in group:
-        if _is_local(one):
-            broken = _broken_local(one, first, second)
-            if broken is not None:
-                yield _finding(one, broken, first, second)
+        broken = _broken_local(one, first, second) if _is_local(one) else _lost(one, first, second)
+        if broken is not None:
+            yield _finding(one, broken, first, second)
+
+
+def _lost(one: Dependence, first: Executed, second: Executed) -> Broken | None:
+    """What one launch leaves in its instances' copies, another launch cannot have."""
+    object_, source, sink = one.source.object, first.leaf.launch, second.leaf.launch
+    if one.kind is not DependenceKind.FLOW or source is None or sink is None or object_ not in source.owned:
+        return None
+    pairs = _taken(first, second, one.relation) if object_ in sink.needed else None
+    return None if pairs is None or pairs.is_empty() else Broken(pairs, "are of launches that do not hand it on")
 
 
 def _is_local(dependence: Dependence) -> bool:

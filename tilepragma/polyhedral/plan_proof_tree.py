@@ -26,13 +26,16 @@ from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, sa
 
 @dataclass(frozen=True)
 class ProvenLaunch:
-    """One launch: every instance has a copy of the objects `owned`, and of those `reduced` until its end."""
+    """One launch: every instance has a copy of the objects `owned`, and of those `reduced` until its end. Of the copied objects it needs
+    those in `needed` from before it.
+    """
 
     name: str
     body: Block
     axes: tuple[Axis, ...] = ()
     owned: frozenset[DataObject] = frozenset()
     reduced: frozenset[DataObject] = frozenset()
+    needed: frozenset[DataObject] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ import islpy as isl
 from tilepragma.polyhedral.farkas import ConeRow, cone
 from tilepragma.polyhedral.linear_independence import orthogonal_complement
 from tilepragma.polyhedral.model import Statement
+from tilepragma.polyhedral.operation_limit import OperationLimitError
 from tilepragma.polyhedral.schedule import Matrix
 
 Form = dict[int, int]
@@ -275,10 +276,19 @@ def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way
     return [*forms, _cleaned(total)]
 
 
+#: isl's integer programs take long over great numbers, and its matrices hold 64 bits.
+_GREATEST = 2**31
+_MOST_UNKNOWNS = 160
+
+
 def _lexicographic_minimum(
     context: isl.Context, unknowns: int, equalities: list[Form], inequalities: list[Form]
 ) -> list[int] | None:
     """The least integer point of { x >= 0 : equalities = 0, inequalities >= 0 }, or None where there is none."""
+    if unknowns > _MOST_UNKNOWNS:
+        raise OperationLimitError(f"isl was not asked for hyperplanes with more than {_MOST_UNKNOWNS} unknown factors.")
+    if any(abs(factor) > _GREATEST for form in (*equalities, *inequalities) for factor in form.values()):
+        raise OperationLimitError(f"isl was not asked for hyperplanes with factors beyond {_GREATEST}.")
     rows = [_matrix_row(form, unknowns, kind) for kind, forms in ((0, equalities), (1, inequalities)) for form in forms]
     # isl reads PolyLib's matrices; islpy's own copy the whole matrix for every element that is set.
     text = f"{len(rows)} {unknowns + 2}\n" + "\n".join(rows)

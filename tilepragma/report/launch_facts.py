@@ -102,7 +102,8 @@ def loop_text(loop: Loop) -> str:
 
 def _loops(launch: Launch, sizes: Sizes) -> tuple[tuple[str, str], ...]:
     tiled = [loop for nest in walk(launch.body) if isinstance(nest, TileNest) for loop in nest.loops]
-    return tuple((_name(loop.loop), f"{_trips(loop.loop, sizes)} {_tiles(loop)}".strip()) for loop in tiled)
+    dealt = ((_name(loop.loop), f"{_trips(loop.loop, sizes)} {_tiles(loop)}".strip()) for loop in tiled)
+    return tuple(dict.fromkeys(dealt))
 
 
 def _tiles(tiled: TiledLoop) -> str:

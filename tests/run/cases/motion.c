@@ -95,18 +95,18 @@ CASE(rows)
 }
 
 // case block: a block inside an array leaves what is around it alone
-static void block(int n, int m, int r, int c, float a[n][m])
+static void block(int n, int m, int h, int w, int r, int c, float a[n][m])
 {
 #pragma tilek kernel
-    for (int i = 0; i < 5; i++)
-        for (int j = 0; j < 6; j++)
+    for (int i = 0; i < h; i++)
+        for (int j = 0; j < w; j++)
             a[r + i][c + j] = (float)(i - j);
 }
 
 CASE(block)
 {
     float *const a = check_floats(N * M);
-    block(N, M, 3, 8, (float (*)[M])a);
+    block(N, M, 5, 6, 3, 8, (float (*)[M])a);
     check_record("a", a, N * M * sizeof *a);
     free(a);
 }

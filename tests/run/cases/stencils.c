@@ -5,6 +5,8 @@
 static const int extents[] = {0, 1, 2, 9, 23};
 #define EACH_EXTENT(n) for (size_t place_ = 0, n = 0; place_ < sizeof extents / sizeof extents[0] && (n = (size_t)extents[place_], 1); ++place_)
 
+#define CUBE [n][n + 2][n + 1]
+
 /* Sums over the neighbours up to a distance, along one axis that AT(distance) goes along. */
 #define NEAR1(AT) (AT(-1) + AT(1))
 #define NEAR2(AT) (NEAR1(AT) + AT(-2) + AT(2))
@@ -146,7 +148,6 @@ CASE(jacobi_2d)
 }
 
 // case jacobi_3d: orders 1 to 4 in space
-#define CUBE [n][n + 2][n + 1]
 static void jacobi_3d_1(int steps, int n, double a CUBE, double b CUBE)
 {
 #pragma tilek kernel

@@ -220,6 +220,38 @@ CASE(iterators_after)
         }
 }
 
+// case last_values: iterators of loops whose bounds the loop around decides, read afterwards
+static void last_values(int n, double *x, double *y, int *last)
+{
+    int i = -1, j = -2, k = -3;
+#pragma tilek kernel
+    {
+        for (i = 2; i < n - 1; i++)
+            for (j = i; j < (i + 3 < n ? i + 3 : n); j++)
+                x[j - 1] = -0.5 * x[j - 1];
+        for (i = n; i >= 1; i--)
+            for (k = i; k <= n; k += 2)
+                y[k - 1] += x[i - 1];
+    }
+    last[0] = i;
+    last[1] = j;
+    last[2] = k;
+}
+
+CASE(last_values)
+{
+    for (int n = 0; n < 12; n++) {
+        double *const x = check_doubles(N), *const y = check_doubles(N);
+        int last[3];
+        last_values(n, x, y, last);
+        check_record("x", x, N * sizeof *x);
+        check_record("y", y, N * sizeof *y);
+        check_record("last", last, sizeof last);
+        free(x);
+        free(y);
+    }
+}
+
 // case data_conditions: conditions on data, on iterators, nested, around statements of a carried loop
 static void data_conditions(int n, float a[n][n], int *best)
 {

@@ -234,3 +234,21 @@ def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
     choice = choose(seen, lambda answer: "no" if answer.strategy == "objected" else None, strategies)
     assert (choice.taken.strategy if choice.taken is not None else None) == taken
     assert choice.rejected or taken == "first"
+
+
+def test_a_sum_that_the_user_lets_go_is_reduced_inside_host_loops_too() -> None:
+    found = plan(
+        """
+        void f(int steps, int n, double *a, double *out) {
+          double s;
+        #pragma tilek kernel reduction(+: s)
+          for (int t = 0; t < steps; t++) {
+            s = 0;
+            for (int i = 0; i < n; i++) s += a[i];
+            out[t] = s;
+            for (int i = 0; i < n; i++) a[i] = a[i] - s;
+          }
+        }"""
+    )
+    assert tree(found.host_steps) == "for t [one launch(i) one launch(i)]"
+    assert [[one.object.name for one in launch.reductions] for launch in found.host] == [[], ["s"], [], []]
