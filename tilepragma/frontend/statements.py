@@ -17,7 +17,8 @@ from tilepragma.frontend.objects import declare, is_constant, lower_initializer
 from tilepragma.frontend.places import declare_alias
 from tilepragma.frontend.text_scan import header_semicolons
 from tilepragma.frontend.type_conversion import is_pointer
-from tilepragma.ir.expressions import Expression, Scope
+from tilepragma.ir.accesses import leaves_early
+from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope
 from tilepragma.ir.looptree import (
     Block,
     Break,
@@ -155,11 +156,15 @@ class StatementLowering:
         otherwise = self._block(node.children[2], in_loop) if len(node.children) > 2 else None
         return If(condition, then, otherwise, node.range)
 
-    def _while(self, node: Node) -> While:
+    def _while(self, node: Node) -> While | Block:
         test_last = node.kind == CursorKind.DO_STMT
         condition, body = reversed(node.children) if test_last else node.children
         lowered = self._block(body, in_loop=True)
-        return While(self.expressions.lower(condition), lowered, test_last, node.range)
+        test = self.expressions.lower(condition)
+        if test_last and isinstance(test, IntegerLiteral) and test.value == 0 and not leaves_early(lowered):
+            # How macros of several statements are written.
+            return lowered
+        return While(test, lowered, test_last, node.range)
 
     def _switch(self, node: Node, in_loop: bool) -> Switch:
         condition, body = node.children

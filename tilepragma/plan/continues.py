@@ -1,6 +1,7 @@
 """`continue` in loops that are dealt out: each iteration's body becomes `do { … } while (0)`, in which it ends the iteration.
 
-What an iteration's end leads to is then the tiles' matter: another tile's loop, a guard, or no loop at all.
+What an iteration's end leads to is then the tiles' matter: another tile's loop, a guard, or no loop at all. Elsewhere
+`if (c) continue; rest` becomes `if (!c) rest`, so that dependences are seen under the condition and the loop ends nowhere early.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from collections.abc import Iterator
 
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.expressions import integer
-from tilepragma.ir.looptree import Block, Kernel, Loop, Statement, While
+from tilepragma.ir.looptree import Block, Continue, If, Kernel, Loop, Statement, While
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.mapping import is_vouched, top_loops, user_clauses
+from tilepragma.plan.pieces import negated
 
 
 def close_iterations(kernel: Kernel) -> Kernel:
@@ -44,3 +46,43 @@ def _statement(statement: Statement, marked: frozenset[int]) -> Statement:
         return changed
     once = While(integer(0), changed.body, True, changed.body.range)
     return dataclasses.replace(changed, body=Block((once,), changed.body.range))
+
+
+def condition_iterations(kernel: Kernel) -> Kernel:
+    """The kernel, what follows an `if (c) continue;` of a canonical loop being under the opposite condition instead."""
+    if not any(isinstance(node, Continue) for node in walk(kernel.body)):
+        return kernel
+    return dataclasses.replace(kernel, body=_conditioned(kernel.body))
+
+
+def _conditioned(block: Block) -> Block:
+    return dataclasses.replace(block, statements=tuple(map(_conditioned_loop, block.statements)))
+
+
+def _conditioned_loop(statement: Statement) -> Statement:
+    changed = with_blocks(statement, _conditioned)
+    if not isinstance(changed, Loop) or not leaves_early(changed.body):
+        return changed
+    body = Block(_after_continues(changed.body.statements), changed.body.range)
+    return dataclasses.replace(changed, body=body)
+
+
+def _after_continues(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """`statements`, which end an iteration, with what follows the first `continue` under its condition."""
+    for place, statement in enumerate(statements):
+        if not isinstance(statement, If) or not _ends_with_continue(statement):
+            continue
+        before = Block(statement.then.statements[:-1], statement.then.range)
+        rest = _after_continues(statements[place + 1 :])
+        otherwise = (*(statement.otherwise.statements if statement.otherwise is not None else ()),)
+        after = Block((*otherwise, Block(rest, statement.range)) if otherwise else rest, statement.range)
+        if before.statements:
+            nested = If(statement.condition, before, after if after.statements else None, statement.range)
+        else:
+            nested = If(negated(statement.condition), after, None, statement.range)
+        return (*statements[:place], nested)
+    return statements
+
+
+def _ends_with_continue(statement: If) -> bool:
+    return bool(statement.then.statements) and isinstance(statement.then.statements[-1], Continue)

@@ -15,7 +15,7 @@ from tilepragma.plan.automatic import choose
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
-from tilepragma.plan.continues import close_iterations
+from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.invariance import host_evaluable, written_objects
@@ -49,6 +49,8 @@ def make_plan(
     """
     own = Diagnostics()
     kernel = close_iterations(kernel)
+    if not user_clauses(kernel.body):
+        kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
     said = _take_apart(kernel, own)
     if said.clauses or not targets or own.has_errors:

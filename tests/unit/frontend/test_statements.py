@@ -23,6 +23,13 @@ def body_of(statements: str, parameters: str = "int n, int m, double *a", before
     return loop.body.statements
 
 
+def test_a_loop_that_a_macro_runs_once_is_its_body() -> None:
+    (block,) = body_of("SWAP(a[i], a[n]);", before="#define SWAP(x, y) do { double t = x; x = y; y = t; } while (0)\n")
+    assert isinstance(block, Block)
+    (kept,) = body_of("do { if (n) break; a[i] = 1; } while (0);")
+    assert isinstance(kept, While)
+
+
 def test_kinds_of_statements() -> None:
     statements = body_of(
         "double t = 1, u; ; if (n) a[i] = 1; else { a[i] = 2; } while (n > 3) { if (m) break; continue; } "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from source import errors, plan, text
 
-from tilepragma.ir.looptree import While
+from tilepragma.ir.looptree import Continue, While
 from tilepragma.ir.traversal import walk
 
 
@@ -39,7 +39,28 @@ def test_a_continue_ends_the_iteration_of_a_tiled_or_independent_loop() -> None:
     found = plan(source.format("loop data(a[0:n]) tile(gang) tile(dynamic)"))
     assert [node.test_last for node in walk(found.device[0].body) if isinstance(node, While)] == [True]
     assert "gang" in text(source.format("data(a[0:n]) independent"))
-    assert plan(source.format("data(a[0:n])")).as_written is not None
+
+
+def test_what_follows_a_continue_is_under_the_opposite_condition_where_the_user_said_nothing() -> None:
+    found = plan("""
+        void f(int n, const int *restrict masked, double (*restrict a)[4])
+        {
+        #pragma tilek kernel data(a[0:n][0:4])
+            for (int i = 0; i < n; i++) {
+                if (masked[i]) {
+                    a[i][0] = 0;
+                    continue;
+                }
+                for (int j = 0; j < 4; j++) {
+                    if (j == 2)
+                        continue;
+                    a[i][j] *= 2;
+                }
+            }
+        }
+        """)
+    assert found.as_written is None
+    assert not [node for node in walk(found.device[0].body) if isinstance(node, Continue)]
 
 
 def test_a_sum_without_reduction_is_refused_although_the_user_vouches() -> None:
