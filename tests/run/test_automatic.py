@@ -36,6 +36,8 @@ KINDS = {
         ("polynomial_bounds", DOALL),
         ("reverse", DOALL),
         ("products", DOALL),
+        ("attract", DOALL),
+        ("transpose", DOALL),
         ("", HOST_LOOPS),
     ),
     "traps": (
