@@ -210,6 +210,7 @@ class _Planner:
         chain = chain_from(loop)
         loops: list[Loop] = []
         leading = True
+        said = len(self.reasons)
         for one in chain:
             if (one.directive is not None and one.directive.sequential) or leaves_early(one.body):
                 self.reasons.append(f"the loop over '{one.iterator.host}' runs in order ('seq', or a break in it)")
@@ -227,6 +228,8 @@ class _Planner:
             return None
         reductions = self._scalars(loops[-1], at)
         if reductions is None:
+            # It matters more than what loops further in carry.
+            self.reasons.insert(said, self.reasons.pop())
             return None
         return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions)
 
