@@ -37,6 +37,7 @@ KINDS = {
         ("reverse", DOALL),
         ("products", DOALL),
         ("attract", DOALL),
+        ("median", DOALL),
         ("transpose", DOALL),
         ("", HOST_LOOPS),
     ),

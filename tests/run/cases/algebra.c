@@ -373,7 +373,7 @@ CASE(products)
     }
 }
 
-// case idioms: an iteration that `continue` ends, and a macro of several statements
+// case idioms: an iteration that `continue` ends, a macro of several statements, an array of each iteration's own
 struct particle {
     double place[2], mass;
 };
@@ -404,14 +404,38 @@ static void transpose(unsigned n, unsigned char *a)
         for (unsigned j = 0; j < i; j++)
             SWAP(unsigned char, a[i * n + j], a[j * n + i]);
 }
+static void median(int n, const unsigned char *restrict a, unsigned char *restrict b)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < n - 1; j++) {
+            unsigned char near[9];
+            int count = 0;
+            for (int y = -1; y <= 1; y++)
+                for (int x = -1; x <= 1; x++)
+                    near[count++] = a[(i + y) * n + j + x];
+            for (int k = 1; k < 9; k++) {
+                const unsigned char value = near[k];
+                int place = k - 1;
+                while (place >= 0 && near[place] > value) {
+                    near[place + 1] = near[place];
+                    place--;
+                }
+                near[place + 1] = value;
+            }
+            b[i * n + j] = near[4];
+        }
+}
 
 CASE(idioms)
 {
     EACH_EXTENT(n) {
         double *const p = check_doubles(3 * n), *const a = check_doubles(2 * n);
-        unsigned char *const square = check_allocate(n * n, 1);
+        unsigned char *const square = check_allocate(n * n, 1), *const middle = check_allocate(n * n, 1);
         for (size_t k = 0; k < n * n; k++)
             square[k] = (unsigned char)check_random(k);
+        median((int)n, square, middle);
+        check_record("middle", middle, n * n);
         attract((int)n, (void *)p, (void *)a);
         check_record("a", a, 2 * n * sizeof *a);
         transpose((unsigned)n, square);
@@ -419,5 +443,6 @@ CASE(idioms)
         free(p);
         free(a);
         free(square);
+        free(middle);
     }
 }
