@@ -46,6 +46,8 @@ typedef struct tilek_build {
     int specialized;         /* define TILEK_SPECIALIZED too */
     int constant_count;
     const tilek_constant *constants;
+    int unreached_count;     /* entry points that this specialised program does without: TILEK_WITHOUT_ENTRY is defined */
+    const char *const *unreached;
 } tilek_build;
 
 typedef enum tilek_argument_kind { TILEK_ARGUMENT_BUFFER, TILEK_ARGUMENT_VALUE } tilek_argument_kind;

@@ -19,6 +19,12 @@ static int define(char *text, size_t size, const tilek_constant *constant, const
     return snprintf(text, size, "#define %s %" PRId64 "%s\n", constant->name, constant->value, suffix);
 }
 
+/* "#define TILEK_WITHOUT_ENTRY\n": the program leaves the entry point out. snprintf's result. */
+static int leave_out(char *text, size_t size, const char *entry)
+{
+    return snprintf(text, size, "#define TILEK_WITHOUT_%s\n", entry);
+}
+
 char *tilek_program_text(const tilek_build *build, const char *suffix)
 {
     static const char specialized[] = "#define TILEK_SPECIALIZED 1\n", first_line[] = "#line 1\n";
@@ -26,6 +32,8 @@ char *tilek_program_text(const tilek_build *build, const char *suffix)
     size_t size = sizeof specialized + sizeof first_line + source_size + 1;
     for (int k = 0; k < build->constant_count; ++k)
         size += (size_t)define(NULL, 0, &build->constants[k], suffix);
+    for (int k = 0; k < build->unreached_count; ++k)
+        size += (size_t)leave_out(NULL, 0, build->unreached[k]);
     char *text = malloc(size), *next = text;
     if (text == NULL)
         return NULL;
@@ -34,6 +42,8 @@ char *tilek_program_text(const tilek_build *build, const char *suffix)
         next += snprintf(next, size, "%s", specialized);
     for (int k = 0; k < build->constant_count; ++k)
         next += define(next, size - (size_t)(next - text), &build->constants[k], suffix);
+    for (int k = 0; k < build->unreached_count; ++k)
+        next += leave_out(next, size - (size_t)(next - text), build->unreached[k]);
     if (next != text)
         next += snprintf(next, size - (size_t)(next - text), "%s", first_line);
     memcpy(next, build->source, source_size + 1);

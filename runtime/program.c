@@ -116,21 +116,35 @@ static tilek_status find_entries(const tilek_kernel *kernel, const tilek_place *
     return TILEK_OK;
 }
 
+/* The entry points of launches that no step meets, into `unreached`; their number. */
+static int gather_unreached(const tilek_kernel *kernel, const int64_t *const *numbers, const char **unreached)
+{
+    int count = 0;
+    for (int launch = 0; launch < kernel->device_launch_count; ++launch)
+        if (numbers[launch] == NULL) unreached[count++] = kernel->device_launches[launch].entry;
+    return count;
+}
+
 static tilek_status compile(tilek_state *state, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, const tilek_constant *constants, int constant_count,
                             tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const int64_t start = tilek_now();
     char *source = join(place->target == TILEK_CUDA ? kernel->cuda : kernel->opencl);
-    const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants};
+    const char **unreached = calloc((size_t)kernel->device_launch_count, sizeof *unreached);
+    const int unreached_count = unreached != NULL && built->specialized ? gather_unreached(kernel, numbers, unreached) : 0;
+    const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants, unreached_count, unreached};
     int from_cache = 0;
     tilek_status status;
-    if (source == NULL) {
+    if (source == NULL || unreached == NULL) {
         tilek_say(why, "memory is exhausted");
+        free(source);
+        free(unreached);
         return TILEK_NO_MEMORY;
     }
     status = place->backend->build(place->device, &build, &built->program, &from_cache, why);
     free(source);
+    free(unreached);
     tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
     if (status != TILEK_OK) return status;
     status = find_entries(kernel, place, built, numbers, why);

@@ -113,7 +113,8 @@ typedef enum tilek_operator { TILEK_ADD, TILEK_MULTIPLY, TILEK_MINIMUM, TILEK_MA
 typedef struct tilek_reduction { tilek_operator operation; tilek_type type; int array; } tilek_reduction;
 
 /* Parameters of a device entry point, in order. Those with a `constant` name may be given as -DNAME=value instead (TILEK_SPECIALIZE):
- * then TILEK_SPECIALIZED is defined and they are not passed. All numbers are passed as 64-bit signed; SCALAR by its own bytes. */
+ * then TILEK_SPECIALIZED is defined and they are not passed, and TILEK_WITHOUT_ENTRY for each entry point that no step of the call reaches.
+ * All numbers are passed as 64-bit signed; SCALAR by its own bytes. */
 typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_ARRAY,      /* device address; index = array */
     TILEK_PARAMETER_ORIGIN,     /* CONTIGUOUS: elements between the object's start and the device copy's start; index = array */

@@ -514,7 +514,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"specialises", specialises}, {"fewer_workers", fewer_workers}, {"failures", failures}, {"lost_write", lost_write}, {"lost_run", lost_run}, {"lost_wait", lost_wait}, {"lost_read", lost_read}, {"lost_in_queue", lost_in_queue}, {"lost_result_small", lost_result_small}, {"lost_result_large", lost_result_large}, {"scarce_memory", scarce_memory}, {"data_region", data_region},
     {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"kept_values", kept_values}, {"queues", queues},
     {"concurrency", concurrency}, {"parallel", parallel}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"differs_slightly", differs_slightly}, {"warm", warm},
-    {"steps", steps}, {"steps_refused", steps_refused}, {"steps_differ", steps_differ}, {"steps_unsaid", steps_unsaid}, {"steps_lost", steps_lost}, {"steps_copies", steps_copies}, {"steps_queued", steps_queued},
+    {"steps", steps}, {"steps_refused", steps_refused}, {"steps_differ", steps_differ}, {"steps_unsaid", steps_unsaid}, {"steps_lost", steps_lost}, {"steps_copies", steps_copies}, {"steps_unreached", steps_unreached}, {"steps_queued", steps_queued},
     {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers}};
 
 int main(int argc, char **argv)

@@ -23,7 +23,7 @@ typedef struct fake_device_state {
     int absent, is_gpu, no_double, refuse_build;
     int64_t group_total;   /* of every entry; 0: the device's 1024 */
     int fail_allocate, fail_write, fail_read, fail_run, fail_wait;
-    int allocations, live_buffers, writes, reads, builds, live_programs, runs, shutdowns;
+    int allocations, live_buffers, writes, reads, builds, unreached, live_programs, runs, shutdowns;
 } fake_device_state;
 
 extern fake_device_state fake;

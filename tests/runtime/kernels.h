@@ -52,6 +52,7 @@ void steps_differ(void);
 void steps_unsaid(void);
 void steps_lost(void);
 void steps_copies(void);
+void steps_unreached(void);
 void steps_queued(void);
 void steps_concurrent(void);
 void steps_verified(void);

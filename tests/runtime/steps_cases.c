@@ -280,6 +280,19 @@ void steps_copies(void)
     CHECK(fake.builds == 1);
 }
 
+/* One step does not reach the second launch: the program specialised for it leaves that out, one for all numbers does not. */
+void steps_unreached(void)
+{
+    step_call own;
+    make(&own, N, 2);
+    CHECK(tilek_launch(&kernel, &own.call) == 0);
+    CHECK(fake.builds == 1 && fake.unreached == 0);
+    make(&own, N, 1);
+    CHECK(tilek_launch(&kernel, &own.call) == 0);
+    check(&own);
+    CHECK(fake.builds == 2 && fake.unreached == 1);
+}
+
 void steps_queued(void)
 {
     static step_call own[3];

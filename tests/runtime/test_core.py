@@ -41,6 +41,7 @@ ON_THE_DEVICE = [
     "steps_differ",
     "steps_lost",
     "steps_copies",
+    "steps_unreached",
     "steps_workers",
 ]
 

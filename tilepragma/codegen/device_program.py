@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.device_functions import DeviceFunctions, record_definitions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
-from tilepragma.codegen.launches import Numbering, launch_numbers, launch_objects, used_dimensions
+from tilepragma.codegen.launches import Numbering, launch_numbers, launch_objects, needs_function, used_dimensions
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
 from tilepragma.codegen.printer import Flat, ObjectMap
 from tilepragma.codegen.reductions import ReductionPrinter
@@ -97,18 +97,28 @@ class _Entry:
         constants = [name for name, parameter in numbers if parameter.constant is not None]
         wide = self.dialect.wide
         signature = [text for text, _ in self._signature()]
-        guarded = len(self.plan.device) > 1 and constants
+        guarded = len(self.plan.device) > 1 and needs_function(self.plan, self.plan.device_steps)
         return render(
             "device/entry.j2",
-            guard=" && ".join(f"defined({name})" for name in constants) if guarded else "",
+            guard=f"TILEK_WITHOUT_{self.launch.name}" if guarded else "",
             macro=self.macro if constants else "",
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self._reductions().slots(),
+            comment=self._comment(),
             head=wrapped_list(
                 f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
             ),
             body=body,
         )
+
+    def _comment(self) -> str:
+        """What a launch is that reads iterators of the host's: one step of their loops; empty for others."""
+        if not self.launch.values:
+            return ""
+        names = ", ".join(self.printer.name(object_) for object_ in self.launch.values)
+        instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
+        at_once = f": its {instances[0].kind.value}s, tiles of iterations, run at once" if instances else ""
+        return f"One step of the host's loop over {names}{at_once}."
 
     def _constants(self, declarations: list[str], follows: bool) -> str:
         """The macro's parameters, with a comma before them where others come first; broken by backslashes where they are many."""

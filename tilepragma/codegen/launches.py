@@ -102,10 +102,9 @@ def launch_numbers(plan: KernelPlan, launch: Launch, numbering: Numbering) -> Nu
     taken = {object_.name for object_ in plan.kernel.objects} | {function.name for function in plan.kernel.functions}
     taken |= {node.object.name for node in walk(launch.body) if isinstance(node, Access)}
     iterators = host_iterators(plan.host_steps) | host_iterators(plan.device_steps)
-    # Counts of launches in steps are constants or not one by one, and each launch has its own.
-    alone = len(plan.device) < 2 or not needs_function(plan, plan.device_steps)
+    # A program has one value a constant, and each launch has axes of its own.
     names = [one.name for one in plan.device]
-    ending = "" if alone or launch.name not in names else f"_{names.index(launch.name) + 1}"
+    ending = f"_{names.index(launch.name) + 1}" if len(names) > 1 and launch.name in names else ""
     varying = frozenset(loop for loop in launch.loops if iterators and loop_objects(loop) & iterators)
     numbers = Numbers(launch.loops, numbering.first_arguments, frozenset(taken), varying, ending)
     for index, object_ in launch_objects(plan, launch).sizes:

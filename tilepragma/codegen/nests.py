@@ -9,15 +9,15 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbers import Numbers, tile_label
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.tile_numbers import declare_tile_numbers
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.expressions import Access, Binary, integer
-from tilepragma.ir.looptree import Block, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.expressions import Access
+from tilepragma.ir.looptree import Block, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 
@@ -185,15 +185,10 @@ class _Nest:
     def _as_written(self, loop: TiledLoop) -> None:
         """A loop with one dynamic tile whose bounds are known here only: the user's loop."""
         printer, source = self.context.printer, loop.loop
-        iterator = printer.name(source.iterator)
-        upper = printer.expression(source.upper, 11)
+        declared = self._declared(loop)
+        source = with_bounds_apart(self.writer, printer, self.numbers, source, declared)
         self._unroll(loop)
-        step = literal_value(source.step)
-        advance = _advance(iterator, "1", printer.expression(source.step, 12) if step is None else str(step))
-        head = f"for ({self._declared(loop)} = {printer.expression(source.lower, 1)}; {iterator} {source.comparison} {upper}; {advance})"
-        if counts_down_to_zero(source):
-            head = countdown_head(printer, self._declared(loop), source)
-        self.stack.enter_context(self.writer.block(head))
+        self.stack.enter_context(self.writer.block(loop_head(printer, source, declared)))
 
     def _declared(self, loop: TiledLoop) -> str:
         return self.context.printer.type(loop.loop.iterator.element, self.context.printer.name(loop.loop.iterator))
@@ -228,19 +223,6 @@ def counts_in_iterations(loop: TiledLoop) -> bool:
     if not isinstance(type_, ScalarType) or type_.bits < 32:
         return True
     return loop.loop.decreasing and not type_.signed
-
-
-def counts_down_to_zero(loop: Loop) -> bool:
-    """Whether an unsigned iterator ends at 0 itself: `i >= 0` would hold for ever, so the loop is printed as `i-- > 0`."""
-    type_ = loop.iterator.element
-    unsigned = isinstance(type_, ScalarType) and not type_.signed
-    return unsigned and loop.comparison == ">=" and literal_value(loop.step) == -1 and literal_value(loop.upper) == 0
-
-
-def countdown_head(printer: Printer, declared: str, loop: Loop) -> str:
-    """The head of such a loop; `declared` is its iterator, with the type where the loop declares it."""
-    start = printer.expression(Binary("+", loop.lower, integer(1), loop.lower.type), 1)
-    return f"for ({declared} = {start}; {printer.scalar(loop.iterator)}-- > 0;)"
 
 
 def _product(left: str, right: str) -> str:

@@ -26,6 +26,7 @@ class Numbers:
     varying: frozenset[TiledLoop] = frozenset()
     ending: str = ""
     used: dict[str, Parameter] = field(default_factory=dict)
+    given: set[str] = field(default_factory=set)
 
     def trip(self, loop: TiledLoop) -> str:
         """The name of the loop's trip count."""
@@ -95,6 +96,15 @@ class Numbers:
         while name in self.taken:
             name += "_"
         return name
+
+    def once(self, name: str) -> str:
+        """`name`, or with a number behind it where it was asked for before."""
+        other, number = self.fresh(name), 1
+        while other in self.given:
+            number += 1
+            other = self.fresh(f"{name}_{number}")
+        self.given.add(other)
+        return other
 
     def parameters(self) -> tuple[tuple[str, Parameter], ...]:
         """The numbers in use with their names, in a fixed order."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tilepragma.base.ranges import NOWHERE
-from tilepragma.codegen.constants import literal_value
-from tilepragma.codegen.nests import NestPrinter, countdown_head, counts_down_to_zero
+from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import Access, Unary
+from tilepragma.ir.expressions import Access
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
@@ -44,11 +44,11 @@ class StatementPrinter:
 
     def block(self, block: Block) -> None:
         """The statements of a block, without braces of their own."""
-        if len(block.statements) == 1 and isinstance(block.statements[0], TileNest):
-            self._nest(block.statements[0])
-            return
+        alone = sum(not isinstance(statement, Barrier) for statement in block.statements) == 1
         for place, statement in enumerate(block.statements):
-            if not _is_idle(statement, block.statements[place + 1 :]):
+            if alone and isinstance(statement, TileNest):
+                self._nest(statement)
+            elif not _is_idle(statement, block.statements[place + 1 :]):
                 self.statement(statement)
 
     def statement(self, node: Statement) -> None:
@@ -105,16 +105,30 @@ class StatementPrinter:
     def _if(self, node: If) -> None:
         self._head(f"if ({self.printer.condition(node.condition)}) {{", node)
         self._body(node.then)
-        if node.otherwise is not None:
-            self.writer.line("} else {")
-            self._body(node.otherwise)
+        otherwise = node.otherwise
+        while otherwise is not None:
+            chained = _only(otherwise)
+            if isinstance(chained, If):
+                self._head(f"}} else if ({self.printer.condition(chained.condition)}) {{", chained)
+                self._body(chained.then)
+                otherwise = chained.otherwise
+            else:
+                self.writer.line("} else {")
+                self._body(otherwise)
+                break
         self.writer.line("}")
 
     def _loop(self, node: Loop) -> None:
         iterator = self.printer.scalar(node.iterator)
         declared = self.printer.type(node.iterator.element, iterator) if node.declares_iterator else iterator
+        if _meets_barriers(node) and self.printer.dialect.barrier:
+            self.writer.line(
+                f"/* One {iterator} after the other: the workers share it, and wait for all before they go on. */"
+            )
+        if node.declares_iterator:
+            node = with_bounds_apart(self.writer, self.printer, self.numbers, node, declared)
         self._head(loop_head(self.printer, node, declared) + " {", node)
-        self._body(node.body)
+        self._body(node.body, frozenset({node.iterator.name}))
         self.writer.line("}")
 
     def _for(self, node: ForLoop) -> None:
@@ -126,7 +140,7 @@ class StatementPrinter:
         condition = "" if node.condition is None else " " + printer.condition(node.condition)
         advance = "" if node.advance is None else " " + printer.expression(node.advance)
         self._head(f"for ({start};{condition};{advance}) {{", node)
-        self._body(node.body)
+        self._body(node.body, _declared(Block((first,))) if isinstance(first, Declaration) else frozenset())
         self.writer.line("}")
 
     def _declarators(self, declaration: Declaration) -> str:
@@ -144,10 +158,30 @@ class StatementPrinter:
     def _head(self, text: str, node: If | Loop | ForLoop | While | Switch) -> None:
         self.writer.user(text, node.range)
 
-    def _body(self, block: Block) -> None:
+    def _body(self, block: Block, iterators: frozenset[str] = frozenset()) -> None:
+        """A body in braces that are printed; those of a block which is all of it are left out, save where its names need them:
+        C++ takes no variable for an iterator's name there.
+        """
+        inner = _only(block)
+        while isinstance(inner, Block) and not iterators & _declared(inner):
+            block, inner = inner, _only(inner)
         self.writer.depth += 1
         self.block(block)
         self.writer.depth -= 1
+
+
+def _only(block: Block) -> Statement | None:
+    """The statement that the block consists of, None where there are more or fewer."""
+    return block.statements[0] if len(block.statements) == 1 else None
+
+
+def _declared(block: Block) -> frozenset[str]:
+    declarations = [statement for statement in block.statements if isinstance(statement, Declaration)]
+    return frozenset(one.object.name for declaration in declarations for one in declaration.declarators)
+
+
+def _meets_barriers(loop: Loop) -> bool:
+    return any(isinstance(statement, Barrier) for statement in loop.body.statements)
 
 
 def _is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
@@ -159,19 +193,3 @@ def _is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
         and not any(isinstance(node, Access) and node.object == one.object for later in rest for node in walk(later))
         for one in statement.declarators
     )
-
-
-def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
-    """`for (…)` of a loop as the user wrote it; `declared` is its iterator, with the type where the loop declares it."""
-    iterator = printer.scalar(loop.iterator)
-    step = literal_value(loop.step)
-    if step in (1, -1):
-        advance = f"{'++' if step == 1 else '--'}{iterator}"
-    elif isinstance(loop.step, Unary) and loop.step.operator == "-":
-        advance = f"{iterator} -= {printer.expression(loop.step.operand, 1)}"
-    else:
-        advance = f"{iterator} += {printer.expression(loop.step, 1)}"
-    if counts_down_to_zero(loop):
-        return countdown_head(printer, declared, loop)
-    condition = f"{iterator} {loop.comparison} {printer.expression(loop.upper, 11)}"
-    return f"for ({declared} = {printer.expression(loop.lower, 1)}; {condition}; {advance})"

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launches import bound_objects, needs_function
+from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
-from tilepragma.codegen.statements import loop_head
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.looptree import Loop
@@ -74,6 +75,7 @@ class _Steps:
         self.scalars = [(k, object_) for k, object_ in enumerate(plan.scalars) if object_ in read]
         self.sizes = [(k, size.object) for k, size in enumerate(plan.sizes) if size.object in read]
         self.writer = Writer(depth=1)
+        self.numbers = Numbers((), {}, frozenset(object_.name for object_ in plan.kernel.objects))
         self.launches = 0
 
     def text(self) -> str:
@@ -96,30 +98,33 @@ class _Steps:
             match step:
                 case HostLoop(loop, inner):
                     declared = self.printer.type(loop.iterator.element, self.printer.name(loop.iterator))
+                    loop = with_bounds_apart(self.writer, self.printer, self.numbers, loop, declared)
                     with self.writer.block(loop_head(self.printer, loop, declared)):
                         self._sequence(inner)
                 case HostCondition(condition, inner):
                     with self.writer.block(f"if ({self.printer.condition(condition)})"):
                         self._sequence(inner)
-                case Launch():
+                case Launch() if len(steps) == 1:
                     self._launch(step)
+                case Launch():
+                    with self.writer.block():
+                        self._launch(step)
 
     def _launch(self, launch: Launch) -> None:
         number, self.launches = self.launches, self.launches + 1
         writer, printer = self.writer, self.printer
-        with writer.block():
-            loops = values = "NULL"
-            if launch.loops:
-                loops = "tilek_loops"
-                bounds = [f"tilek_bounded({range_text(tiled.loop, printer.expression)})" for tiled in launch.loops]
-                writer.line(f"const tilek_bounds {loops}[] = {{{', '.join(bounds)}}};")
-            if launch.values:
-                values = "tilek_values"
-                writer.line(
-                    f"const void *const {values}[] = {{{', '.join(f'&{printer.name(o)}' for o in launch.values)}}};"
-                )
-            writer.line(f"tilek_stop = tilek_step(tilek_run_, {number}, {loops}, {values}); /* {launch.name} */")
-            writer.line("if (tilek_stop) return tilek_stop;")
+        loops = values = "NULL"
+        if launch.loops:
+            loops = "tilek_loops"
+            bounds = [f"tilek_bounded({range_text(tiled.loop, printer.expression)})" for tiled in launch.loops]
+            writer.line(f"const tilek_bounds {loops}[] = {{{', '.join(bounds)}}};")
+        if launch.values:
+            values = "tilek_values"
+            writer.line(
+                f"const void *const {values}[] = {{{', '.join(f'&{printer.name(o)}' for o in launch.values)}}};"
+            )
+        writer.line(f"tilek_stop = tilek_step(tilek_run_, {number}, {loops}, {values}); /* {launch.name} */")
+        writer.line("if (tilek_stop) return tilek_stop;")
 
 
 def _read(step: Step) -> Iterator[DataObject]:

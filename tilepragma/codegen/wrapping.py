@@ -25,7 +25,7 @@ def wrapped(text: str, indentation: str) -> list[str]:
     lines = []
     line, continuation = indentation + text, indentation + "    "
     while len(line) > WIDTH:
-        place = _best_place(line, len(indentation) + WIDTH // 4)
+        place = _best_place(line, len(indentation) + WIDTH // 4, len(continuation) + 1)
         if place is None:
             break
         lines.append(line[:place].rstrip())
@@ -54,13 +54,19 @@ def item_lines(items: Sequence[str], tail: str = "") -> list[str]:
     return [*lines, line]
 
 
-def _best_place(line: str, least: int) -> int | None:
-    """Where the next line starts: at the outermost place that binds least, the last such one that fits."""
+def _best_place(line: str, least: int, first: int) -> int | None:
+    """Where the next line starts: at the outermost place that binds least, the last such one that fits and leaves no stub; where there
+    is none, the last that fits from column `first`, else the next.
+    """
     best: tuple[int, int, int] | None = None
-    for depth, rank, start in _places(line):
+    places = list(_places(line))
+    for depth, rank, start in places:
         if least <= start <= WIDTH and (best is None or (depth, rank) <= best[:2]):
             best = (depth, rank, start)
-    return None if best is None else best[2]
+    if best is not None:
+        return best[2]
+    starts = [start for _, _, start in places if start >= first]
+    return max((start for start in starts if start < least), default=min(starts, default=None))
 
 
 def _places(line: str) -> Iterator[tuple[int, int, int]]:

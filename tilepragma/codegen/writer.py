@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
-from tilepragma.codegen.wrapping import wrapped
+from tilepragma.codegen.wrapping import WIDTH, wrapped
 
 #: Stands for `#line N "OUT.c"`; the host rewriting knows N and puts it in.
 GENERATED_LINE = "#line GENERATED"
@@ -39,6 +39,10 @@ class Writer:
             self.lines.append(GENERATED_LINE)
             self._in_user_text = False
         self.lines += [text] if not text or text.startswith("#") else wrapped(text, "    " * self.depth)
+
+    def fits(self, text: str) -> bool:
+        """Whether `text` takes one line here."""
+        return len(text) + 4 * self.depth <= WIDTH
 
     def user(self, text: str, range_: SourceRange) -> None:
         """One line that a debugger shows as the user's."""

@@ -25,6 +25,9 @@ from tilepragma.polyhedral.schedule_legality import ordering
 SHORT_TRIP = 8
 """A row of at most so many values, whatever the parameters are, is not worth running at once."""
 
+SEARCH = replace(COMMUNICATION_MINIMAL, operations=2_000_000)
+"""Least communication, each search given up early: many are made, and a group that is too hard may fall into easier ones."""
+
 Rows = Mapping[str, tuple[Row, ...]]
 
 
@@ -86,7 +89,7 @@ def parts_in(parts: tuple[Part | RowLoop, ...]) -> Iterator[Part]:
 def parallel_parts(
     statements: tuple[Statement, ...],
     dependences: tuple[Dependence, ...],
-    options: HyperplaneOptions = COMMUNICATION_MINIMAL,
+    options: HyperplaneOptions = SEARCH,
 ) -> tuple[Part | RowLoop, ...]:
     """The statements in parts that run one after another. Raises OperationLimitError."""
     none: Rows = {each.name: () for each in statements}

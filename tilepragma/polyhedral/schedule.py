@@ -116,13 +116,18 @@ def affine_map(statement: Statement, rows: tuple[Row, ...]) -> isl.Map:
     local = isl.LocalSpace.from_space(space)
     affs = isl.AffList.alloc(statement.domain.get_ctx(), len(rows))
     for row in rows:
-        aff = isl.Aff.zero_on_domain(local).set_constant_val(row.constant)
+        aff = isl.Aff.zero_on_domain(local).set_constant_val(_number(row.constant, local))
         for index, coefficient in enumerate(row.coefficients):
-            aff = aff.set_coefficient_val(isl.dim_type.in_, index, coefficient)
+            aff = aff.set_coefficient_val(isl.dim_type.in_, index, _number(coefficient, local))
         affs = affs.add(aff)
     target = space.params().add_unnamed_tuple_ui(len(rows))
     product = space.map_from_domain_and_range(target)
     return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(product, affs))
+
+
+def _number(value: int, space: isl.LocalSpace) -> int | isl.Val:
+    """For isl; islpy takes integers of 32 bits only where it converts them itself."""
+    return value if abs(value) < 2**31 else isl.Val.read_from_str(space.get_ctx(), str(value))
 
 
 def original_schedule(statements: tuple[Statement, ...], numbers: Iterator[int] | None = None) -> Schedule:

@@ -3,6 +3,8 @@
 #pragma OPENCL FP_CONTRACT OFF
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
+#ifndef TILEK_WITHOUT_elimination_nest1
+/* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 __kernel void elimination_nest1(
     __global double *A, const long A_length1, const int k, const long i1_lower, const long i1_trip,
     const long i1_count2, const long i1_stride0, const long i1_stride1, const long gang0_count_1,
@@ -21,8 +23,9 @@ __kernel void elimination_nest1(
         if (gang0_rounds_1 == 1) break;
     }
 }
+#endif
 
-#if !defined(TILEK_SPECIALIZED) || (defined(worker0_count_2))
+#ifndef TILEK_WITHOUT_elimination_nest2
 #ifdef TILEK_SPECIALIZED
 #define ELIMINATION_NEST2_TILES
 #define ELIMINATION_NEST2_SLOTS (worker0_count_2)
@@ -31,6 +34,7 @@ __kernel void elimination_nest1(
 #define ELIMINATION_NEST2_SLOTS 1024
 #endif
 
+/* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 __kernel void elimination_nest2(
     __global double *A, const long A_length1, const int k, __global double *s_partials, const long i2_lower,
     const long i2_trip, const long i2_count2, const long i2_stride0, const long i2_stride1,
@@ -79,7 +83,7 @@ __kernel void elimination_nest2(
 }
 #endif
 
-#if !defined(TILEK_SPECIALIZED) || (defined(i3_trip) && defined(i3_count2) && defined(i3_stride0) && defined(i3_stride1) && defined(gang0_count_3) && defined(gang0_rounds_3))
+#ifndef TILEK_WITHOUT_elimination_nest3
 #ifdef TILEK_SPECIALIZED
 #define ELIMINATION_NEST3_TILES
 #else
@@ -88,6 +92,7 @@ __kernel void elimination_nest2(
     const long gang0_count_3, const long gang0_rounds_3
 #endif
 
+/* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 __kernel void elimination_nest3(__global double *A, const long A_length1, const int k ELIMINATION_NEST3_TILES)
 {
     const long worker0 = (long)get_local_id(0);

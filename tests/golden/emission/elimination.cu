@@ -1,6 +1,8 @@
 /* elimination: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
+#ifndef TILEK_WITHOUT_elimination_nest1
+/* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void elimination_nest1(
     double *A, const long long A_length1, const int k, const long long i1_lower, const long long i1_trip,
     const long long i1_count2, const long long i1_stride0, const long long i1_stride1,
@@ -19,8 +21,9 @@ extern "C" __global__ void elimination_nest1(
         if (gang0_rounds_1 == 1) break;
     }
 }
+#endif
 
-#if !defined(TILEK_SPECIALIZED) || (defined(worker0_count_2))
+#ifndef TILEK_WITHOUT_elimination_nest2
 #ifdef TILEK_SPECIALIZED
 #define ELIMINATION_NEST2_TILES
 #define ELIMINATION_NEST2_SLOTS (worker0_count_2)
@@ -29,6 +32,7 @@ extern "C" __global__ void elimination_nest1(
 #define ELIMINATION_NEST2_SLOTS 1024
 #endif
 
+/* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void elimination_nest2(
     double *A, const long long A_length1, const int k, double *s_partials, const long long i2_lower,
     const long long i2_trip, const long long i2_count2, const long long i2_stride0,
@@ -77,7 +81,7 @@ extern "C" __global__ void elimination_nest2(
 }
 #endif
 
-#if !defined(TILEK_SPECIALIZED) || (defined(i3_trip) && defined(i3_count2) && defined(i3_stride0) && defined(i3_stride1) && defined(gang0_count_3) && defined(gang0_rounds_3))
+#ifndef TILEK_WITHOUT_elimination_nest3
 #ifdef TILEK_SPECIALIZED
 #define ELIMINATION_NEST3_TILES
 #else
@@ -86,6 +90,7 @@ extern "C" __global__ void elimination_nest2(
     const long long i3_stride1, const long long gang0_count_3, const long long gang0_rounds_3
 #endif
 
+/* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void elimination_nest3(
     double *A, const long long A_length1, const int k ELIMINATION_NEST3_TILES)
 {

@@ -99,12 +99,10 @@ static int tilek_elimination_host_steps(struct tilek_run *tilek_run_, const tile
             if (tilek_stop) return tilek_stop;
         }
         if (k > 2) {
-            {
-                const tilek_bounds tilek_loops[] = {tilek_bounded(0, n, 1, '<')};
-                const void *const tilek_values[] = {&k};
-                tilek_stop = tilek_step(tilek_run_, 2, tilek_loops, tilek_values); /* elimination_nest3 */
-                if (tilek_stop) return tilek_stop;
-            }
+            const tilek_bounds tilek_loops[] = {tilek_bounded(0, n, 1, '<')};
+            const void *const tilek_values[] = {&k};
+            tilek_stop = tilek_step(tilek_run_, 2, tilek_loops, tilek_values); /* elimination_nest3 */
+            if (tilek_stop) return tilek_stop;
         }
     }
     return 0;

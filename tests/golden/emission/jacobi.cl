@@ -2,7 +2,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
-#if !defined(TILEK_SPECIALIZED) || (defined(i1_trip) && defined(j1_trip) && defined(i1_count2) && defined(j1_count2) && defined(i1_stride0) && defined(i1_stride1) && defined(j1_stride0) && defined(j1_stride1) && defined(gang0_count_1) && defined(gang1_count_1) && defined(gang0_rounds_1) && defined(gang1_rounds_1))
+#ifndef TILEK_WITHOUT_jacobi_nest1
 #ifdef TILEK_SPECIALIZED
 #define JACOBI_NEST1_TILES
 #else
@@ -39,7 +39,7 @@ __kernel void jacobi_nest1(
 }
 #endif
 
-#if !defined(TILEK_SPECIALIZED) || (defined(i3_trip) && defined(j3_trip) && defined(i3_count2) && defined(j3_count2) && defined(i3_stride0) && defined(i3_stride1) && defined(j3_stride0) && defined(j3_stride1) && defined(gang0_count_2) && defined(gang1_count_2) && defined(gang0_rounds_2) && defined(gang1_rounds_2))
+#ifndef TILEK_WITHOUT_jacobi_nest2
 #ifdef TILEK_SPECIALIZED
 #define JACOBI_NEST2_TILES
 #else
@@ -49,6 +49,7 @@ __kernel void jacobi_nest1(
     const long gang1_count_2, const long gang0_rounds_2, const long gang1_rounds_2
 #endif
 
+/* One step of the host's loop over t: its gangs, tiles of iterations, run at once. */
 __kernel void jacobi_nest2(
     __global float *A, const long A_length1, __global float *B, const long B_length1,
     const int t JACOBI_NEST2_TILES)

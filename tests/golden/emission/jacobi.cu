@@ -1,7 +1,7 @@
 /* jacobi: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
-#if !defined(TILEK_SPECIALIZED) || (defined(i1_trip) && defined(j1_trip) && defined(i1_count2) && defined(j1_count2) && defined(i1_stride0) && defined(i1_stride1) && defined(j1_stride0) && defined(j1_stride1) && defined(gang0_count_1) && defined(gang1_count_1) && defined(gang0_rounds_1) && defined(gang1_rounds_1))
+#ifndef TILEK_WITHOUT_jacobi_nest1
 #ifdef TILEK_SPECIALIZED
 #define JACOBI_NEST1_TILES
 #else
@@ -39,7 +39,7 @@ extern "C" __global__ void jacobi_nest1(
 }
 #endif
 
-#if !defined(TILEK_SPECIALIZED) || (defined(i3_trip) && defined(j3_trip) && defined(i3_count2) && defined(j3_count2) && defined(i3_stride0) && defined(i3_stride1) && defined(j3_stride0) && defined(j3_stride1) && defined(gang0_count_2) && defined(gang1_count_2) && defined(gang0_rounds_2) && defined(gang1_rounds_2))
+#ifndef TILEK_WITHOUT_jacobi_nest2
 #ifdef TILEK_SPECIALIZED
 #define JACOBI_NEST2_TILES
 #else
@@ -50,6 +50,7 @@ extern "C" __global__ void jacobi_nest1(
     const long long gang0_rounds_2, const long long gang1_rounds_2
 #endif
 
+/* One step of the host's loop over t: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void jacobi_nest2(
     float *A, const long long A_length1, float *B, const long long B_length1, const int t JACOBI_NEST2_TILES)
 {

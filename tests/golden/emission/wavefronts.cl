@@ -9,6 +9,7 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #define WAVEFRONTS_TILES_TILES , const long t_size
 #endif
 
+/* One step of the host's loop over w: its gangs, tiles of iterations, run at once. */
 __kernel void wavefronts_tiles(
     __global double *A, const long A_length1, const int n, const long w, const long x_lower,
     const long x_trip, const long x_count1, const long x_stride0, const long gang0_count,

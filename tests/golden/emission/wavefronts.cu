@@ -7,6 +7,7 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 #define WAVEFRONTS_TILES_TILES , const long long t_size
 #endif
 
+/* One step of the host's loop over w: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void wavefronts_tiles(
     double *A, const long long A_length1, const int n, const long long w, const long long x_lower,
     const long long x_trip, const long long x_count1, const long long x_stride0, const long long gang0_count,

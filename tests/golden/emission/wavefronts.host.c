@@ -36,14 +36,12 @@ static int tilek_wavefronts_host_steps(struct tilek_run *tilek_run_, const tilek
     const long t_size = tilek_size_of(tilek_run_, 0);
     int tilek_stop;
     for (long w = 0; w < tilek_ceiling_quotient(n, t_size) * 2 - 1; ++w) {
-        {
-            const tilek_bounds tilek_loops[] =
-                {tilek_bounded(tilek_maximum(0, w - tilek_ceiling_quotient(n, t_size) + 1),
-                tilek_minimum(w + 1, tilek_ceiling_quotient(n, t_size)), 1, '<')};
-            const void *const tilek_values[] = {&w};
-            tilek_stop = tilek_step(tilek_run_, 0, tilek_loops, tilek_values); /* wavefronts_tiles */
-            if (tilek_stop) return tilek_stop;
-        }
+        const tilek_bounds tilek_loops[] =
+            {tilek_bounded(tilek_maximum(0, w - tilek_ceiling_quotient(n, t_size) + 1),
+            tilek_minimum(w + 1, tilek_ceiling_quotient(n, t_size)), 1, '<')};
+        const void *const tilek_values[] = {&w};
+        tilek_stop = tilek_step(tilek_run_, 0, tilek_loops, tilek_values); /* wavefronts_tiles */
+        if (tilek_stop) return tilek_stop;
     }
     return 0;
 }

@@ -31,7 +31,7 @@ from hand_built import (
 )
 
 from tilepragma.codegen.describe import describe
-from tilepragma.codegen.manifest import LAUNCH_ALWAYS
+from tilepragma.codegen.manifest import LAUNCH_ALWAYS, ParameterKind
 from tilepragma.codegen.steps import step_functions
 from tilepragma.host.region import region_text
 from tilepragma.ir.directives import Target
@@ -182,3 +182,19 @@ def test_names_of_the_users_do_not_meet_the_functions() -> None:
     made = launch("names", (assign(at(x, run), E(expr(run)) * 1.0),), values=(run,))
     one = plan((HostLoop(loop(0, run, 0, n), (made,)),), (argument(x, n, writes=True),), (n,), name="names")
     assert "for (int run = 0; run < tilek_run; ++run) {" in step_functions(one, on_device=True).text
+
+
+@pytest.mark.parametrize("one", [jacobi(), elimination(), replace(jacobi(), device_steps=jacobi().device)])
+def test_each_launch_of_a_program_has_constants_of_its_own(one: KernelPlan) -> None:
+    """A constant with two values would leave the whole program unspecialised."""
+    launches = describe(one, [Target.OPENCL]).device_launches
+    kinds = (ParameterKind.AXIS_COUNT, ParameterKind.AXIS_ROUNDS)
+    names = [p.constant for one in launches for p in one.parameters if p.constant and p.kind in kinds]
+    assert len(names) > 1 and len(set(names)) == len(names)
+
+
+def test_a_program_can_do_without_launches_that_no_step_reaches() -> None:
+    text = describe(jacobi(), [Target.OPENCL]).opencl or ""
+    assert text.count("#ifndef TILEK_WITHOUT_jacobi_nest") == len(jacobi().device) == 2
+    straight = replace(jacobi(), device_steps=jacobi().device)
+    assert "TILEK_WITHOUT" not in (describe(straight, [Target.OPENCL]).opencl or "")
