@@ -36,6 +36,9 @@ KINDS = {
         ("polynomial_bounds", DOALL),
         ("reverse", DOALL),
         ("products", DOALL),
+        ("attract", DOALL),
+        ("median", DOALL),
+        ("transpose", DOALL),
         ("", HOST_LOOPS),
     ),
     "traps": (

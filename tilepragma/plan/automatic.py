@@ -22,37 +22,43 @@ STRATEGIES: tuple[Strategy, ...] = (structure, hyperplanes)
 
 @dataclass(frozen=True)
 class Choice:
-    """The answer that is taken, if any, and a clause on each that was not."""
+    """The answer that is taken, if any, and a clause on each that was not; `reason` is the first of these without the strategy's name."""
 
     taken: Automatic | None
     rejected: tuple[str, ...]
+    reason: str | None = None
 
 
 def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...] = STRATEGIES) -> Choice:
     """Try the strategies one after another; what `objection` has a clause on is not taken."""
     meeting = rows_that_meet(region.kernel)
     if meeting is not None:
-        return Choice(None, (meeting,))
+        return Choice(None, (meeting,), meeting)
     rejected: list[str] = []
+    reason: str | None = None
     second_best: Automatic | None = None
     for strategy in strategies:
         answer = strategy(region)
         if isinstance(answer, Refusal):
             rejected.append(answer.reason)
+            reason = reason or answer.reason
             continue
         rejected += answer.notes
         against = objection(answer)
-        if against is not None:
-            rejected.append(f"{answer.strategy}: {against}")
-            continue
-        if answer.depths.sequential < answer.depths.parallel:
-            return Choice(answer, tuple(rejected))
-        rejected.append(
-            f"{answer.strategy}: {answer.depths.sequential} nested loops would run on one core, {answer.depths.parallel} in parallel"
-        )
-        if second_best is None and _gains(answer):
-            second_best = answer
-    return Choice(second_best, tuple(rejected))
+        if against is None:
+            depths = answer.depths
+            if depths.sequential < depths.parallel:
+                return Choice(answer, tuple(rejected), reason)
+            against = f"what must run on one core is {_deep(depths.sequential)}, what could run in parallel {_deep(depths.parallel)}"
+            if second_best is None and _gains(answer):
+                second_best = answer
+        rejected.append(f"{answer.strategy}: {against}")
+        reason = reason or next(iter(answer.notes), against)
+    return Choice(second_best, tuple(rejected), reason)
+
+
+def _deep(loops: int) -> str:
+    return "no loop" if loops == 0 else "1 loop deep" if loops == 1 else f"{loops} loops deep"
 
 
 def _gains(answer: Automatic) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop
@@ -144,7 +145,8 @@ class KernelPlan:
     runs. `targets` is what the user allows at
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
     `operations` is for profiles, empty where the work is not known at launch. `rejected` are clauses on what the automatic planner
-    considered and did not take, and why.
+    considered and did not take, and why; `obstacles` are the errors, with places and remedies, that kept launches from a region that
+    runs as written; none where it was something else.
     """
 
     kernel: Kernel
@@ -164,6 +166,7 @@ class KernelPlan:
     sizes: tuple[TileSize, ...] = ()
     rejected: tuple[str, ...] = ()
     conditions: tuple[HostExpression, ...] = ()
+    obstacles: tuple[Diagnostic, ...] = ()
 
     @property
     def host(self) -> tuple[Launch, ...]:

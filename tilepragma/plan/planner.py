@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tilepragma.base.diagnostics import Diagnostics, Severity
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
@@ -79,6 +79,7 @@ class _Region:
     reason: str | None = None
     """why nothing could be distributed where the user left it to us"""
     rejected: tuple[str, ...] = ()
+    obstacles: tuple[Diagnostic, ...] = ()
 
     @property
     def clauses(self) -> bool:
@@ -105,7 +106,7 @@ def _automatic(
         plan = _plan(kernel, replace(said, automatic=answer), floating, found, targets)
         trials.append((answer, plan, found))
         if found.has_errors:
-            return next(item.message for item in found if item.severity is Severity.ERROR)
+            return _errors(found)[0].message
         faults = prove(plan, region.original)
         return f"not proven right: {faults[0].message}" if faults else None
 
@@ -116,8 +117,14 @@ def _automatic(
             for item in found:
                 diagnostics.add(item)
             return replace(plan, rejected=choice.rejected)
-    reason = choice.rejected[0] if choice.rejected else None
-    return _plan(kernel, replace(said, reason=reason, rejected=choice.rejected), floating, diagnostics, targets)
+    obstacles = _errors(trials[0][2]) if trials else ()
+    if obstacles and choice.reason == obstacles[0].message:
+        said = replace(said, obstacles=obstacles)
+    return _plan(kernel, replace(said, reason=choice.reason, rejected=choice.rejected), floating, diagnostics, targets)
+
+
+def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:
+    return tuple(item for item in found if item.severity is Severity.ERROR)
 
 
 def _plan(
@@ -143,8 +150,11 @@ def _plan(
         check_clauses(data)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
         arrays = arrays_in_step(data)
+        rejected, obstacles = region.rejected, region.obstacles
         return KernelPlan(
-            kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason, rejected=region.rejected
+            *(kernel, (), (), (), arrays, (), (), (), targets, preferred, floating, reason),
+            rejected=rejected,
+            obstacles=obstacles,
         )
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, on_host)

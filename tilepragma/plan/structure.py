@@ -18,7 +18,8 @@ from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
-from tilepragma.ir.looptree import Block, Declaration, If, Loop, Statement
+from tilepragma.ir.looptree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import chain_from
@@ -79,12 +80,27 @@ def structure(region: Region) -> Automatic | Refusal:
         return Refusal("its dependences are too many to be proven absent")
     reasons, notes = planners[0].reasons, planners[0].notes
     if not is_parallel(host):
-        return Refusal(
-            reasons[0] if reasons else f"kernel '{region.kernel.name}' has no loop that could be distributed"
-        )
+        return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
     numbering = Drafting(region)
     drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
     return make_automatic("loops as written", region, *drafts, notes=tuple(dict.fromkeys(notes)))
+
+
+def _without_loops(kernel: Kernel) -> str:
+    """Why no loop was even tried."""
+    uncounted = [
+        node
+        for node in walk(kernel.body)
+        if isinstance(node, (ForLoop, While)) and any(isinstance(inner, Loop) for inner in walk(node.body))
+    ]
+    if not uncounted:
+        return f"kernel '{kernel.name}' has no loop that could be distributed"
+    loop = uncounted[-1]
+    what = f" ({loop.reason.rstrip('.')})" if isinstance(loop, ForLoop) else ""
+    return (
+        f"the iterations of the loop on line {loop.range.start.line} cannot be counted{what}; put '#pragma tilek kernel' "
+        "before the loops inside it, and '#pragma tilek data' around it so that data stay where they are"
+    )
 
 
 @dataclass
@@ -194,6 +210,7 @@ class _Planner:
         chain = chain_from(loop)
         loops: list[Loop] = []
         leading = True
+        said = len(self.reasons)
         for one in chain:
             if (one.directive is not None and one.directive.sequential) or leaves_early(one.body):
                 self.reasons.append(f"the loop over '{one.iterator.host}' runs in order ('seq', or a break in it)")
@@ -211,6 +228,8 @@ class _Planner:
             return None
         reductions = self._scalars(loops[-1], at)
         if reductions is None:
+            # It matters more than what loops further in carry.
+            self.reasons.insert(said, self.reasons.pop())
             return None
         return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions)
 

@@ -11,11 +11,12 @@ from functools import reduce
 import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.ir.looptree import Declaration
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind, distances_between
 from tilepragma.polyhedral.legality import Violation
-from tilepragma.polyhedral.plan_proof_instances import is_local_declaration
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding
 from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order
+from tilepragma.polyhedral.plan_proof_tree import Leaf
 from tilepragma.polyhedral.scop import Reference
 
 _RULE = "dependences run forward"
@@ -84,17 +85,23 @@ def _broken_local(one: Dependence, first: Executed, second: Executed) -> Broken 
     """Locals are of one iteration and of one instance; each copy of a declaration serves what stands behind it."""
     object_ = one.source.object
     pairs = _taken(first, second, one.relation)
-    mine = first.leaf if is_local_declaration(first.statement) else first.leaf.scopes.get(object_)
-    theirs = second.leaf if is_local_declaration(second.statement) else second.leaf.scopes.get(object_)
+    mine, theirs = _declaration_of(object_, first), _declaration_of(object_, second)
     if mine is not theirs or mine is None:
-        declared = is_local_declaration(first.statement) or pairs.is_empty()
-        return None if declared else Broken(pairs, "have copies of their own in the plan")
+        harmless = mine is first.leaf or pairs.is_empty()
+        return None if harmless else Broken(pairs, "have copies of their own in the plan")
     for dimension in range(mine.depth):
         elsewhere = pairs
         pairs = pairs.equate(isl.dim_type.in_, dimension, isl.dim_type.out, dimension)
         if not elsewhere.is_subset(pairs):
             return Broken(elsewhere, "have copies of their own in the plan")
     return out_of_order(first.leaf, second.leaf, pairs, alone=True)
+
+
+def _declaration_of(object_: DataObject, executed: Executed) -> Leaf | None:
+    """The leaf that declares the copy of `object_` which this one uses: itself where it is that declaration."""
+    node = executed.statement.node
+    itself = isinstance(node, Declaration) and any(one.object == object_ for one in node.declarators)
+    return executed.leaf if itself else executed.leaf.scopes.get(object_)
 
 
 def _finding(one: Dependence, broken: Broken, first: Executed, second: Executed) -> Finding:

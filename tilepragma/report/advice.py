@@ -15,13 +15,22 @@ def as_written_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) ->
         place = plan.kernel.directive.range
         if plan.as_written is None or any(one.range == place and plan.as_written in one.message for one in said):
             continue
-        remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
         yield Diagnostic(
             Severity.NOTE,
             place,
             f"kernel '{plan.kernel.name}' runs as written, on one core: {plan.as_written}",
-            (Diagnostic(Severity.NOTE, place, remedy),),
+            tuple(_remedies(plan)),
         )
+
+
+def _remedies(plan: KernelPlan) -> Iterator[Diagnostic]:
+    for place, obstacle in enumerate(plan.obstacles):
+        if place > 0 or not obstacle.notes:
+            yield Diagnostic(Severity.NOTE, obstacle.range, obstacle.message)
+        yield from obstacle.notes
+    if not plan.obstacles:
+        remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
+        yield Diagnostic(Severity.NOTE, plan.kernel.directive.range, remedy)
 
 
 def loop_notes(reports: Sequence[KernelFacts]) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Kernel, Loop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import written_objects
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, TileSize
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
 from tilepragma.plan.mapping import top_loops
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
@@ -118,7 +118,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFa
         line=start.line,
         targets=_targets(plan),
         as_written=plan.as_written,
-        rejected=tuple(dict.fromkeys(reason for reason in plan.rejected if reason != plan.as_written)),
+        rejected=tuple(dict.fromkeys(_other_reasons(plan))),
         checks=tuple(_checks(plan)),
         tile_sizes=", ".join(_tile_size(size) for size in plan.sizes),
         data=tuple(_data_row(argument, sizes) for argument in plan.arrays),
@@ -152,15 +152,28 @@ def _with_value(object_: DataObject, sizes: Sizes) -> str:
     return object_.host if value is None else f"{object_.host} = {value}"
 
 
+def _other_reasons(plan: KernelPlan) -> Iterator[str]:
+    """What was rejected, without what is said of the whole kernel already."""
+    for reason in plan.rejected:
+        if plan.as_written is None or not reason.endswith(plan.as_written):
+            yield reason
+
+
 def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
     object_ = argument.object
-    bounds = "".join(f"[{plain_text(bound.lower)}:{plain_text(bound.length)}]" for bound in argument.section)
+    bounds = "".join(_bounds_text(bound) for bound in argument.section)
     if object_.rank and not argument.section:
         bounds = "[…]"
     mode = " and ".join(word for word, holds in (("read", argument.reads), ("written", argument.writes)) if holds)
     moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
     movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
     return DataRow(f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes))
+
+
+def _bounds_text(bound: SectionBound) -> str:
+    text = f"[{plain_text(bound.lower)}:{plain_text(bound.length)}]"
+    # Hulls of many accesses under many conditions tell a reader nothing.
+    return text if len(text) <= _LONGEST_BOUNDS else "[…]"
 
 
 def _element(object_: DataObject) -> str:
@@ -388,3 +401,5 @@ def _shortened(accesses: list[str]) -> str:
 
 #: How many accesses of one dependence are named.
 _MOST_ACCESSES = 3
+#: How many characters the bounds of one dimension may take.
+_LONGEST_BOUNDS = 60

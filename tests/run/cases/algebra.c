@@ -372,3 +372,77 @@ CASE(products)
         free(square);
     }
 }
+
+// case idioms: an iteration that `continue` ends, a macro of several statements, an array of each iteration's own
+struct particle {
+    double place[2], mass;
+};
+static void attract(int n, const struct particle *restrict p, double (*restrict a)[2])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        a[i][0] = a[i][1] = 0.0;
+        for (int j = 0; j < n; j++) {
+            if (i == j)
+                continue;
+            const double dx = p[j].place[0] - p[i].place[0], dy = p[j].place[1] - p[i].place[1];
+            const double square = dx * dx + dy * dy + 1e-3;
+            if (square > 2.0) {
+                a[i][0] += 1e-6;
+                continue;
+            }
+            a[i][0] += p[j].mass * dx / square;
+            a[i][1] += p[j].mass * dy / square;
+        }
+    }
+}
+#define SWAP(type, x, y) do { const type kept = (x); (x) = (y); (y) = kept; } while (0)
+static void transpose(unsigned n, unsigned char *a)
+{
+#pragma tilek kernel
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned j = 0; j < i; j++)
+            SWAP(unsigned char, a[i * n + j], a[j * n + i]);
+}
+static void median(int n, const unsigned char *restrict a, unsigned char *restrict b)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < n - 1; j++) {
+            unsigned char near[9];
+            int count = 0;
+            for (int y = -1; y <= 1; y++)
+                for (int x = -1; x <= 1; x++)
+                    near[count++] = a[(i + y) * n + j + x];
+            for (int k = 1; k < 9; k++) {
+                const unsigned char value = near[k];
+                int place = k - 1;
+                while (place >= 0 && near[place] > value) {
+                    near[place + 1] = near[place];
+                    place--;
+                }
+                near[place + 1] = value;
+            }
+            b[i * n + j] = near[4];
+        }
+}
+
+CASE(idioms)
+{
+    EACH_EXTENT(n) {
+        double *const p = check_doubles(3 * n), *const a = check_doubles(2 * n);
+        unsigned char *const square = check_allocate(n * n, 1), *const middle = check_allocate(n * n, 1);
+        for (size_t k = 0; k < n * n; k++)
+            square[k] = (unsigned char)check_random(k);
+        median((int)n, square, middle);
+        check_record("middle", middle, n * n);
+        attract((int)n, (void *)p, (void *)a);
+        check_record("a", a, 2 * n * sizeof *a);
+        transpose((unsigned)n, square);
+        check_record("square", square, n * n);
+        free(p);
+        free(a);
+        free(square);
+        free(middle);
+    }
+}

@@ -204,6 +204,51 @@ def test_check_notes_kernels_that_run_as_written(real_translator: None, capsys: 
     assert said.count("note: ") == 2
 
 
+UNKNOWN_EXTENT = """void f(int n, int s, const double *restrict a, double *restrict b) {
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        int k = i + s;
+        if (k >= n) k = n - 1;
+        b[i] = a[k];
+    }
+}
+"""
+
+
+def test_check_says_which_section_would_let_a_kernel_be_distributed(
+    real_translator: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("in.c").write_text(UNKNOWN_EXTENT)
+    assert tilepragma.run(["check", "in.c"]) == 0
+    said = capsys.readouterr().err
+    assert "note: kernel 'f' runs as written, on one core: the extent of 'a' cannot be found" in said
+    assert "in.c:6:16: note: add data(a[0:N1]) to the kernel directive, with the length of 'a' for N1" in said
+    assert "independent" not in said
+    Path("in.c").write_text(UNKNOWN_EXTENT.replace("tilek kernel", "tilek kernel data(a[0:n])"))
+    assert tilepragma.run(["check", "in.c"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+UNCOUNTED = """void f(int n, double *restrict a, double *restrict b) {
+#pragma tilek kernel
+    for (int d = 1; d < n; d *= 2) {
+        for (int i = 0; i < n; i++) b[i] = i < d ? a[i] : a[i] + a[i - d];
+        for (int i = 0; i < n; i++) a[i] = b[i];
+    }
+}
+"""
+
+
+def test_check_says_where_the_directive_can_stand_in_a_loop_that_is_not_counted(
+    real_translator: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("in.c").write_text(UNCOUNTED)
+    assert tilepragma.run(["check", "in.c"]) == 0
+    said = capsys.readouterr().err
+    assert "the iterations of the loop on line 3 cannot be counted" in said
+    assert "put '#pragma tilek kernel' before the loops inside it" in said
+
+
 def test_check_of_a_kernel_that_is_distributed_says_nothing(
     real_translator: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -163,3 +163,25 @@ def test_tiles_inside_a_while_are_the_users_to_answer_for() -> None:
     }""")
     verify(found)
     assert [fault.certain for fault in prove(found)] == [False]
+
+
+LOCAL_ARRAY = """
+void f(int n, const double *restrict a, double *restrict b) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++) {
+    double near[3];
+    for (int k = 0; k < 3; k++)
+      near[k] = a[i + k];
+    for (int k = 0; k < 2; k++) {
+      double kept = near[k];
+      near[k + 1] -= kept;
+    }
+    b[i] = near[2];
+  }
+}"""
+
+
+def test_a_declaration_that_reads_a_local_array_does_not_declare_it() -> None:
+    found = plan(LOCAL_ARRAY)
+    assert found.as_written is None
+    assert prove(found) == ()

@@ -128,7 +128,12 @@ def test_what_becomes_of_the_users_loops(parameters: str, body: str, host: str, 
         (
             "int n, double *a, int *to",
             "for (int t = 0; t < to[0]; t++) for (int i = 1; i < n; i++) { to[t] = i; a[i] = a[i - 1] + a[0]; }",
-            "no loop that could be distributed",
+            "cannot be counted (its upper bound changes",
+        ),
+        (
+            "int n, int m, unsigned *a",
+            "unsigned s = 1; for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) { s = s * 5 + 1; a[i] += s; }",
+            "the loop over 'i' hands 's' on from iteration to iteration",
         ),
         ("int n, double **a, double **b", "for (int i = 0; i < n; i++) a[i][0] = b[i][0];", "may be the same memory"),
     ],
