@@ -108,6 +108,8 @@ class StatementPrinter:
         otherwise = node.otherwise
         while otherwise is not None:
             chained = _only(otherwise)
+            while isinstance(chained, Block):
+                chained = _only(chained)
             if isinstance(chained, If):
                 self._head(f"}} else if ({self.printer.condition(chained.condition)}) {{", chained)
                 self._body(chained.then)

@@ -286,7 +286,7 @@ CASE(recursive_filter)
     free(y);
 }
 
-// case levinson: as much in order as in parallel
+// case levinson: as much in order as in parallel; runs as written
 static void levinson(int n, const double *r, double *y, double *z)
 {
     double alpha, beta, sum;
@@ -627,7 +627,7 @@ CASE(vouched)
     free(a);
 }
 
-// case handed_on: values of scalars and iterators that one nest leaves to the next, and to what follows the region
+// case handed_on: values of scalars and iterators that one nest leaves to the next, and to what follows the region; runs as written
 static void handed_on(int n, float *a, float *left)
 {
     float s = 1;

@@ -4,7 +4,7 @@
 
 enum { N = 37 };
 
-// case local_scalars: scalars declared in the region, at each level, and assigned ones that are declared before it
+// case local_scalars: scalars declared in the region, at each level, and assigned ones that are declared before it; runs as written
 static void local_scalars(int n, double a[n][n], double *x, double *out)
 {
     double carried = 0.25, fresh, kept = 0;
@@ -42,7 +42,7 @@ CASE(local_scalars)
     free(x);
 }
 
-// case local_arrays: arrays declared in the region, and an array before it that each iteration uses anew
+// case local_arrays: arrays declared in the region, and an array before it that each iteration uses anew; runs as written
 static void local_arrays(int n, float a[n][n], float b[n][n])
 {
     float line[N];
@@ -220,7 +220,7 @@ CASE(iterators_after)
         }
 }
 
-// case last_values: iterators of loops whose bounds the loop around decides, read afterwards
+// case last_values: iterators of loops whose bounds the loop around decides, read afterwards; runs as written
 static void last_values(int n, double *x, double *y, int *last)
 {
     int i = -1, j = -2, k = -3;

@@ -9,12 +9,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from hand_built import (
+    E,
     argument,
     array,
     assign,
     at,
     binary,
     expr,
+    helper,
     launch,
     listing3,
     loop,
@@ -25,16 +27,19 @@ from hand_built import (
     tiled,
 )
 
+from tilepragma.base.ranges import NOWHERE
 from tilepragma.codegen.describe import describe
 from tilepragma.codegen.device_functions import record_definitions
 from tilepragma.codegen.dialect import CUDA, OPENCL, C
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.launches import number
+from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import StatementPrinter
+from tilepragma.codegen.wrapping import WIDTH
 from tilepragma.codegen.writer import GENERATED_LINE, Writer
 from tilepragma.ir.directives import Target
-from tilepragma.ir.expressions import Access, Call, Callee, Increment, Scope
+from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Increment, Scope
 from tilepragma.ir.looptree import (
     Block,
     Break,
@@ -44,11 +49,12 @@ from tilepragma.ir.looptree import (
     ForLoop,
     Function,
     If,
+    Loop,
     Return,
     Statement,
     While,
 )
-from tilepragma.ir.types import DOUBLE, FLOAT, INT, Field, RecordType, ScalarKind, ScalarType
+from tilepragma.ir.types import DOUBLE, FLOAT, INT, LONG, Field, RecordType, ScalarKind, ScalarType
 
 ITERATOR, COUNT = scalar("i", scope=Scope.LOCAL), scalar("n")
 
@@ -143,3 +149,50 @@ def test_records_keep_the_hosts_layout() -> None:
     assert record_definitions(OPENCL, [packed]) == (
         "struct __attribute__((packed)) p {\n    float x;\n    char padding4[1];\n    double new;\n    char padding13[1];\n};\n"
     )
+
+
+def generated(iterator: DataObject, upper: object, *body: Statement) -> Loop:
+    return replace(loop(0, iterator, 0, upper, body), range=NOWHERE)
+
+
+def nested(*sizes: DataObject) -> E:
+    bound = E(expr(sizes[0]))
+    for size in sizes[1:]:
+        bound = helper("minimum", bound, size)
+    return bound
+
+
+def test_long_heads_have_their_bounds_before_them() -> None:
+    """Each has a name of its own, clear of the user's; the user's loops stay as they are, and so do short heads."""
+    sizes = [scalar(f"a_rather_long_size{k}", LONG) for k in range(6)]
+    inner = assign(at(array("A", 9), ITERATOR), 1)
+    long_one = generated(ITERATOR, nested(*sizes), inner)
+    writer = Writer()
+    printer = StatementPrinter(writer, Printer(C), Numbers((), {}, frozenset({"i_end"})))
+    printer.block(Block((long_one, long_one, generated(ITERATOR, COUNT, inner))))
+    lines = writer.text().splitlines()
+    assert max(map(len, lines)) <= WIDTH
+    heads = [line for line in lines if line.startswith("for")]
+    assert heads == [
+        "for (int i = 0; i < i_end_; ++i) {",
+        "for (int i = 0; i < i_end_2; ++i) {",
+        "for (int i = 0; i < n; ++i) {",
+    ]
+    assert [line.split(" =")[0] for line in lines if " =" in line and line.startswith("const")] == [
+        "const long i_end_", "const long i_end_2",
+    ]  # fmt: skip
+    assert "const" not in text(replace(long_one, range=place(4)))
+
+
+def test_a_body_that_is_one_block_has_one_pair_of_braces() -> None:
+    declared = Declaration((Declarator(scalar("x", scope=Scope.LOCAL), expr(1)),))
+    body = Block((Block((Block((declared, assign(COUNT, 1))),)),))
+    assert text(If(expr(COUNT), body, None)) == "if (n) {\n    int x = 1;\n    n = 1;\n}\n"
+    twice = Block((Block((Declaration((Declarator(ITERATOR, expr(1)),)), assign(COUNT, 1))),))
+    assert text(replace(loop(0, ITERATOR, 0, COUNT), body=twice)).count("{") == 2  # C++ takes no other i in the first
+
+
+def test_conditions_form_a_chain() -> None:
+    last = If(expr(ITERATOR), Block((assign(COUNT, 2),)), Block((assign(COUNT, 3),)))
+    chain = If(expr(COUNT), Block((assign(COUNT, 1),)), Block((Block((last,)),)))
+    assert text(chain) == "if (n) {\n    n = 1;\n} else if (i) {\n    n = 2;\n} else {\n    n = 3;\n}\n"

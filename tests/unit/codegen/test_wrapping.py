@@ -37,6 +37,12 @@ def test_literals_are_never_broken() -> None:
     assert all(line.count('"') % 2 == 0 for line in lines)
 
 
+def test_a_long_start_does_not_keep_the_rest_together() -> None:
+    name = "x" * 120
+    assert wrapped(f"{name}(a, b);", "") == [f"{name}(a,", "    b);"]
+    assert wrapped(f"long y = {name};", "") == ["long y =", f"    {name};"]
+
+
 def test_what_cannot_be_broken_stays_long() -> None:
     name = "x" * 200
     assert wrapped(f"{name}();", "") == [f"{name}();"]
