@@ -19,6 +19,8 @@ from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomia
 
 #: A subscript is divided in at most this many steps; more terms than that no hand-written one has.
 _MOST_STEPS = 64
+#: What a part may hand to the one before it: division by n + 2 makes the last column i*(n + 2) + n + 1 the column -1 of row i + 1.
+_CARRIES = (0, -1, 1)
 
 
 def strides(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Polynomial, ...]:
@@ -52,16 +54,20 @@ def split_subscript(
         parts.append(quotient)
     parts.append(rest)
     try:
-        functions = tuple(affine_polynomial(part, subscript, frame) for part in parts)
-        for place, function in enumerate(functions[1:]):
+        for place in reversed(range(len(by))):
             extent = divide(by[place], by[place + 1])[0] if place + 1 < len(by) else by[place]
             limit = affine_polynomial(extent, subscript, frame)
-            inside = function.ge_set(frame.number(0)).intersect(function.lt_set(limit))
-            if not domain.is_subset(inside):
+            for carry in _CARRIES:
+                part = parts[place + 1] - number(carry) * extent
+                function = affine_polynomial(part, subscript, frame)
+                if domain.is_subset(function.ge_set(frame.number(0)).intersect(function.lt_set(limit))):
+                    parts[place : place + 2] = parts[place] + number(carry), part
+                    break
+            else:
                 return None
+        return tuple(affine_polynomial(part, subscript, frame) for part in parts)
     except NotAffineError:
         return None
-    return functions
 
 
 def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:

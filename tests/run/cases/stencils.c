@@ -382,3 +382,33 @@ CASE(heat)
         free(pair);
     }
 }
+
+// case seidel_border: Gauss-Seidel on a flattened grid whose borders copy what lies next to them
+static void seidel_border(int n, float *x, const float *restrict b, float a)
+{
+#pragma tilek kernel
+    for (int k = 0; k < 4; k++) {
+        for (int i = 1; i <= n; i++)
+            for (int j = 1; j <= n; j++)
+                x[i * (n + 2) + j] = b[i * (n + 2) + j] + a * (x[(i - 1) * (n + 2) + j] + x[(i + 1) * (n + 2) + j]
+                    + x[i * (n + 2) + j - 1] + x[i * (n + 2) + j + 1]);
+        for (int i = 1; i <= n; i++) {
+            x[i] = x[n + 2 + i];
+            x[(n + 1) * (n + 2) + i] = x[n * (n + 2) + i];
+            x[i * (n + 2)] = x[i * (n + 2) + 1];
+            x[i * (n + 2) + n + 1] = x[i * (n + 2) + n];
+        }
+    }
+}
+
+CASE(seidel_border)
+{
+    EACH_EXTENT(n) {
+        const size_t count = (n + 2) * (n + 2);
+        float *const x = check_floats(count), *const b = check_floats(count);
+        seidel_border((int)n, x, b, 0.2f);
+        check_record("x", x, count * sizeof *x);
+        free(x);
+        free(b);
+    }
+}

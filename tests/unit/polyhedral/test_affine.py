@@ -99,6 +99,14 @@ def test_three_dimensions_and_padded_rows_are_delinearised() -> None:
     assert references(made, "c")[0].relation.is_equal(read)
 
 
+@pytest.mark.parametrize(("column", "wanted"), [("m + 1", "i, m + 1"), ("m + 2", "i + 1, 0"), ("-1", "i - 1, m + 1")])
+def test_the_last_column_belongs_to_its_row(column: str, wanted: str) -> None:
+    made = scop(ARRAYS, f"if (m >= 0) for (int i = 1; i < n; i++) a[i*(m + 2) + {column}] = 0;")
+    (reference,) = references(made, "a")
+    expected = isl.Map(f"[n, m] -> {{ S0[i] -> a[{wanted}] : 1 <= i < n and m >= 0 }}", context=made.context)
+    assert reference.exact and reference.relation.is_equal(expected)
+
+
 @pytest.mark.parametrize("bound", ["j <= m", "j < 2*m", "j < n"])
 def test_rows_that_may_overlap_are_not_delinearised(bound: str) -> None:
     made = scop(ARRAYS, f"for (int i = 0; i < n; i++) for (int j = 0; {bound}; j++) a[i*m + j] = x;")
