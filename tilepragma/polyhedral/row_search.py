@@ -276,8 +276,10 @@ def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way
     return [*forms, _cleaned(total)]
 
 
-#: isl's integer programs take long over great numbers, and its matrices hold 64 bits.
-_GREATEST = 2**31
+#: isl's integer programs take long over great factors, which no operation limit counts: those beyond _GREAT are allowed as long as unknowns x
+#: constraints x the greatest factor stays below _MOST_WORK, about a second.
+_GREAT = 64
+_MOST_WORK = 2**20
 _MOST_UNKNOWNS = 160
 
 
@@ -287,8 +289,9 @@ def _lexicographic_minimum(
     """The least integer point of { x >= 0 : equalities = 0, inequalities >= 0 }, or None where there is none."""
     if unknowns > _MOST_UNKNOWNS:
         raise OperationLimitError(f"isl was not asked for hyperplanes with more than {_MOST_UNKNOWNS} unknown factors.")
-    if any(abs(factor) > _GREATEST for form in (*equalities, *inequalities) for factor in form.values()):
-        raise OperationLimitError(f"isl was not asked for hyperplanes with factors beyond {_GREATEST}.")
+    greatest = max((abs(factor) for form in (*equalities, *inequalities) for factor in form.values()), default=0)
+    if greatest > _GREAT and unknowns * (len(equalities) + len(inequalities)) * greatest > _MOST_WORK:
+        raise OperationLimitError(f"isl was not asked for hyperplanes with factors up to {greatest}.")
     rows = [_matrix_row(form, unknowns, kind) for kind, forms in ((0, equalities), (1, inequalities)) for form in forms]
     # isl reads PolyLib's matrices; islpy's own copy the whole matrix for every element that is set.
     text = f"{len(rows)} {unknowns + 2}\n" + "\n".join(rows)
