@@ -66,7 +66,7 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     tied = tied_bodies(region)
     apart = _most_parallel(_taken_apart(region, one) for one in dict.fromkeys((TiedBodies(()), tied)))
     if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
-        return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once")
+        return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         host, device, sizes = _both_drafts(region, apart)
     return make_automatic("hyperplanes", region, host, device, sizes, depths=apart.depths())
@@ -91,6 +91,12 @@ def _both_drafts(
         for device in (False, True)
     )
     return host, device, tuple(sizes.found.values())
+
+
+def _not_affine(scop: Scop) -> str:
+    """The first expression that kept a statement from being taken apart, for a reason's end."""
+    first = next(iter(scop.reasons), None)
+    return "" if first is None else f", since on line {first.range.start.line} {first.reason}"
 
 
 @dataclass(frozen=True)

@@ -249,7 +249,8 @@ def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, si
     labels = statement_labels(analysis, first)
     extent = next((size.host for size in plan.sizes), DEFAULT_EXTENT)
     shapes = [(labels[each.name], f"({', '.join(hyperplane_texts(analysis, each))})") for each in analysis.statements]
-    notes = [f"line {reason.range.start.line}: {reason.reason}" for reason in analysis.scop.reasons]
+    reasons = (f"line {reason.range.start.line}: {reason.reason}" for reason in analysis.scop.reasons)
+    notes = tuple(dict.fromkeys(reasons))  # one expression may stand in several accesses of a line
     return NestFacts(
         line=analysis.nest.header.start.line,
         iterator=analysis.nest.iterator.host,

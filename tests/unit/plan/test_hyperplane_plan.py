@@ -137,3 +137,16 @@ def test_tiles_are_long_along_memory() -> None:
 def test_gangs_take_tiles_and_workers_points() -> None:
     (launch,) = plan(ALONG).device
     assert [(axis.kind, axis.dimension) for axis in launch.axes] == [(AxisKind.GANG, 0), (AxisKind.WORKER, 0)]
+
+
+def test_what_is_not_affine_is_named_where_it_hides_wavefronts() -> None:
+    made = plan("""
+    void f(int n, double a[n][n])
+    {
+    #pragma tilek kernel
+        for (int i = n - 2; i > 0; i--)
+            for (int j = 1; j < n - 1 - (i & 1); j++)
+                a[i][j] = 0.5 * (a[i + 1][j] + a[i][j + 1]);
+    }""")
+    assert made.as_written is not None
+    assert any("since on line 6 'i & 1' is not a sum" in reason for reason in made.rejected)

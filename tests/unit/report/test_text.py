@@ -118,3 +118,14 @@ def test_a_reduction_orders_nothing() -> None:
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
     assert re.search(r"for \(int i = 0; i < n; i\+\+\) +DOALL\n", text)
     assert "dependences" not in text
+
+
+def test_a_note_is_given_once() -> None:
+    text = """void f(int n, double *a) {
+#pragma tilek kernel data(a[0:n*n])
+for (int i = 0; i < n; i++) a[i * i] = a[i * i] * 0.5;
+}"""
+    result = translate(TranslateRequest("squares.c", text=text.encode(), last="plan"))
+    (nest,) = kernel_reports(result)[0].nests
+    assert len(nest.notes) == len(set(nest.notes))
+    assert sum("multiplies 'i'" in note for note in nest.notes) == 1
