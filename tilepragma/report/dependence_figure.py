@@ -23,8 +23,9 @@ from tilepragma.report.scene import (
 from tilepragma.report.sheet import Sheet
 from tilepragma.report.svg import Box, Point, around, text_width
 
-#: More arrows than this hide what they show; then only those of one iteration are drawn.
+#: More arrows than this, in all or an iteration, hide what they show; then only those of one iteration are drawn.
 _MOST_ARROWS = 420
+_MOST_ARROWS_EACH = 8
 _UNIT = {1: 34.0, 2: 40.0, 3: 52.0}
 
 
@@ -36,7 +37,7 @@ def dependences(scene: Scene) -> Figure:
     chosen = _representative(scene, ends)
     mine = {pair: kind for pair, kind in ends.items() if pair[0] == chosen}
     others = {pair: kind for pair, kind in ends.items() if pair[0] != chosen}
-    everything = scene.flat and len(ends) <= _MOST_ARROWS
+    everything = scene.flat and len(ends) <= min(_MOST_ARROWS, _MOST_ARROWS_EACH * len(scene.space.instances))
     if everything:
         draw_arrows(sheet, scene, others, faint=True)
     strong = {number for pair in mine for number in pair}

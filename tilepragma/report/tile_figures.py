@@ -41,7 +41,7 @@ def tiles(scene: Scene) -> Figure:
     entries = [*(statement_entries(scene) if scene.flat else []), *_time_entries(waves, "wavefront")]
     if scene.flat and scene.space.sequential:
         sample = arrow((0, 0), (26, 0), INK, LINE)
-        entries.append(LegendEntry((sample,), "a tile that waits for another"))
+        entries.append(LegendEntry((sample,), "to a tile that waits for it"))
     return Figure("tiles", "Tiles and their wavefronts", caption, sheet.finished(entries, "Tiles", caption))
 
 
