@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Expression, Scope, Storage, integer
-from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Loop, Statement
+from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
@@ -150,6 +150,15 @@ class RowLoops:
             Block(tuple(body)),
             None,
         )
+
+    def where_there_are_points(
+        self, statements: tuple[StatementSchedule, ...], inside: Restrictions, body: tuple[Statement, ...]
+    ) -> tuple[Statement, ...]:
+        """`if (the tile has points) { body }`: the same for all workers of a gang, which would go through the fronts of an empty tile
+        otherwise. Raises OperationLimitError.
+        """
+        condition = self.code.has_points(statements, inside)
+        return body if condition is None else (If(condition, Block(body), None),)
 
     def points(self, part: Part, order: Order, restrictions: Restrictions) -> tuple[Statement, ...]:
         """Loops over the points of the part that the restrictions leave. Raises OperationLimitError."""

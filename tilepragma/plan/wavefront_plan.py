@@ -77,6 +77,8 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: tuple[DataObj
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
     inner, tiles = _inner_tiles(loops, planned, part.carrying[len(summed) :], tile)
+    if loops.device:
+        inner = loops.where_there_are_points(part.statements, tile, inner)
     launch = _launch(loops, wavefront, rows, inner, tiles)
     lower, upper = total(row.lower for row in rows), total(row.upper for row in rows)
     return DraftLoop(loops.loop(wavefront, lower, upper), (launch,))
