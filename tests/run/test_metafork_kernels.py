@@ -21,7 +21,7 @@ BLOCKS = (3, 8, 16, 64)
 def programs(workshop: Workshop) -> tuple[Path, Path]:
     """The original and the translated program of all kernels."""
     folder = workshop.folder / "metafork"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     source = folder / "blocks.c"
     source.write_text(FILE.program(FILE.cases))
     return workshop.build_original(source), workshop.build_translated(source)
