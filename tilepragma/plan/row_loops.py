@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.part_scan import Order, PartCode, Restrictions
     from tilepragma.polyhedral.point_order import PointOrder
     from tilepragma.polyhedral.schedule import StatementSchedule
+    from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
 
 class UnboundedRowError(Exception):
@@ -127,13 +128,19 @@ class RowLoops:
 
     def row_range(self, statements: tuple[StatementSchedule, ...], level: int, inside: Restrictions) -> Bounds:
         """The least and greatest value of a row inside a tile. Raises UnboundedRowError, OperationLimitError."""
-        return _bounds(self.code.row_range(statements, level, inside))
+        return bounds_of(self.code.row_range(statements, level, inside))
 
     def tile_range(
         self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: Restrictions
     ) -> Bounds:
         """The numbers of a row's tiles inside a tile of other rows. Raises UnboundedRowError, OperationLimitError."""
-        return _bounds(self.code.tile_range(statements, level, value(size), inside))
+        return bounds_of(self.code.tile_range(statements, level, value(size), inside))
+
+    def wavefronts(
+        self, statements: tuple[StatementSchedule, ...], sizes: Mapping[int, DataObject], inside: Restrictions
+    ) -> Wavefronts:
+        """The wavefronts of tiles of rows, by their levels, inside a tile of other rows."""
+        return self.code.wavefronts(statements, {level: value(size) for level, size in sizes.items()}, inside)
 
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
         """`for (long iterator = lower; iterator <= upper; ++iterator)`"""
@@ -186,7 +193,8 @@ def fixed_rows(around: tuple[DataObject, ...]) -> Restrictions:
     return tuple(Restriction(level, value(iterator)) for level, iterator in enumerate(around))
 
 
-def _bounds(found: Range | None) -> Bounds:
+def bounds_of(found: Range | None) -> Bounds:
+    """A range as polynomials. Raises UnboundedRowError where there is none."""
     if found is None:
         raise UnboundedRowError
     return Bounds(polynomial(found.lower), polynomial(found.upper))

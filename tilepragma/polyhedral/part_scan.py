@@ -28,6 +28,7 @@ from tilepragma.polyhedral.program import Program
 from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.schedule import Row, StatementSchedule, affine_map
 from tilepragma.polyhedral.scop import Scop
+from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
 Order = Mapping[str, tuple[Row, ...]]
 """For each statement the rows in whose lexicographic order its points run; as many for each."""
@@ -84,6 +85,15 @@ class PartCode:
         own = Restriction(level, size, size)
         symbols = self._symbols((*restrictions, own))
         return tile_range(self._inside(statements, restrictions), (own.row,), 0, symbols)
+
+    def wavefronts(
+        self, statements: Schedules, sizes: Mapping[int, Expression], restrictions: Restrictions
+    ) -> Wavefronts:
+        """The wavefronts of tiles of these sizes of rows, by their levels, inside the tile of other rows."""
+        own = tuple(Restriction(level, size, size) for level, size in sizes.items())
+        symbols = self._symbols((*restrictions, *own))
+        inside = self._inside(statements, restrictions)
+        return Wavefronts(inside, tuple(each.row for each in own), tuple(range(len(own))), symbols)
 
     def has_points(self, statements: Schedules, restrictions: Restrictions) -> Expression | None:
         """A condition that is false for tiles without points; None where it would be always true. Raises OperationLimitError."""
