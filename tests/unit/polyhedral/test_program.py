@@ -12,11 +12,16 @@ from tilepragma.polyhedral import dependences as found_dependences
 from tilepragma.polyhedral.dependences import value_dependences
 from tilepragma.polyhedral.false_dependences import eliminate_false_dependences
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
-from tilepragma.polyhedral.program import Program, program_of, schedules_in_the_scop
+from tilepragma.polyhedral.program import Program, program_of
 from tilepragma.polyhedral.schedule import Schedule
 from tilepragma.polyhedral.schedule_legality import untilable, violations
 from tilepragma.polyhedral.tile_shapes import tile_shapes
 from tilepragma.polyhedral.wavefronts import band_wavefronts
+
+
+def times_in_the_scop(program: Program, schedule: Schedule) -> dict[str, isl.Map]:
+    """Phi_S of each statement, { S[i] -> [rows] }, with the Scop's iterators."""
+    return {each.statement.name: program.in_the_scop(each.statement.name, each.map) for each in schedule.statements}
 
 
 def planned(parameters: str, body: str) -> tuple[Program, Schedule, tuple[found_dependences.Dependence, ...]]:
@@ -26,7 +31,7 @@ def planned(parameters: str, body: str) -> tuple[Program, Schedule, tuple[found_
     schedule = tiling_hyperplanes(program.statements, program.dependences)
     assert violations(schedule, program.dependences) == ()
     assert untilable(schedule, program.dependences) == ()
-    times = schedules_in_the_scop(program, schedule.statements)
+    times = times_in_the_scop(program, schedule)
     for each in found:
         wrong = times[each.source_statement.name].lex_ge_map(times[each.sink_statement.name])
         assert wrong.intersect(each.relation).is_empty()
@@ -52,7 +57,7 @@ def test_a_decreasing_loop_is_reversed_and_back() -> None:
     program, schedule, _ = planned("int J, int I, double A[I + 2]", body)
     (only,) = schedule.statements
     assert only.matrix == ((2, 1), (1, 1)), "the mirror image of Figure 3.4"
-    times = schedules_in_the_scop(program, schedule.statements)
+    times = times_in_the_scop(program, schedule)
     (shown,) = times.values()
     mirrored = isl.Map(f"[I, J] -> {{ {only.statement.name}[j, i] -> [2j - i, j - i] }}", context=shown.get_ctx())
     assert shown.is_equal(mirrored)
