@@ -10,7 +10,7 @@ they share stays in the cache. Both are legal because every dependence has t(tar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
@@ -18,8 +18,9 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block, Statement
 from tilepragma.ir.polynomial import Polynomial
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop
-from tilepragma.plan.point_wavefronts import point_wavefronts
+from tilepragma.plan.point_wavefronts import BoundedTile, point_wavefronts
 from tilepragma.plan.row_loops import (
+    Around,
     Bounds,
     PlannedPart,
     RowLoops,
@@ -27,7 +28,6 @@ from tilepragma.plan.row_loops import (
     bounds_of,
     clauses,
     declared,
-    fixed_rows,
     term,
     total,
     value,
@@ -69,18 +69,17 @@ class _TiledRow:
         return declared(self.first, term(self.tile) * term(self.size))
 
 
-def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: tuple[DataObject, ...]) -> Draft:
+def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Draft:
     """The host's loop over wavefronts of tiles of the part's band, around the launch of one wavefront."""
-    part, outside = planned.part, fixed_rows(around)
+    part, outside = planned.part, around.rows
     summed = part.carrying[: DEVICE_ROWS if loops.device else HOST_ROWS]
     rows: list[_TiledRow] = []
     for level in summed:
         rows.append(_tiled_row(loops, planned, level, outside))
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
-    inner, tiles = _inner_tiles(loops, planned, part.carrying[len(summed) :], tile)
-    if loops.device:
-        inner = loops.where_there_are_points(part.statements, tile, inner)
+    bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
+    inner, tiles = _inner_tiles(loops, planned, part.carrying[len(summed) :], bounded)
     fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
     every = bounds_of(fronts.range())
     dealt = [bounds_of(fronts.tile_range(place, value(wavefront))) for place in range(len(rows) - 1)]
@@ -105,15 +104,18 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
 
 
 def _inner_tiles(
-    loops: RowLoops, planned: PlannedPart, levels: tuple[int, ...], inside: Restrictions
+    loops: RowLoops,
+    planned: PlannedPart,
+    levels: tuple[int, ...],
+    tile: BoundedTile,
 ) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
     """The tiles of the rows at `levels` inside the tile around, one after another, and their points; the tiles of loops there."""
     if not levels and loops.device:
-        return point_wavefronts(loops, planned.part, inside)
+        return point_wavefronts(loops, planned.part, tile)
     if not levels:
-        return loops.points(planned.part, planned.points.order, inside), {}
-    row = _tiled_row(loops, planned, levels[0], inside)
-    body, tiles = _inner_tiles(loops, planned, levels[1:], (*inside, row.inside))
+        return loops.points(planned.part, planned.points.order, tile.rows, tile.known), {}
+    row = _tiled_row(loops, planned, levels[0], tile.rows)
+    body, tiles = _inner_tiles(loops, planned, levels[1:], replace(tile, rows=(*tile.rows, row.inside)))
     return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),), tiles
 
 
