@@ -8,6 +8,7 @@ import islpy as isl
 import pytest
 from scops import scop
 
+from tests.support.c_functions import HYPERPLANES, c_function
 from tilepragma.polyhedral import dependences as found_dependences
 from tilepragma.polyhedral.dependences import value_dependences
 from tilepragma.polyhedral.false_dependences import eliminate_false_dependences
@@ -71,27 +72,21 @@ def test_what_may_not_happen_is_not_copied() -> None:
     assert all("is known exactly" in each.reason for each in found.kept)
 
 
+def in_c(name: str) -> tuple[str, str]:
+    """Parameters and body of a kernel that tests/run runs."""
+    found = c_function(HYPERPLANES, name)
+    return found.parameters, found.body
+
+
 KERNELS = {
     "gemm": (
         "int n, double C[n][n], double A[n][n], double B[n][n]",
         "for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) C[i][j] *= 2; "
         "for (int k = 0; k < n; k++) for (int j = 0; j < n; j++) C[i][j] += A[i][k] * B[k][j]; }",
     ),
-    "lu": (
-        "int n, double A[n][n]",
-        "for (int i = 0; i < n; i++) { for (int j = 0; j < i; j++) { "
-        "for (int k = 0; k < j; k++) A[i][j] -= A[i][k] * A[k][j]; A[i][j] /= A[j][j]; } "
-        "for (int j = i; j < n; j++) for (int k = 0; k < i; k++) A[i][j] -= A[i][k] * A[k][j]; }",
-    ),
-    "floyd": (
-        "int n, int p[n][n]",
-        "for (int k = 0; k < n; k++) for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) p[i][j] = p[i][k] + p[k][j];",
-    ),
-    "seidel": (
-        "int T, int n, double A[n][n]",
-        "for (int t = 0; t < T; t++) for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) "
-        "A[i][j] = A[i-1][j-1] + A[i-1][j] + A[i-1][j+1] + A[i][j-1] + A[i][j] + A[i][j+1] + A[i+1][j-1] + A[i+1][j] + A[i+1][j+1];",
-    ),
+    "lu": in_c("lu"),
+    "paths": in_c("shortest_paths"),
+    "seidel": in_c("seidel2d"),
     "adi": (
         "int T, int n, double u[n][n], double v[n][n], double p[n][n], double q[n][n]",
         "for (int t = 1; t <= T; t++) { for (int i = 1; i < n - 1; i++) { v[0][i] = 1; p[i][0] = 0; q[i][0] = v[0][i]; "
