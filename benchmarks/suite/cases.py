@@ -103,9 +103,9 @@ _STREAMS = (
 _SOLVERS = (
     _polybench("cholesky", "N=2000", "900", "N**3/3", "N*N"),
     _polybench("durbin", "N=40000", "12000", "2*N*N", "2*N"),
-    _polybench("gramschmidt", "M=1000 N=1200", "360 400", "2*M*N*N + 3*M*N", "3*M*N + N*N/2"),
+    _polybench("gramschmidt", "M=1200 N=1000", "400 360", "2*M*N*N + 3*M*N", "3*M*N + N*N/2"),
     _polybench("lu", "N=1300", "640", "2*N**3/3", "2*N*N"),
-    _polybench("ludcmp", "N=1300", "640", "2*N**3/3 + 2*N*N", "3*N*N"),
+    _polybench("ludcmp", "N=1600", "640", "2*N**3/3 + 2*N*N", "3*N*N"),
     _polybench("floyd-warshall", "N=1200", "480", "2*N**3", "2*N**3", types=INTEGER),
     _polybench("nussinov", "N=2200", "900", "N**3/3", "N*N", types=INTEGER),
 )

@@ -183,14 +183,17 @@ def _build_ours(
     failures: dict[str, str],
 ) -> None:
     """One binary for all targets."""
+    targets = [target for target in place.targets if our_name(target) in place.contenders]
+    if not targets:
+        return
     source, program = folder / f"{case.source}.ours.c", folder / f"{case.source}.ours"
     source.write_text(place.sources.ours(case.source))
     try:
         tool((*TILECC, *options, "-o", program, source, place.scratch / "support.o", "-lm"), folder)
     except BuildError as error:
-        failures.update(dict.fromkeys(map(our_name, place.targets), str(error)))
+        failures.update(dict.fromkeys(map(our_name, targets), str(error)))
         return
-    for target in place.targets:
+    for target in targets:
         variables = {"TILEK_TARGET": target, "TILEK_STRICT": "1", "TILEK_NUM_THREADS": str(place.threads)}
         contenders.append(Contender(our_name(target), program, variables, warm=target in DEVICES))
 

@@ -106,7 +106,6 @@ HAND: dict[str, tuple[Addition, ...]] = {
     "symm": (_parallel(1, "j", "private(k, temp2)"),),
     "syr2k": (_parallel(0, "i", "private(j, k) schedule(dynamic)"),),
     "syrk": (_parallel(0, "i", "private(j, k) schedule(dynamic)"),),
-    "trisolv": (_parallel(1, "j", "reduction(- : x[i:1])"),),
     "trmm": (_parallel(1, "j", "private(k)"),),
     # The suite's own kernels declare their iterators in the loops.
     "tilek-sgemm": (_parallel(0, "i"),),

@@ -16,6 +16,7 @@ WIDTH = {"double": 8, "float": 4, "int": 4}
 #: operations are contracted or sums are taken in another order.
 TOLERANCE = {"double": 1e-9, "float": 1e-3, "int": 0.0}
 BEST = "best of peers"
+ALL = "all"
 #: Contenders on the same cores without a library: of these the best counts.
 ON_CORES = (GCC, HAND_OPENMP, PPCG_OPENMP, PPCG_TILED, PLUTO, PLUTO_PLAIN)
 _AGAINST = {"threads": (GCC, HAND_OPENMP, BEST, OPENBLAS), "opencl": (GCC, PPCG_OPENCL), "cuda": (GCC,)}
@@ -127,17 +128,24 @@ class Mean:
 
 
 def means(rows: Sequence[Row], targets: Sequence[str]) -> list[Mean]:
-    """Geometric means by group and type, and over everything."""
+    """Geometric means by group, by group and type where a group has several, and over everything where there are several groups."""
+    types: dict[str, set[str]] = {}
+    for row in rows:
+        types.setdefault(row.group, set()).add(row.type)
     collected: dict[tuple[str, str, str, str], list[tuple[float, str]]] = {}
     for row in rows:
+        kinds = [(row.group, ALL)]
+        kinds += [(row.group, row.type)] if len(types[row.group]) > 1 else []
+        kinds += [(ALL, ALL)] if len(types) > 1 else []
         for each in ratios(row, targets):
-            for group, type_ in ((row.group, row.type), (row.group, "all"), ("all", "all")):
-                key = (group, type_, each.target, each.against)
-                collected.setdefault(key, []).append((each.value, f"{row.case} {row.type}"))
-    return [
+            for kind in kinds:
+                values = collected.setdefault((*kind, each.target, each.against), [])
+                values.append((each.value, f"{row.case} {row.type}"))
+    found = [
         Mean(*key, len(values), geometric_mean([value for value, _ in values]), *min(values))
         for key, values in collected.items()
     ]
+    return sorted(found, key=lambda mean: (mean.group != ALL, mean.group, mean.type != ALL, mean.type, mean.target))
 
 
 def as_json(machine: dict[str, Any], limits: Limits, rows: Sequence[Row], targets: Sequence[str]) -> dict[str, Any]:

@@ -82,12 +82,19 @@ def target_table(rows: Sequence[Row], limits: Limits, target: str) -> Table:
 
 
 def means_table(rows: Sequence[Row], targets: Sequence[str]) -> Table:
-    """Geometric means of the ratios."""
-    columns = ("kernels", "type", "target", "against", "count", "geometric mean", "least", "of")
-    table = _table("geometric means of the ratios", columns)
-    for mean in means(rows, targets):
-        numbers = (str(mean.count), f"{mean.value:.2f}", f"{mean.least:.2f}", mean.least_case)
-        table.add_row(mean.group, mean.type, mean.target, mean.against, *numbers)
+    """Geometric means of the ratios: a line for each group and target, a column for each contender."""
+    found = means(rows, targets)
+    against = list(dict.fromkeys(mean.against for mean in found))
+    table = _table("geometric means of the ratios (kernels; least)", ("kernels", "type", "target", *against))
+    for kind in dict.fromkeys((mean.group, mean.type, mean.target) for mean in found):
+        line = {mean.against: mean for mean in found if (mean.group, mean.type, mean.target) == kind}
+        cells = (
+            f"{line[name].value:.2f} ({line[name].count}; {line[name].least:.2f} {line[name].least_case})"
+            if name in line
+            else ""
+            for name in against
+        )
+        table.add_row(*kind, *cells)
     return table
 
 
