@@ -8,7 +8,7 @@ tiles of one wavefront (wavefront_plan.py); rows that are stepped through become
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
@@ -36,6 +36,7 @@ from tilepragma.plan.wavefront_plan import wavefront_draft
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part, RowLoop
+    from tilepragma.polyhedral.point_order import Steps
     from tilepragma.polyhedral.program import Program
     from tilepragma.polyhedral.scop import Scop, ScopStatement
 
@@ -68,26 +69,23 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
-        host, device, sizes = _both_drafts(region, apart)
-    return make_automatic("hyperplanes", region, host, device, sizes, depths=apart.depths())
+        planned = apart.planned()
+        host, device, sizes = _both_drafts(region, apart, planned)
+    answer = make_automatic("hyperplanes", region, host, device, sizes, depths=apart.depths())
+    return answer if isinstance(answer, Refusal) else replace(answer, steps=apart.steps(planned))
 
 
 def _both_drafts(
-    region: Region, apart: _TakenApart
+    region: Region, apart: _TakenApart, planned: tuple[PlannedPart, ...]
 ) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
     """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
-    from tilepragma.polyhedral.parallel_parts import parts_in
     from tilepragma.polyhedral.part_scan import PartCode
-    from tilepragma.polyhedral.point_order import point_order
 
-    planned = {
-        id(each): PlannedPart(each, place, point_order(each, apart.program.dependences))
-        for place, each in enumerate(parts_in(apart.parts))
-    }
+    by_part = {id(each.part): each for each in planned}
     code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     host, device = (
-        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), planned).drafts(apart.parts, ())
+        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), by_part).drafts(apart.parts, ())
         for device in (False, True)
     )
     return host, device, tuple(sizes.found.values())
@@ -120,6 +118,35 @@ class _TakenApart:
             else:
                 parallel, launched = max(parallel, depth), max(launched, depth - part.outer)
         return Depths(parallel, sequential, launched)
+
+    def planned(self) -> tuple[PlannedPart, ...]:
+        """The parts with the orders of their points."""
+        from tilepragma.polyhedral.parallel_parts import parts_in
+        from tilepragma.polyhedral.point_order import point_order
+
+        return tuple(
+            PlannedPart(each, place, point_order(each, self.program.dependences))
+            for place, each in enumerate(parts_in(self.parts))
+        )
+
+    def steps(self, planned: tuple[PlannedPart, ...]) -> Steps | None:
+        """Of the deepest statements, where no tiles wait for each other; unknown where loops move as wholes, inside bodies."""
+        from tilepragma.polyhedral.parallel_parts import PartKind
+        from tilepragma.polyhedral.point_order import Steps
+
+        if any(one.part.kind is PartKind.WAVEFRONT for one in planned) or any(
+            len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts
+        ):
+            return None
+        deepest = max((each.depth for each in self.program.statements), default=0)
+        return sum(
+            (
+                one.points.steps
+                for one in planned
+                if any(each.statement.depth == deepest for each in one.part.statements)
+            ),
+            Steps(),
+        )
 
 
 def _most_parallel(ways: Iterable[_TakenApart]) -> _TakenApart:
