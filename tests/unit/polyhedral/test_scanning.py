@@ -188,10 +188,15 @@ def test_numbers_beyond_64_bits_are_refused() -> None:
 
 
 def test_compact_loops_hold_each_statement_once() -> None:
-    body = "for (int i = 0; i < 8; i++) b[i] = 0; for (int i = 3; i < 8; i++) b[i] = 1;"
+    body = (
+        "for (int i = 0; i < n; i++) b[i] = 0; for (int i = 3; i < m; i++) b[i] = 1;"
+        " for (int i = 0; i < n; i++) b[i] += 2; for (int i = 0; i < n; i++) b[i] += 3;"
+    )
     found = scop(ANY, body, movable=Movable())
-    statements = timed(found, "{ S0[i] -> [i, 0] }", "{ S1[i] -> [i, 1] }")
-    values = {"n": 6}
+    statements = timed(
+        found, "{ S0[i] -> [0, i, 0] }", "{ S1[i] -> [0, i, 1] }", "{ S2[i] -> [1, i, 0] }", "{ S3[i] -> [2, i, 0] }"
+    )
+    values = {"n": 6, "m": 5}
     counts, runs = [], []
     for form in Form:
         made = scan(statements, Symbols(found.parameters), 0, form=form)
@@ -199,7 +204,7 @@ def test_compact_loops_hold_each_statement_once() -> None:
         interpreter = Interpreter(dict(values))
         interpreter.run(made.block)
         runs.append((interpreter.stores, interpreter.memory))
-    assert counts[1] == 2 < counts[0]
+    assert counts[1] == 4 < counts[0]
     assert runs[0] == runs[1]
 
 
@@ -261,7 +266,7 @@ def test_bounds_of_tiles_are_quotients_of_bounds_of_rows() -> None:
 
 
 def test_statements_without_a_common_bound_take_the_least_and_the_greatest() -> None:
-    body = "for (int i = 0; i < n; i++) b[i] = 0; for (int i = 3; i < n; i++) b[i] = 1;"
+    body = "for (int i = 0; i < n; i++) b[i] = 0; for (int i = 3; i < m; i++) b[i] = 1;"
     found = scop(ANY, body, movable=Movable())
     bounds = row_range(timed(found, "{ S0[i] -> [i] }", "{ S1[i] -> [i] }"), 0, Symbols(found.parameters))
     assert bounds is not None
