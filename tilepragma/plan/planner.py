@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.automatic import choose
@@ -76,6 +76,8 @@ class _Region:
     device: Clauses
     automatic: Automatic | None = None
     """the engine, not the user, vouches for the loops that have tiles"""
+    assumptions: tuple[Expression, ...] = ()
+    """where it does so: tests of parameters"""
     reason: str | None = None
     """why nothing could be distributed where the user left it to us"""
     rejected: tuple[str, ...] = ()
@@ -103,7 +105,8 @@ def _automatic(
         if lost is not None:
             return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
         found = Diagnostics()
-        plan = _plan(kernel, replace(said, automatic=answer), floating, found, targets)
+        ours = replace(said, automatic=answer, assumptions=region.assumptions)
+        plan = _plan(kernel, ours, floating, found, targets)
         trials.append((answer, plan, found))
         if found.has_errors:
             return _errors(found)[0].message
@@ -142,7 +145,7 @@ def _plan(
     check_axes(kernel.directive, region.user, diagnostics)
     preferred = preferred_target(kernel.directive, region.user, targets)
     all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
-    data = DataContext(kernel, all_uses, on_host, diagnostics)
+    data = DataContext(kernel, all_uses, on_host, diagnostics, region.assumptions)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
@@ -156,6 +159,8 @@ def _plan(
             rejected=rejected,
             obstacles=obstacles,
         )
+    if not all(map(on_host, region.assumptions)):
+        diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, on_host)
     steps = region.automatic or _said_steps(kernel, region, live_out, final, diagnostics)
@@ -178,7 +183,10 @@ def _plan(
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
         rejected=region.rejected,
-        conditions=launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
+        conditions=(
+            *launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
+            *region.assumptions,
+        ),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import ClauseExpression, LoopDirective
+from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.traversal import walk
@@ -66,10 +67,11 @@ def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
 def original_of(plan: KernelPlan) -> Original:
     """The region of a plan, as the user wrote it. Raises OperationLimitError."""
     from tilepragma.polyhedral.dependences import memory_dependences
-    from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.extraction import scop_under
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
-    scop = extract_scop(_statements(plan), plan.kernel.functions, written_objects(plan.kernel))
+    conditions = [one for one in plan.conditions if not isinstance(one, ClauseExpression)]
+    scop = scop_under(conditions, _statements(plan), plan.kernel.functions, written_objects(plan.kernel))
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
         return Original(scop, memory_dependences(scop))
 
@@ -102,6 +104,9 @@ def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator
         yield Fault("the proof ends", str(error), False)
         return
     yield from (Fault(finding.rule, finding.message, finding.certain) for finding in findings)
+    for one in known.scop.assumptions:
+        if one not in plan.conditions:
+            yield Fault("what is assumed is tested at launch", f"nothing tests '{plain_text(one)}' at launch", False)
     region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
     for steps, sizes in _runs(plan):

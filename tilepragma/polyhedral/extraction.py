@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
@@ -14,7 +14,7 @@ from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
-from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, RecordType, ScalarType
 from tilepragma.polyhedral.affine import (
@@ -26,9 +26,10 @@ from tilepragma.polyhedral.affine import (
     condition,
     whole_number,
 )
-from tilepragma.polyhedral.delinearise import split_subscript, strides
+from tilepragma.polyhedral.delinearise import Strides, split_subscript, stride_chains
 from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.parameter_functions import ParameterReader
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
 #: Distances of deeper nests take isl minutes, which its count of operations does not see.
@@ -40,8 +41,14 @@ def extract_scop(
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
     movable: Movable | None = None,
+    *,
+    assuming: bool = True,
+    around: Iterable[Statement] = (),
 ) -> Scop:
     """The Scop of statements that run one after another; `written` are the objects that the region changes.
+
+    `assuming`: arrays that are written may be seen through strides (a[i*m + j] as a[i][j]) where that is right if
+    the Scop's `assumptions` hold. Of statements that are a part of `around` both are what they are for all of it, and not repeated.
 
     With `movable`, for code that is to be transformed, each statement's `node` can be moved on its own: it holds all of a
     control structure that is not affine, all uses of the variables that it declares, and nothing is a statement that is
@@ -52,7 +59,23 @@ def extract_scop(
     if _depth(body) > MOST_LOOPS:
         raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")
     with operation_limit(context, DEFAULT_LIMIT, "reading the nest"):
-        return _Extraction(context, functions, written, movable).scop(body)
+        extraction = _Extraction(context, functions, written, movable, assuming)
+        layouts = _Extraction(context, functions, written, None, assuming).layouts(tuple(around)) if around else None
+        return extraction.scop(body, layouts)
+
+
+def scop_under(
+    conditions: Container[Expression],
+    body: Iterable[Statement],
+    functions: tuple[Function, ...],
+    written: frozenset[DataObject],
+) -> Scop:
+    """The Scop of statements where nothing but these conditions holds. Raises OperationLimitError."""
+    body = tuple(body)
+    scop = extract_scop(body, functions, written)
+    if all(one in conditions for one in scop.assumptions):
+        return scop
+    return extract_scop(body, functions, written, assuming=False)
 
 
 def _depth(node: Any) -> int:
@@ -85,29 +108,49 @@ class _Found:
     parts: tuple[_Found, ...] = ()
 
 
+@dataclass(frozen=True)
+class Layouts:
+    """Arrays seen through strides, greatest first, and { [p] : what is assumed of parameters for that }."""
+
+    strides: Mapping[DataObject, Strides]
+    assumed: isl.Set
+
+
 @dataclass
 class _Extraction:
     context: isl.Context
     functions: tuple[Function, ...]
     written: frozenset[DataObject]
     movable: Movable | None = None
+    assuming: bool = False
     exposed: frozenset[DataObject] = frozenset()
     found: list[_Found] = field(default_factory=list)
     depths: dict[DataObject, int] = field(default_factory=dict)
     reasons: dict[NotAffine, None] = field(default_factory=dict)
     once: frozenset[DataObject] = frozenset()
+    seen: Layouts = field(init=False)
 
-    def scop(self, body: tuple[Statement, ...]) -> Scop:
+    def __post_init__(self) -> None:
+        self.seen = Layouts({}, isl.Set.universe(isl.Space.params_alloc(self.context, 0)))
+
+    def layouts(self, body: tuple[Statement, ...]) -> Layouts:
+        """Which arrays are seen through strides where these statements run."""
+        self.once = declared_once(body, self.functions)
+        frame = Frame(self.context, (), self.written)
+        self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
+        return self._layouts()
+
+    def scop(self, body: tuple[Statement, ...], layouts: Layouts | None = None) -> Scop:
         frame = Frame(self.context, (), self.written)
         self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
         self.once = declared_once(body, self.functions)
         self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
-        layouts = self._layouts()
+        self.seen = layouts if layouts is not None else self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
-        statements = tuple(
-            self._statement(f"S{place}", found, layouts, depth) for place, found in enumerate(self.found)
-        )
-        return Scop(self.context, statements, tuple(self.reasons), frame.parameters, self.written, layouts)
+        statements = tuple(self._statement(f"S{place}", found, depth) for place, found in enumerate(self.found))
+        assumptions = self._assumptions(frame.parameters) if layouts is None else ()
+        strides = self.seen.strides
+        return Scop(self.context, statements, tuple(self.reasons), frame.parameters, self.written, strides, assumptions)
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -256,44 +299,57 @@ class _Extraction:
 
     # -- accesses ---------------------------------------------------------------------------------------------------
 
-    def _layouts(self) -> dict[DataObject, tuple[Polynomial, ...]]:
+    def _layouts(self) -> Layouts:
         """The strides of every array of one dimension whose subscripts can all be taken apart by them."""
         subscripts: dict[DataObject, list[tuple[Expression, _Place]]] = {}
         for found in (part for whole in self.found for part in whole.parts or (whole,)):
             for use in found.uses:
                 if use.object.rank == 1 and len(use.subscripts) == 1:
                     subscripts.setdefault(use.object, []).append((use.subscripts[0], found.place))
-        layouts = {}
+        layouts = self.seen
         for object_, used in subscripts.items():
-            by = strides((subscript, place.frame) for subscript, place in used)
-            if by and all(
-                split_subscript(subscript, by, place.frame, place.domain) is not None for subscript, place in used
-            ):
-                layouts[object_] = by
+            layouts = self._seen_through_strides(object_, used, layouts)
         return layouts
 
-    def _statement(
-        self, name: str, found: _Found, layouts: dict[DataObject, tuple[Polynomial, ...]], depth: int
-    ) -> ScopStatement:
+    def _seen_through_strides(
+        self, object_: DataObject, used: list[tuple[Expression, _Place]], known: Layouts
+    ) -> Layouts:
+        """With the strides by which all these subscripts of an array can be taken apart, if there are any."""
+        chains = stride_chains((subscript, place.frame) for subscript, place in used)
+        for assuming in (False, True) if self.assuming and object_ in self.written else (False,):
+            for by in chains:
+                assumed = known.assumed
+                for subscript, place in used:
+                    domain = place.domain.intersect_params(assumed)
+                    split = split_subscript(subscript, by, place.frame, domain, assuming=assuming)
+                    if split is None:
+                        break
+                    assumed = assumed.intersect(split.assumed)
+                else:
+                    if not assumed.is_empty():
+                        return Layouts({**known.strides, object_: by}, assumed)
+        return known
+
+    def _assumptions(self, parameters: dict[str, Expression]) -> tuple[Expression, ...]:
+        (assumed,) = self.seen.assumed.get_basic_sets()
+        return ParameterReader(self.context, parameters).constraints(assumed.remove_redundancies())
+
+    def _statement(self, name: str, found: _Found, depth: int) -> ScopStatement:
         at = found.place
         domain = at.domain.set_tuple_name(name)
         for place, loop in enumerate(at.loops):
             domain = domain.set_dim_name(isl.dim_type.set, place, loop.iterator.name)
         inner = max((len(part.place.loops) for part in found.parts), default=0)
-        parts = tuple(
-            self._statement(f"{name}_{place}", part, layouts, inner) for place, part in enumerate(found.parts)
-        )
-        references = self._of_leaf(name, found, parts) if parts else self._references(name, found, domain, layouts)
+        parts = tuple(self._statement(f"{name}_{place}", part, inner) for place, part in enumerate(found.parts))
+        references = self._of_leaf(name, found, parts) if parts else self._references(name, found, domain)
         schedule = _schedule(name, at, depth)
         return ScopStatement(name, at.loops, domain, schedule, references, found.range, found.node, parts)
 
-    def _references(
-        self, name: str, found: _Found, domain: isl.Set, layouts: dict[DataObject, tuple[Polynomial, ...]]
-    ) -> tuple[Reference, ...]:
+    def _references(self, name: str, found: _Found, domain: isl.Set) -> tuple[Reference, ...]:
         at = found.place
         references = []
         for use in found.uses:
-            relation, exact = self._relation(use, at, layouts)
+            relation, exact = self._relation(use, at)
             relation = relation.set_tuple_name(isl.dim_type.in_, name).intersect_domain(domain)
             exact = exact and at.exact and not at.conditional and not use.conditional
             member = _member(use)
@@ -318,15 +374,16 @@ class _Extraction:
                     references.append(replace(each, relation=relation))
         return tuple(references)
 
-    def _relation(
-        self, use: Use, at: _Place, layouts: dict[DataObject, tuple[Polynomial, ...]]
-    ) -> tuple[isl.Map, bool]:
+    def _relation(self, use: Use, at: _Place) -> tuple[isl.Map, bool]:
         """{ [i] -> A[a] } and whether it is exact."""
         frame = at.frame
         own = self.depths.get(use.object, 0) if use.object.scope is Scope.LOCAL else 0
         functions: list[isl.PwAff | None] = [frame.iterator(place) for place in range(own)]
-        if use.object in layouts and use.subscripts:
-            functions += split_subscript(use.subscripts[0], layouts[use.object], frame, at.domain) or ()
+        if use.object in self.seen.strides and use.subscripts:
+            domain = at.domain.intersect_params(self.seen.assumed)
+            split = split_subscript(use.subscripts[0], self.seen.strides[use.object], frame, domain)
+            assert split is not None, "a layout takes all subscripts of its array apart"
+            functions += split.parts
         else:
             functions += [self._affine(subscript, frame) for subscript in use.subscripts]
             functions += [None] * (use.object.rank - len(use.subscripts))

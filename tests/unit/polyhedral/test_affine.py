@@ -6,6 +6,7 @@ import islpy as isl
 import pytest
 from scops import references, scop
 
+from tilepragma.ir.dump import plain_text
 from tilepragma.polyhedral.scop import AccessKind
 
 ARRAYS = "int n, int m, unsigned u, float x, int *index, double *a, double b[n][m]"
@@ -107,12 +108,50 @@ def test_the_last_column_belongs_to_its_row(column: str, wanted: str) -> None:
     assert reference.exact and reference.relation.is_equal(expected)
 
 
-@pytest.mark.parametrize("bound", ["j <= m", "j < 2*m", "j < n"])
+@pytest.mark.parametrize("bound", ["j <= m", "j < 2*m", "j < index[i]"])
 def test_rows_that_may_overlap_are_not_delinearised(bound: str) -> None:
     made = scop(ARRAYS, f"for (int i = 0; i < n; i++) for (int j = 0; {bound}; j++) a[i*m + j] = x;")
     (reference,) = references(made, "a")
     assert not reference.exact
     assert reference.relation.dim(isl.dim_type.out) == 1
+
+
+PARTS = "int n, int m, int w, int h, int s, int c, double *a, const double *b"
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i*m + j] = 0;", []),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[i*s + j] = 0;", ["s >= w"]),
+        ("for (int i = 0; i < n; i++) for (int j = 1; j < w - 1; j++) a[i*s + j] = a[i*s + j - 1];", ["s + 1 >= w"]),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[i*s + 3*j + 2] = 0;", ["s >= (3 * w)"]),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[(i*w + j)*3 + 2] = 0;", []),
+        (
+            "for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) for (int k = 0; k < c; k++) a[i*s + j*c + k] = 0;",
+            ["(s / max(c, 1)) >= w"],
+        ),
+        (
+            "for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) a[i*m + j] = 0; } a[0] = a[(n - 1)*m];",
+            ["m >= 1"],
+        ),
+        ("for (int i = 0; i < n; i++) { for (int j = 0; j < w; j++) a[i*s + j] = b[i*h + j]; }", ["s >= w"]),
+    ],
+)
+def test_what_strides_are_taken_to_be_is_said(body: str, wanted: list[str]) -> None:
+    made = scop(PARTS, body)
+    assert all(one.exact for one in references(made, "a"))
+    assert [plain_text(one) for one in made.assumptions] == wanted
+
+
+@pytest.mark.parametrize(
+    "subscript", ["i*s + j - 1", "i*s + j*j", "i*w + j + 1", "i*w - j", "i*s + b2[j]", "i*w + 2*j", "i*j*s"]
+)
+def test_what_no_stride_makes_right_is_not_assumed(subscript: str) -> None:
+    body = f"for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[{subscript}] = 0;"
+    made = scop(f"{PARTS}, const int *b2", body)
+    assert not references(made, "a")[0].exact
+    assert made.assumptions == ()
 
 
 def test_one_reference_out_of_range_keeps_its_array_linear() -> None:
