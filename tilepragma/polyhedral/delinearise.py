@@ -115,7 +115,7 @@ def _carried(
         if domain.is_subset(inside):
             return [parts[place] + number(carry), part], isl.Set.universe(domain.params().get_space())
         if assuming and possible is None:
-            needed = _needed(domain, inside, limit)
+            needed = _needed(domain, inside, limit, _multiples(length, frame))
             possible = None if needed is None else ([parts[place] + number(carry), part], needed)
     return possible
 
@@ -135,21 +135,33 @@ def extent(by: Strides, place: int) -> Polynomial:
     return of_atom(Binary("/", expression(greater), divisor, LONG))
 
 
-def _needed(domain: isl.Set, inside: isl.Set, limit: isl.PwAff) -> isl.Set | None:
-    """{ [p] : for all i in domain(p): inside(p, i) }, where that says only that the extent `limit` is no less than something."""
+def _multiples(length: Polynomial, frame: Frame) -> frozenset[str]:
+    """The parameters that stand for products with a factor of this extent in them: no extent is as great."""
+    return frozenset(
+        name
+        for name, value in frame.parameters.items()
+        for monomial, _ in polynomial(value).terms
+        if len(monomial) > 1 and length.atoms & set(monomial)
+    )
+
+
+def _needed(domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str]) -> isl.Set | None:
+    """{ [p] : for all i in domain(p): inside(p, i) }, where that says only that the extent `limit` is no less than something,
+    and than none of its `multiples`.
+    """
     needed = domain.subtract(inside).params().complement().gist(domain.params()).coalesce()
     pieces = needed.get_basic_sets()
     extents = [function for _, function in limit.get_pieces()]
     if len(pieces) != 1 or len(extents) != 1 or needed.is_empty():
         return None
     piece = pieces[0].remove_redundancies()
-    if piece.dim(isl.dim_type.div) or not all(_grows(one, extents[0]) for one in piece.get_constraints()):
+    if piece.dim(isl.dim_type.div) or not all(_grows(one, extents[0], multiples) for one in piece.get_constraints()):
         return None
     return isl.Set.from_basic_set(piece)
 
 
-def _grows(constraint: isl.Constraint, length: isl.Aff) -> bool:
-    """Whether the constraint, a(p) >= 0, is rather met the greater the extent is."""
+def _grows(constraint: isl.Constraint, length: isl.Aff, multiples: frozenset[str]) -> bool:
+    """Whether the constraint, a(p) >= 0, is rather met the greater the extent is, and can be."""
     if constraint.is_equality():
         return False
     factors = {
@@ -159,9 +171,12 @@ def _grows(constraint: isl.Constraint, length: isl.Aff) -> bool:
     space = constraint.get_space()
     total = 0.0
     for place in range(space.dim(isl.dim_type.param)):
-        factor = factors.get(space.get_dim_name(isl.dim_type.param, place))
-        if factor is not None:
-            total += factor.to_python() * constraint.get_coefficient_val(isl.dim_type.param, place).to_python()
+        name = space.get_dim_name(isl.dim_type.param, place)
+        here = constraint.get_coefficient_val(isl.dim_type.param, place).to_python()
+        if here < 0 and name in multiples:
+            return False
+        if name in factors:
+            total += factors[name].to_python() * here
     return total > 0
 
 
