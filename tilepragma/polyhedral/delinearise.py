@@ -37,7 +37,7 @@ def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strid
     """
     found: dict[Polynomial, tuple[int, int]] = {}
     for subscript, frame in subscripts:
-        value = polynomial(subscript)
+        value = frame.written_out(polynomial(subscript))
         for atom in value.atoms:
             if frame.invariant(atom):
                 continue
@@ -76,7 +76,7 @@ def split_subscript(
 
     `assuming`: where it does not, but would if the strides were no less than something, that may be assumed.
     """
-    rest = polynomial(subscript)
+    rest = frame.written_out(polynomial(subscript))
     parts: list[Polynomial] = []
     for stride in by:
         quotient, rest = divide(rest, stride)

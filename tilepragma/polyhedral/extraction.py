@@ -12,7 +12,7 @@ import islpy as isl
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
-from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
+from tilepragma.ir.expressions import Access, AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import children, walk
@@ -28,6 +28,7 @@ from tilepragma.polyhedral.affine import (
 )
 from tilepragma.polyhedral.delinearise import Strides, split_subscript, stride_chains
 from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
+from tilepragma.polyhedral.local_values import LocalValues, returned_values, tracked_locals
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.parameter_functions import ParameterReader
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
@@ -95,6 +96,12 @@ class _Place:
     exact: bool = True
     """the domain is no over-approximation"""
     conditional: bool = False
+    locals: LocalValues = LocalValues()
+
+    @property
+    def subscripts(self) -> Frame:
+        """The frame in which subscripts are read here."""
+        return self.locals.frame(self.frame)
 
 
 @dataclass(frozen=True)
@@ -137,14 +144,18 @@ class _Extraction:
         """Which arrays are seen through strides where these statements run."""
         self.once = declared_once(body, self.functions)
         frame = Frame(self.context, (), self.written)
-        self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
+        self._statements(body, self._start(body, frame), [0])
         return self._layouts()
+
+    def _start(self, body: tuple[Statement, ...], frame: Frame) -> _Place:
+        known = LocalValues(tracked_locals(body), returned_values(self.functions))
+        return _Place(frame, isl.Set.universe(frame.space), locals=known)
 
     def scop(self, body: tuple[Statement, ...], layouts: Layouts | None = None) -> Scop:
         frame = Frame(self.context, (), self.written)
         self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
         self.once = declared_once(body, self.functions)
-        self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
+        self._statements(body, self._start(body, frame), [0])
         self.seen = layouts if layouts is not None else self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
         statements = tuple(self._statement(f"S{place}", found, depth) for place, found in enumerate(self.found))
@@ -170,8 +181,10 @@ class _Extraction:
                 self._if(statement, at, count)
             elif not isinstance(statement, Barrier):
                 self._leaf(statement, at, count)
+            known = at.locals.after(statement, at.frame, self.functions)
             if isinstance(statement, Declaration):
                 at = replace(at, frame=declare(statement, at.frame, self.once))
+            at = replace(at, locals=known)
 
     def _movable_statements(
         self, statements: Iterable[Statement], at: _Place, count: list[int], movable: Movable
@@ -256,7 +269,9 @@ class _Extraction:
         position = (*at.position, count[0])
         count[0] += 1
         conditional = at.conditional or leaves_early(loop.body)
-        inside = _Place(frame, domain, (*at.loops, loop), position, exact, conditional)
+        written = (use.object for use in uses(loop, self.functions) if use.writes)
+        known = at.locals.inside(loop.iterator, written)
+        inside = _Place(frame, domain, (*at.loops, loop), position, exact, conditional, known)
         self._statements((loop.body,), inside, [0])
 
     # -- loops ------------------------------------------------------------------------------------------------------
@@ -315,13 +330,15 @@ class _Extraction:
         self, object_: DataObject, used: list[tuple[Expression, _Place]], known: Layouts
     ) -> Layouts:
         """With the strides by which all these subscripts of an array can be taken apart, if there are any."""
-        chains = stride_chains((subscript, place.frame) for subscript, place in used)
-        for assuming in (False, True) if self.assuming and object_ in self.written else (False,):
+        chains = stride_chains((subscript, place.subscripts) for subscript, place in used)
+        # What is read only needs no more than its extent, which sums of iterators say by themselves.
+        worth = object_ in self.written or not all(_is_sum(subscript, place.frame) for subscript, place in used)
+        for assuming in (False, True) if self.assuming and worth else (False,):
             for by in chains:
                 assumed = known.assumed
                 for subscript, place in used:
                     domain = place.domain.intersect_params(assumed)
-                    split = split_subscript(subscript, by, place.frame, domain, assuming=assuming)
+                    split = split_subscript(subscript, by, place.subscripts, domain, assuming=assuming)
                     if split is None:
                         break
                     assumed = assumed.intersect(split.assumed)
@@ -381,11 +398,11 @@ class _Extraction:
         functions: list[isl.PwAff | None] = [frame.iterator(place) for place in range(own)]
         if use.object in self.seen.strides and use.subscripts:
             domain = at.domain.intersect_params(self.seen.assumed)
-            split = split_subscript(use.subscripts[0], self.seen.strides[use.object], frame, domain)
+            split = split_subscript(use.subscripts[0], self.seen.strides[use.object], at.subscripts, domain)
             assert split is not None, "a layout takes all subscripts of its array apart"
             functions += split.parts
         else:
-            functions += [self._affine(subscript, frame) for subscript in use.subscripts]
+            functions += [self._affine(subscript, at.subscripts) for subscript in use.subscripts]
             functions += [None] * (use.object.rank - len(use.subscripts))
         relation = isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 0))
         for function in functions:
@@ -398,6 +415,12 @@ class _Extraction:
         return relation.set_tuple_name(isl.dim_type.out, use.object.name), all(
             function is not None for function in functions
         )
+
+
+def _is_sum(subscript: Expression, frame: Frame) -> bool:
+    """Whether nothing but iterators of the loops around varies in it."""
+    varying = (atom for atom in polynomial(subscript).atoms if not frame.invariant(atom))
+    return all(isinstance(atom, Access) and atom.object in frame.iterators for atom in varying)
 
 
 def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:

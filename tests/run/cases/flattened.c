@@ -176,3 +176,118 @@ CASE(leading)
         free(c);
     }
 }
+
+// case numbered_cells: the cell's number in a variable of its own, of several types, built in several steps
+static void numbered_cells(double *u, const double *v, int nx, int ny, int nz)
+{
+#pragma tilek kernel
+    for (int k = 1; k < nz - 1; k++)
+        for (int j = 1; j < ny - 1; j++) {
+            const int row = nx * (j + ny * k);
+            for (int i = 1; i < nx - 1; i++) {
+                const size_t c = (size_t)(row + i);
+                int above = row + i;
+                above += nx * ny;
+                u[c] = v[c] + 0.125 * (v[c - 1] + v[c + 1] + v[c - nx] + v[c + nx] + v[c - nx * ny] + v[above] - 6 * v[c]);
+            }
+        }
+}
+
+// a number that is written again before it is used, once under a condition, is not the one it was
+static void changed_cells(double *u, int n, int m)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            int c = i * m + j;
+            if (u[c] > 0)
+                c = 0;
+            for (int k = 0; k < 2; k++) {
+                u[c] += 0.5;
+                c = (c + m) % (n * m);
+            }
+            u[c] -= 0.25;
+        }
+}
+
+CASE(numbered_cells)
+{
+    static const int sizes[][3] = {{5, 4, 3}, {3, 3, 3}, {7, 2, 5}, {0, 3, 4}, {-2, 3, 4}, {5, -3, -4}, {9, 5, 6}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        double *const u = check_doubles(512), *const v = check_doubles(512);
+        numbered_cells(u, v, sizes[k][0], sizes[k][1], sizes[k][2]);
+        changed_cells(v, sizes[k][0], sizes[k][1]);
+        check_record("u", u, 512 * sizeof *u);
+        check_record("v", v, 512 * sizeof *v);
+        free(u);
+        free(v);
+    }
+}
+
+// case clamped: borders repeated by functions, conditions and choices, each of which says what part of the image is read
+static int clamp(int value, int low, int high)
+{
+    if (value < low)
+        return low;
+    return value > high ? high : value;
+}
+
+static void clamped_by_calls(unsigned char *to, const unsigned char *from, int width, int height, int stride)
+{
+#pragma tilek kernel
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int sum = 8 * from[y * stride + x];
+            sum -= from[clamp(y - 1, 0, height - 1) * stride + x] + from[clamp(y + 1, 0, height - 1) * stride + x];
+            sum -= from[y * stride + clamp(x - 1, 0, width - 1)] + from[y * stride + clamp(x + 1, 0, width - 1)];
+            to[y * stride + x] = (unsigned char)clamp(sum / 4, 0, 255);
+        }
+}
+
+static void clamped_by_conditions(unsigned char *to, const unsigned char *from, int width, int height)
+{
+#pragma tilek kernel
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int sum = 0;
+            for (int dy = -2; dy <= 2; dy++) {
+                int row = y + dy;
+                if (row < 0)
+                    row = 0;
+                if (row >= height) {
+                    row = height - 1;
+                }
+                for (int dx = -2; dx <= 2; dx++) {
+                    int column = x + dx < 0 ? 0 : x + dx;
+                    column = column < width ? column : width - 1;
+                    sum += from[row * width + column];
+                }
+            }
+            to[y * width + x] = (unsigned char)(sum / 25);
+        }
+}
+
+static void clamped_line(double *to, const double *from, int n)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        to[i] = from[i - 1 < 0 ? 0 : i - 1] + from[clamp(i + 1, 0, n - 1)];
+}
+
+CASE(clamped)
+{
+    static const int sizes[][3] = {{17, 13, 17}, {17, 13, 23}, {17, 13, 9}, {1, 5, 1}, {5, 1, 5},
+                                   {2, 2, 0},    {0, 5, 3},    {5, 0, 5},   {-2, 3, 4}, {3, 4, -3}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        unsigned char *const to = bytes(), *const from = bytes();
+        double *const x = check_doubles(64), *const z = check_doubles(64);
+        clamped_by_calls(to + ROOM / 2, from + ROOM / 2, sizes[k][0], sizes[k][1], sizes[k][2]);
+        clamped_by_conditions(to, from, sizes[k][0], sizes[k][1]);
+        clamped_line(x, z, sizes[k][0]);
+        check_record("x", x, 64 * sizeof *x);
+        record_and_free("to", to);
+        free(from);
+        free(x);
+        free(z);
+    }
+}
