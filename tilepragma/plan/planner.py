@@ -19,7 +19,7 @@ from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.invariance import host_evaluable, written_objects
-from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
 from tilepragma.plan.operations import operation_counts
@@ -286,7 +286,11 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
 
 
 def _said_steps(
-    kernel: Kernel, region: _Region, live_out: frozenset[str], final: tuple[FinalValue, ...], diagnostics: Diagnostics
+    kernel: Kernel,
+    region: _Region,
+    live_out: frozenset[str],
+    final: tuple[FinalValue | LastValue, ...],
+    diagnostics: Diagnostics,
 ) -> Automatic:
     """The launches of what the user said, one after another."""
     counts = {

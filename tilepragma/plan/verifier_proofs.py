@@ -12,7 +12,7 @@ from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import written_objects
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Step
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, LastValue, Step
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_scalars import needed_before, wrong_copies
 
@@ -78,7 +78,25 @@ def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
             yield Fault("barriers are uniform", message, True)
         for message in wrong_copies(plan, launch):
             yield Fault("copies have values", message, True)
+    yield from _wrong_last_values(plan)
     yield from _against_the_region(plan, original)
+
+
+def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
+    """What iterators are given after the region must be what the last of their loops leaves."""
+    for one in plan.final_values:
+        if isinstance(one, LastValue):
+            from tilepragma.polyhedral.loop_ends import LoopEnd, is_loop_end
+            from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+            claimed = LoopEnd(one.value, one.condition)
+            try:
+                right = is_loop_end(claimed, plan.kernel.body.statements, one.iterator, written_objects(plan.kernel))
+            except OperationLimitError:
+                right = False
+            if not right:
+                text = f"'{one.iterator.host}' is not shown to be {plain_text(one.value)} after the region"
+                yield Fault("iterators keep their last values", text, False)
 
 
 def original_of(plan: KernelPlan) -> Original:

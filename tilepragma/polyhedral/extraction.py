@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import Any
@@ -12,7 +12,7 @@ import islpy as isl
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
-from tilepragma.ir.expressions import Access, AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
+from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import children, walk
@@ -26,7 +26,8 @@ from tilepragma.polyhedral.affine import (
     condition,
     whole_number,
 )
-from tilepragma.polyhedral.delinearise import Strides, split_subscript, stride_chains
+from tilepragma.polyhedral.delinearise import split_subscript
+from tilepragma.polyhedral.layouts import Layouts, Subscript, affine_or_none
 from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
 from tilepragma.polyhedral.local_values import LocalValues, returned_values, tracked_locals
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -113,14 +114,6 @@ class _Found:
     range: SourceRange
     node: Statement
     parts: tuple[_Found, ...] = ()
-
-
-@dataclass(frozen=True)
-class Layouts:
-    """Arrays seen through strides, greatest first, and { [p] : what is assumed of parameters for that }."""
-
-    strides: Mapping[DataObject, Strides]
-    assumed: isl.Set
 
 
 @dataclass
@@ -315,37 +308,20 @@ class _Extraction:
     # -- accesses ---------------------------------------------------------------------------------------------------
 
     def _layouts(self) -> Layouts:
-        """The strides of every array of one dimension whose subscripts can all be taken apart by them."""
-        subscripts: dict[DataObject, list[tuple[Expression, _Place]]] = {}
+        """The strides of every array of one dimension whose subscripts can be taken apart by them."""
+        subscripts: dict[DataObject, list[Subscript]] = {}
         for found in (part for whole in self.found for part in whole.parts or (whole,)):
+            at = found.place
             for use in found.uses:
                 if use.object.rank == 1 and len(use.subscripts) == 1:
-                    subscripts.setdefault(use.object, []).append((use.subscripts[0], found.place))
+                    one = Subscript(use.subscripts[0], at.subscripts, at.domain, at.frame.iterators)
+                    subscripts.setdefault(use.object, []).append(one)
         layouts = self.seen
         for object_, used in subscripts.items():
-            layouts = self._seen_through_strides(object_, used, layouts)
+            # What is read only needs no more than its extent, which sums of iterators say by themselves.
+            worth = object_ in self.written or not all(one.is_sum for one in used)
+            layouts = layouts.including(object_, used, assuming=self.assuming and worth)
         return layouts
-
-    def _seen_through_strides(
-        self, object_: DataObject, used: list[tuple[Expression, _Place]], known: Layouts
-    ) -> Layouts:
-        """With the strides by which all these subscripts of an array can be taken apart, if there are any."""
-        chains = stride_chains((subscript, place.subscripts) for subscript, place in used)
-        # What is read only needs no more than its extent, which sums of iterators say by themselves.
-        worth = object_ in self.written or not all(_is_sum(subscript, place.frame) for subscript, place in used)
-        for assuming in (False, True) if self.assuming and worth else (False,):
-            for by in chains:
-                assumed = known.assumed
-                for subscript, place in used:
-                    domain = place.domain.intersect_params(assumed)
-                    split = split_subscript(subscript, by, place.subscripts, domain, assuming=assuming)
-                    if split is None:
-                        break
-                    assumed = assumed.intersect(split.assumed)
-                else:
-                    if not assumed.is_empty():
-                        return Layouts({**known.strides, object_: by}, assumed)
-        return known
 
     def _assumptions(self, parameters: dict[str, Expression]) -> tuple[Expression, ...]:
         (assumed,) = self.seen.assumed.get_basic_sets()
@@ -368,13 +344,16 @@ class _Extraction:
         for use in found.uses:
             relation, exact = self._relation(use, at)
             relation = relation.set_tuple_name(isl.dim_type.in_, name).intersect_domain(domain)
+            linear = self._linear(use, at)
+            if linear is not None:
+                linear = linear.set_tuple_name(isl.dim_type.in_, name).intersect_domain(domain)
             exact = exact and at.exact and not at.conditional and not use.conditional
             member = _member(use)
             if use.reads:
-                references.append(Reference(use.object, AccessKind.READ, relation, exact, member, use.range))
+                references.append(Reference(use.object, AccessKind.READ, relation, exact, member, use.range, linear))
             if use.writes:
                 kind = AccessKind.MUST_WRITE if exact and member is None else AccessKind.MAY_WRITE
-                references.append(Reference(use.object, kind, relation, exact, member, use.range))
+                references.append(Reference(use.object, kind, relation, exact, member, use.range, linear))
         return tuple(references)
 
     def _of_leaf(self, name: str, found: _Found, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
@@ -385,11 +364,17 @@ class _Extraction:
         for part in parts:
             for each in part.references:
                 if each.object not in own:
-                    inner = each.relation.dim(isl.dim_type.in_) - depth
-                    relation = each.relation.project_out(isl.dim_type.in_, depth, inner).coalesce()
-                    relation = relation.set_tuple_name(isl.dim_type.in_, name)
-                    references.append(replace(each, relation=relation))
+                    relation = _without_inner(each.relation, depth, name)
+                    linear = None if each.linear is None else _without_inner(each.linear, depth, name)
+                    references.append(replace(each, relation=relation, linear=linear))
         return tuple(references)
+
+    def _linear(self, use: Use, at: _Place) -> isl.Map | None:
+        """{ [i] -> A[e] } of an array that is seen through strides, if e is affine."""
+        if use.object not in self.seen.strides or not use.subscripts:
+            return None
+        value = affine_or_none(use.subscripts[0], at.subscripts)
+        return None if value is None else isl.Map.from_pw_aff(value).set_tuple_name(isl.dim_type.out, use.object.name)
 
     def _relation(self, use: Use, at: _Place) -> tuple[isl.Map, bool]:
         """{ [i] -> A[a] } and whether it is exact."""
@@ -399,8 +384,8 @@ class _Extraction:
         if use.object in self.seen.strides and use.subscripts:
             domain = at.domain.intersect_params(self.seen.assumed)
             split = split_subscript(use.subscripts[0], self.seen.strides[use.object], at.subscripts, domain)
-            assert split is not None, "a layout takes all subscripts of its array apart"
-            functions += split.parts
+            parts = len(self.seen.strides[use.object]) + 1
+            functions += split.parts if split is not None else [None] * parts
         else:
             functions += [self._affine(subscript, at.subscripts) for subscript in use.subscripts]
             functions += [None] * (use.object.rank - len(use.subscripts))
@@ -417,10 +402,10 @@ class _Extraction:
         )
 
 
-def _is_sum(subscript: Expression, frame: Frame) -> bool:
-    """Whether nothing but iterators of the loops around varies in it."""
-    varying = (atom for atom in polynomial(subscript).atoms if not frame.invariant(atom))
-    return all(isinstance(atom, Access) and atom.object in frame.iterators for atom in varying)
+def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
+    """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] }"""
+    inner = relation.dim(isl.dim_type.in_) - depth
+    return relation.project_out(isl.dim_type.in_, depth, inner).coalesce().set_tuple_name(isl.dim_type.in_, name)
 
 
 def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:

@@ -34,6 +34,8 @@ class Reference:
     A scalar has rank 0: { S[i] -> x[] }. An object declared inside loops has their iterators as leading dimensions, since
     every iteration has its own. `exact` where the relation is no over-approximation, neither in its subscripts nor in its
     domain, and the access is not conditional. `member` is the name of the record's member that is meant, if one is.
+    `linear` is { S[i] -> A[e] } where the array is seen through strides and its one subscript e is affine too: two such accesses meet
+    only where they do in both views.
     """
 
     object: DataObject
@@ -42,6 +44,7 @@ class Reference:
     exact: bool
     member: str | None
     range: SourceRange
+    linear: isl.Map | None = None
 
     @property
     def writes(self) -> bool:

@@ -291,3 +291,36 @@ CASE(clamped)
         free(z);
     }
 }
+
+// case whole_arrays: nests over rows beside loops over all elements, whose number the strides make or a parameter gives
+static void heat_step(double *u, double *v, int nx, int ny, int nz, int steps, int total)
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int z = 1; z < nz - 1; z++)
+            for (int y = 1; y < ny - 1; y++)
+                for (int x = 1; x < nx - 1; x++)
+                    v[(z * ny + y) * nx + x] =
+                        0.5 * u[(z * ny + y) * nx + x] +
+                        0.0625 * (u[((z - 1) * ny + y) * nx + x] + u[((z + 1) * ny + y) * nx + x] + u[(z * ny + y - 1) * nx + x] +
+                                  u[(z * ny + y + 1) * nx + x] + u[(z * ny + y) * nx + x - 1] + u[(z * ny + y) * nx + x + 1]);
+        for (int i = 0; i < nx * ny * nz; i++)
+            u[i] = v[i];
+        for (int i = total - 1; i >= 0; i -= 2)
+            v[i] = 0.25 * v[i];
+        u[0] = v[total - 1];
+    }
+}
+
+CASE(whole_arrays)
+{
+    static const int sizes[][4] = {{5, 4, 3, 60}, {3, 3, 3, 7}, {7, 2, 5, 70}, {9, 5, 6, 1}, {1, 1, 1, 1}, {5, -3, -4, 60}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        double *const u = check_doubles(512), *const v = check_doubles(512);
+        heat_step(u, v, sizes[k][0], sizes[k][1], sizes[k][2], 3, sizes[k][3]);
+        check_record("u", u, 512 * sizeof *u);
+        check_record("v", v, 512 * sizeof *v);
+        free(u);
+        free(v);
+    }
+}

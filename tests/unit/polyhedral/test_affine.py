@@ -168,9 +168,49 @@ def test_what_a_declaration_alone_gives_a_value_is_known_by_it() -> None:
     assert second.relation.is_equal(isl.Map("[n] -> { S3[i] -> a[2i + 1] : 0 <= i < n }", context=made.context))
 
 
-@pytest.mark.parametrize("change", ["k++;", "if (i > n) k = 1;", "k = k;"])
-def test_what_is_written_again_is_not_known(change: str) -> None:
-    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}")
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ("k++;", "e = i + 1"),
+        ("k = k;", "e = i"),
+        ("k -= 2 * n;", "e = i - 2n"),
+        ("if (i > m) k = 1;", "(i > m and e = 1) or (i <= m and e = i)"),
+        ("if (k < 3) k = 3; else { k--; }", "(i < 3 and e = 3) or (i >= 3 and e = i - 1)"),
+        ("k = k < m ? k : m;", "(i < m and e = i) or (i >= m and e = m)"),
+        ("k = least(k, m);", "(i < m and e = i) or (i >= m and e = m)"),
+        ("int l = k; k = 0; l += 3; k = l;", "e = i + 3"),
+        ("for (int l = 0; l < 2; l++) index[l] += k; k++;", "e = i + 1"),
+    ],
+)
+def test_subscripts_know_what_straight_line_code_assigned(change: str, wanted: str) -> None:
+    least = "int least(int p, int q) { if (p < q) return p; return q; }"
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", least)
+    (reference,) = references(made, "a")
+    expected = isl.Map(f"[n, m] -> {{ [i] -> a[e] : 0 <= i < n and ({wanted}) }}", context=made.context)
+    assert reference.exact
+    assert reference.relation.set_tuple_name(isl.dim_type.in_, "").is_equal(
+        expected.set_tuple_name(isl.dim_type.in_, "")
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "k = index[i];",
+        "if (index[i]) k = 1;",
+        "if (i > m) { k++; k++; }",
+        "while (k > 3) k /= 2;",
+        "for (int l = 0; l < 2; l++) k += l;",
+        "k = k * k;",
+        "k = twice(k);",
+        "k = (unsigned char)k;",
+        "index[0] = k = 3;",
+        "switch (m) { case 1: k = 2; }",
+    ],
+)
+def test_what_may_be_anything_is_not_known(change: str) -> None:
+    twice = "int twice(int p) { int q = p; while (q < 3) q++; return q; }"
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", twice)
     (reference,) = references(made, "a")
     assert not reference.exact
 
