@@ -327,6 +327,21 @@ def test_an_untested_assumption_is_refused() -> None:
     assert fault.message == "nothing tests 's >= w' at launch"
 
 
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_short_sections_of_decreasing_loops_are_refused(step: int) -> None:
+    found = plan(f"""
+    void f(int n, double *restrict a) {{
+    #pragma tilek kernel
+      for (int i = n - 1; i > 2; i -= {step}) a[i] = i;
+    }}""")
+    assert not prove(found)
+    right = section(found, "a")
+    assert isinstance(right.lower, Expression) and isinstance(right.length, Expression)
+    later = SectionBound(Binary("+", right.lower, integer(1), right.lower.type), right.length)
+    (fault, *_) = prove(with_array(found, "a", section=(later,)))
+    assert fault.rule == "accesses lie in the sections" and fault.certain
+
+
 def test_short_sections_are_refused() -> None:
     found = plan(HALO)
     assert prove(found) == ()
