@@ -18,6 +18,7 @@ from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
 from tilepragma.plan.launches import make_launches
@@ -64,12 +65,31 @@ def make_plan(
     if said.clauses or not targets or own.has_errors:
         planned = Planned(_plan(kernel, said, floating, own, targets))
     else:
-        planned = _automatic(kernel, said, floating, own, targets)
+        planned = _least_as_written(kernel, said, floating, own, targets)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
         return None
     verify_rules(planned.plan)
+    return planned
+
+
+def _least_as_written(
+    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+) -> Planned:
+    """The plan of a region in which nobody said anything; conditions on data go inside loops only where it
+    would run as written else, since they cost more there.
+    """
+    found = Diagnostics()
+    planned = _automatic(kernel, said, floating, found, targets)
+    inner = with_inner_conditions(kernel)
+    if planned.plan.as_written is not None and inner is not kernel:
+        again = Diagnostics()
+        other = _automatic(inner, _take_apart(inner, again), floating, again, targets)
+        if other.plan.as_written is None:
+            planned, found = other, again
+    for item in found:
+        diagnostics.add(item)
     return planned
 
 
