@@ -11,7 +11,7 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declarator, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, launches_in
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def number(plan: KernelPlan) -> Numbering:
             if loop.launch_bounds and known:
                 bounded[loop.loop.index] = loop.loop
     for value in plan.final_values:
-        for loop in (value.loop, *value.enclosing):
+        for loop in (value.loop, *value.enclosing) if isinstance(value, FinalValue) else ():
             bounded.setdefault(loop.loop.index, loop.loop)
     first_arguments: dict[TiledLoop, int] = {}
     count = 0

@@ -13,11 +13,12 @@ from source import plan
 from tests.support.cases import read_cases
 from tests.support.plan_text import plan_of
 from tilepragma.driver import TranslateRequest, translate
+from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Binary, Expression, integer
 from tilepragma.ir.looptree import Block, Loop, TiledLoop, TileNest
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, SectionBound, Step
 from tilepragma.plan.verifier import PlanFault, Proven, verify
-from tilepragma.plan.verifier_proofs import Fault, Original, proof_of, prove
+from tilepragma.plan.verifier_proofs import Fault, Original, original_of, proof_of, prove
 
 JACOBI = """
 void jacobi(int n, int m, double A[n][n], double B[n][n]) {
@@ -308,6 +309,39 @@ def with_array(found: KernelPlan, name: str, **changes: Any) -> KernelPlan:
 
 def section(found: KernelPlan, name: str) -> SectionBound:
     return next(one.section[0] for one in found.arrays if one.object.name == name)
+
+
+def test_an_untested_assumption_is_refused() -> None:
+    found = plan(
+        """
+        void f(int w, int h, int s, unsigned char *a) {
+        #pragma tilek kernel
+          for (int y = 0; y < h; y++)
+            for (int x = 0; x < w; x++)
+              a[y * s + x] += 1;
+        }"""
+    )
+    assert [plain_text(one) for one in found.conditions] == ["s >= w"]
+    assert not prove(found)
+    untested = replace(found, conditions=())
+    assert prove(untested)
+    (fault,) = (one for one in prove(untested, original_of(found)) if one.rule == "what is assumed is tested at launch")
+    assert fault.message == "nothing tests 's >= w' at launch"
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_short_sections_of_decreasing_loops_are_refused(step: int) -> None:
+    found = plan(f"""
+    void f(int n, double *restrict a) {{
+    #pragma tilek kernel
+      for (int i = n - 1; i > 2; i -= {step}) a[i] = i;
+    }}""")
+    assert not prove(found)
+    right = section(found, "a")
+    assert isinstance(right.lower, Expression) and isinstance(right.length, Expression)
+    later = SectionBound(Binary("+", right.lower, integer(1), right.lower.type), right.length)
+    (fault, *_) = prove(with_array(found, "a", section=(later,)))
+    assert fault.rule == "accesses lie in the sections" and fault.certain
 
 
 def test_short_sections_are_refused() -> None:
