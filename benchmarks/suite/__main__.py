@@ -20,27 +20,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from benchmarks.measure import ROOT
 from benchmarks.polybench_programs import PolybenchError
-from benchmarks.suite import tables
+from benchmarks.suite import plot, tables
 from benchmarks.suite.blas import find_library
+from benchmarks.suite.builds import BuildError, Workplace, build, cores, prepare
 from benchmarks.suite.cases import BOTH, CASES, POLYBENCH, Case
-from benchmarks.suite.contenders import (
-    GCC,
-    HAND_OPENMP,
-    OPENBLAS,
-    BuildError,
-    Built,
-    Workplace,
-    build,
-    cores,
-    our_name,
-    prepare,
-)
+from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, PEERS, Built, our_name
 from benchmarks.suite.machine import description, measured_limits
-from benchmarks.suite.peers import PEERS, find_tools
+from benchmarks.suite.peers import find_tools
 from benchmarks.suite.programs import faults, read_sources
 from benchmarks.suite.results import Limits, Row, as_json
 from benchmarks.suite.runs import CaseRuns
@@ -130,6 +120,10 @@ def build_all(place: Workplace, jobs: Sequence[tuple[Case, str]], progress: Prog
     return built
 
 
+def _say(progress: Progress, bar: TaskID, title: str, name: str) -> None:
+    progress.update(bar, description=f"{title}: {name}")
+
+
 def measure(place: Workplace, built: Sequence[Built], given: argparse.Namespace, limits: Limits) -> list[Row]:
     rows: list[Row] = []
     rounds = given.repeats or (QUICK_REPEATS if given.quick else REPEATS)
@@ -170,9 +164,7 @@ def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, con
     rows = measure(place, built, given, limits)
     tables.show(console, rows, limits, place.targets)
     if given.plot is not None:
-        from benchmarks.suite.plot import draw
-
-        draw(rows, place.targets, given.plot)
+        plot.draw(rows, place.targets, given.plot)
     ours = set(map(our_name, place.targets))
     measured = [each for row in rows for name, each in row.contenders.items() if name in ours or name == GCC]
     return 0 if all(each.ran and each.right for each in measured) else 1
@@ -195,8 +187,10 @@ def main() -> int:
     scratch.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("TILEK_CACHE_DIR", str(scratch / "cache"))
     try:
+        if given.plot is not None:
+            plot.check()
         return perform(given, cases, scratch, console)
-    except (PolybenchError, BuildError, OSError) as error:
+    except (PolybenchError, BuildError, plot.PlotError, OSError) as error:
         console.print(str(error), style="red", markup=False)
         return 2
     finally:
