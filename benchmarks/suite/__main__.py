@@ -17,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -52,10 +53,10 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--types", nargs="+", choices=(*BOTH, "int"), help="instead of double, float and int")
     options.add_argument("--without", nargs="+", default=[], metavar="NAME", help="leave these contenders out")
     options.add_argument(
-        "--repeats", type=int, metavar="N", help=f"rounds (default {REPEATS}; {QUICK_REPEATS} with --quick)"
+        "--repeats", type=_count, metavar="N", help=f"rounds (default {REPEATS}; {QUICK_REPEATS} with --quick)"
     )
     options.add_argument(
-        "--threads", type=int, default=cores(), metavar="N", help="threads for everyone (default: all cores)"
+        "--threads", type=_count, default=cores(), metavar="N", help="threads for everyone (default: all cores)"
     )
     options.add_argument(
         "--exact", action="store_true", help="compile everything with -ffp-contract=off: bits are equal"
@@ -70,6 +71,13 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--keep", type=Path, metavar="DIR", help="leave sources and programs there")
     options.add_argument("--list", action="store_true", help="name the kernels and their sizes, and measure nothing")
     return options.parse_args()
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
 
 
 def chosen(given: argparse.Namespace) -> tuple[tuple[Case, ...], list[str]]:
@@ -134,9 +142,7 @@ def measure(place: Workplace, built: Sequence[Built], given: argparse.Namespace,
         for each in built:
             runs = CaseRuns(each, place.sources.programs[each.case.source], place.quick, place.scratch)
             title = f"{each.case.name} {each.type}"
-            rows.append(
-                runs.take(rounds, lambda name, title=title: progress.update(bar, description=f"{title}: {name}"))
-            )
+            rows.append(runs.take(rounds, partial(_say, progress, bar, title)))
             progress.advance(bar)
             if given.json is not None:
                 given.json.write_text(json.dumps(as_json(machine, limits, rows, place.targets), indent=1) + "\n")

@@ -135,8 +135,7 @@ class _Making:
         source.write_text(text)
         program = source.with_suffix("")
         try:
-            link = ("-o", program, source, *more, self.place.support, "-lm")
-            tool((*COMPILE, *self.options, *link), self.folder)
+            tool((*COMPILE, *self.options, "-o", program, source, *more, self.place.support, "-lm"), self.folder)
         except BuildError as error:
             self.failures[name] = str(error)
         else:
@@ -156,7 +155,7 @@ class _Making:
                 source.write_text(tool((*COMPILE, *self.options, "-E", "-P", source), apart))
             tool(peer.translation(source, definitions), apart)
             options = self.place.flags if peer.preprocessed else self.options
-            link = (*peer.inputs(source), self.place.support, *peer.libraries, "-lm")
+            link: list[str | Path] = [*peer.inputs(source), self.place.support, *peer.libraries, "-lm"]
             tool((*COMPILE, *options, f"-I{apart}", *peer.flags, "-o", apart / "program", *link), apart)
         except BuildError as error:
             self.failures[peer.name] = str(error)
