@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.suite.contenders import GCC
@@ -28,6 +29,14 @@ def bars(rows: Sequence[Row], target: str) -> list[tuple[str, Ratio]]:
     return [(title, each) for title, each in found if each is not None]
 
 
+def ticks(found: Iterable[Ratio]) -> list[float]:
+    """Powers of two that hold all ratios, 1 among them."""
+    ends = [(each.least, each.most) for each in found]
+    low = math.floor(math.log2(min([1.0, *(least for least, _ in ends)])))
+    high = math.ceil(math.log2(max([1.0, *(most for _, most in ends)])))
+    return [2.0**power for power in range(low, high + 1)]
+
+
 def draw(rows: Sequence[Row], targets: Sequence[str], path: Path) -> None:
     """Write the picture, in the format that the name's ending says. Raises PlotError."""
     check()
@@ -35,7 +44,7 @@ def draw(rows: Sequence[Row], targets: Sequence[str], path: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
-    from matplotlib.ticker import ScalarFormatter
+    from matplotlib.ticker import FormatStrFormatter, NullLocator
 
     drawn = [(target, bars(rows, target)) for target in targets]
     drawn = [(target, each) for target, each in drawn if each]
@@ -45,15 +54,19 @@ def draw(rows: Sequence[Row], targets: Sequence[str], path: Path) -> None:
     figure, axes = pyplot.subplots(1, len(drawn), figsize=(6 * len(drawn), 1.5 + 0.22 * most), squeeze=False)
     for axis, (target, each) in zip(axes[0], drawn, strict=True):
         values = [found.value for _, found in each]
-        spread = [[v - found.least for v, (_, found) in zip(values, each, strict=True)]]
-        spread.append([found.most - v for v, (_, found) in zip(values, each, strict=True)])
+        spread = (
+            [max(0.0, found.value - found.least) for _, found in each],
+            [max(0.0, found.most - found.value) for _, found in each],
+        )
         colors = ["tab:blue" if value >= 1 else "tab:orange" for value in values]
-        spread = [[max(0.0, value) for value in side] for side in spread]
-        axis.barh(range(len(each)), values, xerr=spread, color=colors, error_kw={"elinewidth": 0.8})
+        widths = [value - 1 for value in values]
+        axis.barh(range(len(each)), widths, left=1.0, xerr=spread, color=colors, error_kw={"elinewidth": 0.8})
         axis.set_yticks(range(len(each)), [title for title, _ in each], fontsize=7)
         axis.set_ylim(len(each) - 0.4, -0.6)
         axis.set_xscale("log")
-        axis.xaxis.set_major_formatter(ScalarFormatter())
+        axis.set_xticks(ticks(found for _, found in each))
+        axis.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        axis.xaxis.set_minor_locator(NullLocator())
         axis.axvline(1.0, color="black", linewidth=0.8)
         axis.set_title(f"{target}: times faster than {each[0][1].against}", fontsize=9)
     figure.tight_layout()

@@ -10,8 +10,19 @@ import pytest
 from rich.console import Console
 
 from benchmarks.suite import tables
-from benchmarks.suite.plot import bars
-from benchmarks.suite.results import BEST, Limits, Measurement, Row, as_json, best_peer, geometric_mean, means, ratio
+from benchmarks.suite.plot import bars, ticks
+from benchmarks.suite.results import (
+    BEST,
+    Limits,
+    Measurement,
+    Ratio,
+    Row,
+    as_json,
+    best_peer,
+    geometric_mean,
+    means,
+    ratio,
+)
 from benchmarks.suite.runs import launch_seconds
 
 LIMITS = Limits(10e9, {"double": 100e9})
@@ -108,7 +119,10 @@ def test_tables_name_times_ratios_and_faults() -> None:
 
 def test_the_picture_has_a_bar_for_each_ratio() -> None:
     rows = [row("a", gcc=[4.0], tilepragma_threads=[1.0]), row("b", gcc=[1.0])]
-    assert [(title, each.value) for title, each in bars(rows, "threads")] == [("a double", 4.0)]
+    drawn = bars(rows, "threads")
+    assert [(title, each.value) for title, each in drawn] == [("a double", 4.0)]
+    assert ticks(each for _, each in drawn) == [1.0, 2.0, 4.0]
+    assert ticks([Ratio("threads", "gcc", 0.5, 0.3, 0.9)]) == [0.25, 0.5, 1.0]
 
 
 def test_launches_of_a_trace() -> None:
