@@ -73,7 +73,7 @@ class Outcome:
     @property
     def planning(self) -> float:
         """Seconds of analysis, planning and proof."""
-        return self.seconds.get("plan", 0.0) + self.seconds.get("verify", 0.0)
+        return sum(self.seconds.get(name, 0.0) for name in ("plan", "verify", "proof"))
 
     @property
     def matches(self) -> bool:
@@ -250,7 +250,7 @@ def show_results(console: Console, outcomes: Sequence[Outcome], targets: Sequenc
         table.add_column(target, no_wrap=True)
     for each in outcomes:
         numbers = (str(each.launches), str(each.host_loops))
-        seconds = (f"{each.seconds.get(name, 0.0):.2f}" for name in ("plan", "verify"))
+        seconds = (f"{each.seconds.get(name, 0.0):.2f}" for name in ("plan", "proof"))
         table.add_row(each.name, each.plan, *numbers, *seconds, *(cell(each, target) for target in targets))
     console.print(table)
     for each in outcomes:

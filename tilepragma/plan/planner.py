@@ -28,7 +28,7 @@ from tilepragma.plan.strategy import Automatic, Region
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
-from tilepragma.plan.verifier_proofs import prove
+from tilepragma.plan.verifier_proofs import Proof, proof_of
 from tilepragma.plan.wrapping import launch_conditions
 
 
@@ -39,9 +39,17 @@ class PlanDefaults:
     targets: tuple[Target, ...] = ALL_TARGETS
 
 
+@dataclass(frozen=True)
+class Planned:
+    """A region's plan, and the proof of it where the planner had to prove it to take it."""
+
+    plan: KernelPlan
+    proof: Proof | None = None
+
+
 def make_plan(
     kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults
-) -> KernelPlan | None:
+) -> Planned | None:
     """The plan of one region, or None where it, or anything before it in `diagnostics`, is refused: no plan of a run with
     errors is used, but each region's errors are reported.
 
@@ -54,15 +62,15 @@ def make_plan(
     targets = allowed_targets(kernel, defaults.targets, own)
     said = _take_apart(kernel, own)
     if said.clauses or not targets or own.has_errors:
-        plan = _plan(kernel, said, floating, own, targets)
+        planned = Planned(_plan(kernel, said, floating, own, targets))
     else:
-        plan = _automatic(kernel, said, floating, own, targets)
+        planned = _automatic(kernel, said, floating, own, targets)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
         return None
-    verify_rules(plan)
-    return plan
+    verify_rules(planned.plan)
+    return planned
 
 
 @dataclass(frozen=True)
@@ -89,13 +97,13 @@ class _Region:
 
 def _automatic(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
-) -> KernelPlan:
+) -> Planned:
     """The plan of a region in which nobody said anything."""
     written = written_objects(kernel)
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, host_evaluable(written))
     known = frozenset(value.iterator.name for value in final)
-    trials: list[tuple[Automatic, KernelPlan, Diagnostics]] = []
+    trials: list[_Trial] = []
 
     def objection(answer: Automatic) -> str | None:
         """Nobody asked for the launches, so what is wrong with them is no error."""
@@ -104,23 +112,34 @@ def _automatic(
             return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
         found = Diagnostics()
         plan = _plan(kernel, replace(said, automatic=answer), floating, found, targets)
-        trials.append((answer, plan, found))
-        if found.has_errors:
+        proof = None if found.has_errors else proof_of(plan, region.original)
+        trials.append(_Trial(answer, plan, found, proof))
+        if proof is None:
             return _errors(found)[0].message
-        faults = prove(plan, region.original)
-        return f"not proven right: {faults[0].message}" if faults else None
+        return f"not proven right: {proof.faults[0].message}" if proof.faults else None
 
     region = Region(kernel, said.statements, written, live_out, known, floating)
     choice = choose(region, objection)
-    for answer, plan, found in trials:
-        if answer is choice.taken:
-            for item in found:
+    for trial in trials:
+        if trial.answer is choice.taken:
+            for item in trial.found:
                 diagnostics.add(item)
-            return replace(plan, rejected=choice.rejected)
-    obstacles = _errors(trials[0][2]) if trials else ()
+            return Planned(replace(trial.plan, rejected=choice.rejected), trial.proof)
+    obstacles = _errors(trials[0].found) if trials else ()
     if obstacles and choice.reason == obstacles[0].message:
         said = replace(said, obstacles=obstacles)
-    return _plan(kernel, replace(said, reason=choice.reason, rejected=choice.rejected), floating, diagnostics, targets)
+    said = replace(said, reason=choice.reason, rejected=choice.rejected)
+    return Planned(_plan(kernel, said, floating, diagnostics, targets))
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The plan of one strategy's answer with what was found on the way, and its proof where no error was."""
+
+    answer: Automatic
+    plan: KernelPlan
+    found: Diagnostics
+    proof: Proof | None
 
 
 def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:
