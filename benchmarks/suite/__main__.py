@@ -36,7 +36,7 @@ from benchmarks.suite.programs import faults, read_sources
 from benchmarks.suite.results import Limits, Row, as_json
 from benchmarks.suite.runs import CaseRuns
 
-REPEATS, QUICK_REPEATS = 5, 3
+REPEATS, QUICK_REPEATS = 5, 2
 TARGETS = ("serial", "threads", "opencl", "cuda")
 
 
@@ -45,7 +45,7 @@ def arguments() -> argparse.Namespace:
         prog="python -m benchmarks.suite", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="a copy of PolyBench/C 4.2.1")
-    options.add_argument("--quick", action="store_true", help="small sizes, double only, three rounds: under 5 minutes")
+    options.add_argument("--quick", action="store_true", help="small sizes, double only, two rounds: under 5 minutes")
     options.add_argument(
         "--only", nargs="+", default=[], metavar="NAME", help="these kernels (or groups, as --list names them)"
     )

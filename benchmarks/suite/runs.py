@@ -88,11 +88,11 @@ def launch_seconds(trace: dict[str, Any]) -> float:
 
 
 class CaseRuns:
-    """The runs of one case, and what came of them in `row`."""
+    """The runs of one case, and what came of them in `row`. Launches alone are not timed in a quick run."""
 
     def __init__(self, built: Built, program: Program, quick: bool, scratch: Path) -> None:
         case, type_ = built.case, built.type
-        self.built, self.program, self.scratch = built, program, scratch
+        self.built, self.program, self.scratch, self.profiled = built, program, scratch, not quick
         self.settings = f"type={type_},seed={case.seed},time=1"
         flops, elements = case.count(case.flops, quick), case.count(case.moved, quick)
         self.row = Row(case.name, case.group, type_, dict(case.numbers(quick)), flops, elements * WIDTH[type_])
@@ -114,7 +114,7 @@ class CaseRuns:
                     self.row.contenders[contender.name].match = f"failed: {error}"
                     continue
                 self.row.contenders[contender.name].seconds.append(taken.seconds)
-        for contender in fit:
+        for contender in fit if self.profiled else ():
             if contender.name.startswith(OURS) and contender.warm:
                 self.row.contenders[contender.name].kernels = self._kernels(contender)
         return self.row
