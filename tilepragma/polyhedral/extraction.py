@@ -40,14 +40,17 @@ def extract_scop(
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
     movable: Movable | None = None,
+    context: isl.Context | None = None,
 ) -> Scop:
     """The Scop of statements that run one after another; `written` are the objects that the region changes.
+
+    `context` is that of another Scop with which this one is to be compared.
 
     With `movable`, for code that is to be transformed, each statement's `node` can be moved on its own: it holds all of a
     control structure that is not affine, all uses of the variables that it declares, and nothing is a statement that is
     not a leaf. Raises OperationLimitError.
     """
-    context = isl.Context()
+    context = context if context is not None else isl.Context()
     body = tuple(body)
     if _depth(body) > MOST_LOOPS:
         raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")
