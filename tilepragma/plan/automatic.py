@@ -57,6 +57,19 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
     return Choice(second_best, tuple(rejected), reason)
 
 
+def is_better(one: Automatic | None, other: Automatic | None) -> bool:
+    """Whether an answer that needs storage of its own is worth it against one that does not: less in order; then, no wavefronts of tiles;
+    then, more loops in one launch.
+    """
+    return one is not None and (other is None or _merits(one) > _merits(other))
+
+
+def _merits(answer: Automatic) -> tuple[int, ...]:
+    depths = answer.depths
+    in_order = 0 if depths.sequential < depths.parallel else -depths.sequential
+    return in_order, -len(answer.sizes), depths.launched, depths.parallel
+
+
 def _deep(loops: int) -> str:
     return "no loop" if loops == 0 else "1 loop deep" if loops == 1 else f"{loops} loops deep"
 

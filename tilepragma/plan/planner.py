@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
@@ -11,7 +12,7 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.automatic import choose
+from tilepragma.plan.automatic import Choice, choose, is_better
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
@@ -23,6 +24,7 @@ from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, L
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
 from tilepragma.plan.operations import operation_counts
+from tilepragma.plan.own_storage import proven_scop, with_own_storage
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.strategy import Automatic, Region
 from tilepragma.plan.symbols import loop_symbols
@@ -30,6 +32,9 @@ from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, ch
 from tilepragma.plan.verifier import verify_rules
 from tilepragma.plan.verifier_proofs import prove
 from tilepragma.plan.wrapping import launch_conditions
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.scop import Scop
 
 
 @dataclass(frozen=True)
@@ -87,14 +92,49 @@ class _Region:
         return bool(self.host or self.device)
 
 
+@dataclass(frozen=True)
+class _Attempt:
+    """What the strategies make of a kernel: `trials` are all answers, with their plans and what is to be said of these."""
+
+    kernel: Kernel
+    said: _Region
+    region: Region
+    choice: Choice
+    trials: tuple[tuple[Automatic, KernelPlan, Diagnostics], ...]
+
+
 def _automatic(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> KernelPlan:
     """The plan of a region in which nobody said anything."""
+    attempt = _attempt(kernel, said, floating, targets)
+    storage: tuple[str, ...] = ()
+    own = with_own_storage(attempt.region)
+    if own is not None:
+        apart = _take_apart(own.kernel, Diagnostics())
+        known = proven_scop(attempt.region, own, apart.statements)
+        other = _attempt(own.kernel, apart, floating, targets, known) if known is not None else attempt
+        if is_better(other.choice.taken, attempt.choice.taken):
+            attempt, storage = other, own.notes
+    choice, trials = attempt.choice, attempt.trials
+    for answer, plan, found in trials:
+        if answer is choice.taken:
+            for item in found:
+                diagnostics.add(item)
+            return replace(plan, rejected=choice.rejected, storage=storage)
+    obstacles = _errors(trials[0][2]) if trials else ()
+    if obstacles and choice.reason == obstacles[0].message:
+        said = replace(said, obstacles=obstacles)
+    return _plan(kernel, replace(said, reason=choice.reason, rejected=choice.rejected), floating, diagnostics, targets)
+
+
+def _attempt(
+    kernel: Kernel, said: _Region, floating: FloatingRules, targets: tuple[Target, ...], known: Scop | None = None
+) -> _Attempt:
     written = written_objects(kernel)
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, host_evaluable(written))
-    known = frozenset(value.iterator.name for value in final)
+    names = frozenset(value.iterator.name for value in final)
     trials: list[tuple[Automatic, KernelPlan, Diagnostics]] = []
 
     def objection(answer: Automatic) -> str | None:
@@ -110,17 +150,8 @@ def _automatic(
         faults = prove(plan, region.original)
         return f"not proven right: {faults[0].message}" if faults else None
 
-    region = Region(kernel, said.statements, written, live_out, known, floating)
-    choice = choose(region, objection)
-    for answer, plan, found in trials:
-        if answer is choice.taken:
-            for item in found:
-                diagnostics.add(item)
-            return replace(plan, rejected=choice.rejected)
-    obstacles = _errors(trials[0][2]) if trials else ()
-    if obstacles and choice.reason == obstacles[0].message:
-        said = replace(said, obstacles=obstacles)
-    return _plan(kernel, replace(said, reason=choice.reason, rejected=choice.rejected), floating, diagnostics, targets)
+    region = Region(kernel, said.statements, written, live_out, names, floating, known)
+    return _Attempt(kernel, said, region, choose(region, objection), tuple(trials))
 
 
 def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:

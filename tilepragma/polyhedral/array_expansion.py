@@ -153,6 +153,25 @@ def _cells(web: _Web, loops: list[Loop]) -> isl.Set:
     return result.coalesce()
 
 
+def last_cells(expansion: Expansion, flow: ArrayFlow) -> isl.Set | None:
+    """{ [i, a] : the last write to A[a] is one of the expansion's, in iteration i of its loops }; None where there is none."""
+    sites = {site.name: site for site in expansion.sites}
+    found: list[isl.Map] = []
+    flow.last.foreach_map(found.append)
+    result: isl.Set | None = None
+    for one in found:
+        site = sites.get(one.get_tuple_name(isl.dim_type.out))
+        if site is None:
+            continue
+        kept = {loop.index for loop in expansion.loops}
+        for place, loop in reversed(list(enumerate(site.statement.loops))):
+            if loop.index not in kept:
+                one = one.project_out(isl.dim_type.out, place, 1)
+        part = one.reset_tuple_id(isl.dim_type.out).reset_tuple_id(isl.dim_type.in_).reverse().wrap().flatten()
+        result = part if result is None else result.union(part)
+    return None if result is None or result.is_empty() else result.coalesce()
+
+
 def kept_loops(site: Site, loops: Collection[Loop]) -> isl.Map:
     """{ [i] -> A[a] : R[.., i, ..] -> A[a] }, i being the iterators of `loops` alone."""
     relation = site.reference.relation

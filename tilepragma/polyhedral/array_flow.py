@@ -66,7 +66,7 @@ class ArrayFlow:
 
     @cached_property
     def _seen(self) -> isl.UnionFlow:
-        return self._flow(((site.relation(), self._time(site, 0)) for site in self.reads))
+        return self._flow((site.relation(), self._time(site, 0)) for site in self.reads)
 
     @cached_property
     def sources(self) -> isl.UnionMap:

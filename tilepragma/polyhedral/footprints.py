@@ -79,6 +79,22 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         return _bounds(scop, elements, scop.layouts.get(object_, ()))
 
 
+def bounding_box(scop: Scop, cells: isl.Set) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
+    """(least, greatest) by dimension of { [x] }, if there is any; None where they are no simple functions of the parameters.
+
+    Raises OperationLimitError.
+    """
+    reader = _Reader(scop)
+    found = []
+    with operation_limit(scop.context, DEFAULT_LIMIT, "finding the extents of new arrays"):
+        for place in range(cells.dim(isl.dim_type.set)):
+            low, high = reader.value(cells.dim_min(place)), reader.value(cells.dim_max(place))
+            if low is None or high is None:
+                return None
+            found.append((low, high))
+    return tuple(found)
+
+
 def _bounds(
     scop: Scop, elements: isl.Set, strides: Sequence[Polynomial]
 ) -> tuple[tuple[Polynomial, Polynomial], ...] | None:

@@ -39,9 +39,7 @@ class OldValues:
         return frozenset(site.reference.range for site in self.sites)
 
 
-def old_values(
-    carried: Carried, flows: Iterable[ArrayFlow], expanded: Collection[Expansion]
-) -> tuple[OldValues, ...]:
+def old_values(carried: Carried, flows: Iterable[ArrayFlow], expanded: Collection[Expansion]) -> tuple[OldValues, ...]:
     """The copies that leave nothing for some outermost loop to carry."""
     by_object = {object_: flow for flow in flows for object_ in flow.objects}
     done: dict[int, bool] = {}
@@ -112,10 +110,7 @@ def _redirected(
     """The reads of old values that loops from this one inwards carry anti dependences from; None where one is not exact."""
     under = carried.statements_under(loop)
     inner = {
-        each.index: each
-        for one in carried.scop.statements
-        if one.name in under
-        for each in one.loops[len(around) :]
+        each.index: each for one in carried.scop.statements if one.name in under for each in one.loops[len(around) :]
     }
     sources = {
         id(one.source)
