@@ -88,10 +88,6 @@ def proven_scop(region: Region, own: OwnKernel, statements: tuple[Statement, ...
         return None
     original, changed = Version(region.statements, region.scop), Version(statements, scop)
     fault = storage_fault(original, changed, OwnStorage(own.instead, own.copies, own.dead))
-    import os
-
-    if os.environ.get("DBG"):
-        print("FAULT", fault)
     return scop if fault is None else None
 
 
@@ -216,9 +212,12 @@ class _Rewriting:
         box = bounding_box(self.region.scop, cells)
         if box is None or not all(self.on_host(expression(value)) for bounds in box for value in bounds):
             raise _UnwritableError
-        lengths, lowers = [], []
+        lengths: list[Expression] = []
+        lowers: list[Polynomial | None] = []
         for place, (low, high) in enumerate(box):
-            negative = cells.upper_bound_val(isl.dim_type.set, place, isl.Val(-1, context=cells.get_ctx()))
+            negative = cells.remove_divs().upper_bound_val(
+                isl.dim_type.set, place, isl.Val(-1, context=cells.get_ctx())
+            )
             end = high + number(1)
             if not negative.is_empty():
                 lowers.append(low)

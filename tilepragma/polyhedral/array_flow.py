@@ -20,6 +20,9 @@ from tilepragma.ir.looptree import ExpressionStatement
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
+#: isl's operations do not count all of its work, which grows with the divisions in a set, and with its factors.
+_MOST_DIVISIONS, _GREATEST_FACTOR = 4, 10_000
+
 
 class UnknownFlowError(Exception):
     """Where values come from cannot be said exactly; the text is a clause that says why."""
@@ -132,12 +135,30 @@ def _check(statement: ScopStatement, sites: list[Site]) -> None:
         name = reference.object.host
         if reference.member is not None or reference.object.volatile:
             raise UnknownFlowError(f"of '{name}' only a member is meant, or it is volatile")
+        if _is_hard(reference.relation):
+            raise UnknownFlowError(
+                f"the subscripts of '{name}', or the loops around it, have many divisions or great factors"
+            )
         if not reference.relation.is_single_valued():
             raise UnknownFlowError(f"a subscript of '{name}' is not affine")
         if reference.kind is AccessKind.MAY_WRITE:
             raise UnknownFlowError(f"'{name}' is written only under some condition on data")
     if any(site.reference.writes for site in sites) and not _is_plain(statement):
         raise UnknownFlowError(f"'{sites[0].reference.object.host}' is written inside an expression")
+
+
+def _is_hard(relation: isl.Map) -> bool:
+    pieces = relation.get_basic_maps()
+    if sum(one.dim(isl.dim_type.div) for one in pieces) > _MOST_DIVISIONS:
+        return True
+    kinds = (isl.dim_type.in_, isl.dim_type.out, isl.dim_type.param, isl.dim_type.div)
+    return any(
+        abs(int(constraint.get_coefficient_val(kind, place).to_python())) > _GREATEST_FACTOR
+        for one in pieces
+        for constraint in one.get_constraints()
+        for kind in kinds
+        for place in range(one.dim(kind))
+    )
 
 
 def _is_plain(statement: ScopStatement) -> bool:

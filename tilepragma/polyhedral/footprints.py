@@ -80,13 +80,17 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
 
 
 def bounding_box(scop: Scop, cells: isl.Set) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
-    """(least, greatest) by dimension of { [x] }, if there is any; None where they are no simple functions of the parameters.
+    """(least, greatest) by dimension of a box that holds { [x] }; None where they are no simple functions of the parameters.
+
+    The box is the smallest where the cells have no gaps.
 
     Raises OperationLimitError.
     """
     reader = _Reader(scop)
     found = []
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the extents of new arrays"):
+        # isl's operations do not count the work that divisions make.
+        cells = cells.remove_divs().coalesce()
         for place in range(cells.dim(isl.dim_type.set)):
             low, high = reader.value(cells.dim_min(place)), reader.value(cells.dim_max(place))
             if low is None or high is None:
