@@ -47,7 +47,7 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         against = objection(answer)
         if against is None:
             depths = answer.depths
-            if depths.sequential < depths.parallel:
+            if is_settled(answer):
                 return Choice(answer, tuple(rejected), reason)
             against = f"what must run on one core is {_deep(depths.sequential)}, what could run in parallel {_deep(depths.parallel)}"
             if second_best is None and _gains(answer):
@@ -55,6 +55,11 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         rejected.append(f"{answer.strategy}: {against}")
         reason = reason or next(iter(answer.notes), against)
     return Choice(second_best, tuple(rejected), reason)
+
+
+def is_settled(answer: Automatic | None) -> bool:
+    """Whether no other answer is looked for: nothing is left in order that has as many loops as what runs in parallel."""
+    return answer is not None and answer.depths.sequential < answer.depths.parallel
 
 
 def is_better(one: Automatic | None, other: Automatic | None) -> bool:

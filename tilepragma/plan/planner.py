@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
@@ -12,7 +13,7 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.automatic import Choice, choose, is_better
+from tilepragma.plan.automatic import STRATEGIES, Choice, choose, is_better, is_settled
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
@@ -26,7 +27,7 @@ from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops,
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.own_storage import proven_scop, with_own_storage
 from tilepragma.plan.scalars import ScalarContext
-from tilepragma.plan.strategy import Automatic, Region
+from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
@@ -92,66 +93,87 @@ class _Region:
         return bool(self.host or self.device)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Attempt:
-    """What the strategies make of a kernel: `trials` are all answers, with their plans and what is to be said of these."""
+    """What the strategies make of a kernel that nobody gave tiles. Every answer is made and judged once."""
 
     kernel: Kernel
     said: _Region
-    region: Region
-    choice: Choice
-    trials: tuple[tuple[Automatic, KernelPlan, Diagnostics], ...]
+    floating: FloatingRules
+    targets: tuple[Target, ...]
+    known: Scop | None = None
+    answers: dict[Strategy, Automatic | Refusal] = field(default_factory=dict)
+    trials: list[tuple[Automatic, KernelPlan, Diagnostics, str | None]] = field(default_factory=list)
+
+    @cached_property
+    def region(self) -> Region:
+        """What strategies see of the kernel."""
+        written = written_objects(self.kernel)
+        live_out = self.kernel.read_after | said_live_out(self.kernel)
+        final = final_values(self.kernel, live_out, host_evaluable(written))
+        names = frozenset(value.iterator.name for value in final)
+        return Region(self.kernel, self.said.statements, written, live_out, names, self.floating, self.known)
+
+    def choice(self, strategies: tuple[Strategy, ...]) -> Choice:
+        """The best that these can do."""
+        return choose(self.region, self._objection, tuple(partial(self._answer, each) for each in strategies))
+
+    def plan(self, choice: Choice, diagnostics: Diagnostics) -> KernelPlan:
+        """The plan of a choice, and what is to be said of it."""
+        for answer, plan, found, _ in self.trials:
+            if answer is choice.taken:
+                for item in found:
+                    diagnostics.add(item)
+                return replace(plan, rejected=choice.rejected)
+        said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
+        obstacles = _errors(self.trials[0][2]) if self.trials else ()
+        if obstacles and choice.reason == obstacles[0].message:
+            said = replace(said, obstacles=obstacles)
+        return _plan(self.kernel, said, self.floating, diagnostics, self.targets)
+
+    def _answer(self, strategy: Strategy, region: Region) -> Automatic | Refusal:
+        if strategy not in self.answers:
+            self.answers[strategy] = strategy(region)
+        return self.answers[strategy]
+
+    def _objection(self, answer: Automatic) -> str | None:
+        """Nobody asked for the launches, so what is wrong with them is no error."""
+        for tried, _, _, against in self.trials:
+            if tried is answer:
+                return against
+        lost = self.region.left_behind(answer)
+        if lost is not None:
+            return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
+        found = Diagnostics()
+        plan = _plan(self.kernel, replace(self.said, automatic=answer), self.floating, found, self.targets)
+        against = _errors(found)[0].message if found.has_errors else _fault(plan, self.region)
+        self.trials.append((answer, plan, found, against))
+        return against
+
+
+def _fault(plan: KernelPlan, region: Region) -> str | None:
+    faults = prove(plan, region.original)
+    return f"not proven right: {faults[0].message}" if faults else None
 
 
 def _automatic(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> KernelPlan:
-    """The plan of a region in which nobody said anything."""
-    attempt = _attempt(kernel, said, floating, targets)
-    storage: tuple[str, ...] = ()
+    """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
+    attempt = _Attempt(kernel, said, floating, targets)
+    choice = attempt.choice(STRATEGIES[:1])
     own = with_own_storage(attempt.region)
     if own is not None:
         apart = _take_apart(own.kernel, Diagnostics())
-        known = proven_scop(attempt.region, own, apart.statements)
-        other = _attempt(own.kernel, apart, floating, targets, known) if known is not None else attempt
-        if is_better(other.choice.taken, attempt.choice.taken):
-            attempt, storage = other, own.notes
-    choice, trials = attempt.choice, attempt.trials
-    for answer, plan, found in trials:
-        if answer is choice.taken:
-            for item in found:
-                diagnostics.add(item)
-            return replace(plan, rejected=choice.rejected, storage=storage)
-    obstacles = _errors(trials[0][2]) if trials else ()
-    if obstacles and choice.reason == obstacles[0].message:
-        said = replace(said, obstacles=obstacles)
-    return _plan(kernel, replace(said, reason=choice.reason, rejected=choice.rejected), floating, diagnostics, targets)
-
-
-def _attempt(
-    kernel: Kernel, said: _Region, floating: FloatingRules, targets: tuple[Target, ...], known: Scop | None = None
-) -> _Attempt:
-    written = written_objects(kernel)
-    live_out = kernel.read_after | said_live_out(kernel)
-    final = final_values(kernel, live_out, host_evaluable(written))
-    names = frozenset(value.iterator.name for value in final)
-    trials: list[tuple[Automatic, KernelPlan, Diagnostics]] = []
-
-    def objection(answer: Automatic) -> str | None:
-        """Nobody asked for the launches, so what is wrong with them is no error."""
-        lost = region.left_behind(answer)
-        if lost is not None:
-            return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
-        found = Diagnostics()
-        plan = _plan(kernel, replace(said, automatic=answer), floating, found, targets)
-        trials.append((answer, plan, found))
-        if found.has_errors:
-            return _errors(found)[0].message
-        faults = prove(plan, region.original)
-        return f"not proven right: {faults[0].message}" if faults else None
-
-    region = Region(kernel, said.statements, written, live_out, names, floating, known)
-    return _Attempt(kernel, said, region, choose(region, objection), tuple(trials))
+        scop = proven_scop(attempt.region, own, apart.statements)
+        if scop is not None:
+            other = _Attempt(own.kernel, apart, floating, targets, scop)
+            better = other.choice(STRATEGIES[:1])
+            if is_settled(better.taken) and is_better(better.taken, choice.taken):
+                return replace(other.plan(better, diagnostics), storage=own.notes)
+    if not is_settled(choice.taken):
+        choice = attempt.choice(STRATEGIES)
+    return attempt.plan(choice, diagnostics)
 
 
 def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:
