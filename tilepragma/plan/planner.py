@@ -170,7 +170,7 @@ def _automatic(
             other = _Attempt(own.kernel, apart, floating, targets, scop)
             better = other.choice(STRATEGIES[:1])
             if is_settled(better.taken) and is_better(better.taken, choice.taken):
-                return replace(other.plan(better, diagnostics), storage=own.notes)
+                return replace(other.plan(better, diagnostics), storage=own.notes, source=kernel)
     if not is_settled(choice.taken):
         choice = attempt.choice(STRATEGIES)
     return attempt.plan(choice, diagnostics)

@@ -28,9 +28,9 @@ class UnknownFlowError(Exception):
     """Where values come from cannot be said exactly; the text is a clause that says why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Site:
-    """One reference of a statement; `name` is its tuple name in the relations here."""
+    """One reference of a statement; `name` is its tuple name in the relations here. Sites are themselves alone: hashes of trees are dear."""
 
     statement: ScopStatement
     place: int
