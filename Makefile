@@ -1,5 +1,5 @@
 # tilepragma: `make demo` shows it, `make test` proves it. Both set up .venv on first use, without root and without a GPU.
-.PHONY: help environment test-environment demo test nightly bench lint format clean distclean
+.PHONY: help environment test-environment demo test nightly bench suite lint format clean distclean
 
 PYTEST_WORKERS ?= 2
 VENV := .venv/bin
@@ -11,6 +11,7 @@ help:
 	@echo "make test    every test (about 15 minutes on two cores)"
 	@echo "make nightly the property test of automatic plans on 2 000 nests (about 5 minutes)"
 	@echo "make bench   measure: translation time, threads against OpenMP, launches"
+	@echo "make suite   build and time kernels against gcc, OpenMP and others; POLYBENCH=FOLDER adds your copy of PolyBench/C"
 	@echo "make lint    ruff and mypy        make format   apply ruff's format"
 	@echo "make clean   remove what was built        make distclean   and .venv"
 
@@ -32,6 +33,10 @@ nightly: test-environment
 
 bench: test-environment
 	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(VENV)/python $$script; done
+
+# SUITE_OPTIONS: see `python -m benchmarks.suite --help`, for instance --quick.
+suite: test-environment
+	@$(VENV)/python -m benchmarks.suite $(POLYBENCH) $(SUITE_OPTIONS)
 
 lint: test-environment
 	@$(VENV)/ruff check .

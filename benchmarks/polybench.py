@@ -17,23 +17,20 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy
 from measure import COMPILER, ROOT, TILECC, TILEPRAGMA, environment
-from polybench_programs import PolybenchError, Program, Sizes, read_programs, run_settings
+from polybench_programs import HOOKS, PolybenchError, Program, Sizes, arrays_in, read_programs, run_settings
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 HERE = Path(__file__).resolve().parent
 FLAGS = ("-std=gnu99", "-O2", "-ffp-contract=off", "-Wno-unknown-pragmas")
-#: A call before and one after the kernel; frees that we see; another main (polybench_support.c).
-HOOKS = ("-DPOLYBENCH_TIME", "-DPOLYBENCH_INTER_ARRAY_PADDING_FACTOR=0", "-Dmain=polybench_main")
 DATASETS = ("MINI", "SMALL", "ODD")
 #: Seconds for a whole program's analysis and planning: the most, and the median over all programs.
 MOST_SECONDS, MEDIAN_SECONDS = 1.5, 0.5
@@ -76,7 +73,7 @@ class Outcome:
     @property
     def planning(self) -> float:
         """Seconds of analysis, planning and proof."""
-        return self.seconds.get("plan", 0.0) + self.seconds.get("verify", 0.0)
+        return sum(self.seconds.get(name, 0.0) for name in ("plan", "verify", "proof"))
 
     @property
     def matches(self) -> bool:
@@ -120,18 +117,6 @@ def options_of(task: Task, program: Program, sizes: Sizes | None) -> tuple[str, 
     folders = (f"-I{program.source.parent}", f"-I{task.folder / 'utilities'}")
     declared = ("-include", str(task.scratch / "sizes.h"))
     return (*FLAGS, *folders, *declared, *HOOKS, *shape, *numbers)
-
-
-def arrays_in(program: Program, dump: Path) -> Iterator[tuple[int, str, Any]]:
-    """Run, array's name and values of each record of a dump."""
-    data, position = dump.read_bytes(), 0
-    types = {8: numpy.float64, 4: numpy.int32 if program.type == "int" else numpy.float32, 1: numpy.uint8}
-    while position < len(data):
-        end = data.index(b"\n", position)
-        run, array, width, size = map(int, data[position:end].split())
-        position = end + 1 + size
-        values = numpy.frombuffer(data, types[width], size // width, end + 1)
-        yield run, program.arrays[array] if array < len(program.arrays) else str(array), values
 
 
 def compared(program: Program, original: Path, ours: Path, runs: Sequence[str]) -> tuple[str, float]:
@@ -265,7 +250,7 @@ def show_results(console: Console, outcomes: Sequence[Outcome], targets: Sequenc
         table.add_column(target, no_wrap=True)
     for each in outcomes:
         numbers = (str(each.launches), str(each.host_loops))
-        seconds = (f"{each.seconds.get(name, 0.0):.2f}" for name in ("plan", "verify"))
+        seconds = (f"{each.seconds.get(name, 0.0):.2f}" for name in ("plan", "proof"))
         table.add_row(each.name, each.plan, *numbers, *seconds, *(cell(each, target) for target in targets))
     console.print(table)
     for each in outcomes:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy
 
 _SCOP = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+scop\b.*$", re.MULTILINE)
 _END = re.compile(r"^[ \t]*#[ \t]*pragma[ \t]+endscop\b.*$", re.MULTILINE)
@@ -13,6 +16,9 @@ _ARRAY = re.compile(r"POLYBENCH_\dD_ARRAY_DECL\s*\(\s*(\w+)")
 _DATASET = re.compile(r"#\s*ifdef\s+(\w+)_DATASET\b(.*?)#\s*endif", re.DOTALL)
 _SIZE = re.compile(r"#\s*define\s+(\w+)\s+(\d+)")
 _TYPE = re.compile(r"#\s*define\s+DATA_TYPE_IS_(\w+)")
+
+#: A call before and one after the kernel; frees that we see; another main (polybench_support.c).
+HOOKS = ("-DPOLYBENCH_TIME", "-DPOLYBENCH_INTER_ARRAY_PADDING_FACTOR=0", "-Dmain=polybench_main")
 
 Sizes = dict[str, int]
 
@@ -47,7 +53,10 @@ class Program:
 
     def with_kernels(self) -> str:
         """The text with each scop as a kernel block and nothing else changed."""
-        text = self.source.read_text()
+        return self.as_kernels(self.source.read_text())
+
+    def as_kernels(self, text: str) -> str:
+        """The same of a text that stands for the program's own."""
         replaced, scops = _SCOP.subn("#pragma tilek kernel\n{", text)
         replaced, ends = _END.subn("}", replaced)
         if scops == 0 or scops != ends:
@@ -101,3 +110,15 @@ def run_settings(program: Program, sizes: Sizes, seed: int) -> str:
     """The argument of polybench_support.c for one run."""
     numbers: Iterable[tuple[str, int]] = sizes.items()
     return ",".join([f"type={program.type}", f"seed={seed}", *(f"{name}={value}" for name, value in numbers)])
+
+
+def arrays_in(program: Program, dump: Path) -> Iterator[tuple[int, str, Any]]:
+    """Run, array's name and values of each record of a dump."""
+    data, position = dump.read_bytes(), 0
+    types = {8: numpy.float64, 4: numpy.int32 if program.type == "int" else numpy.float32, 1: numpy.uint8}
+    while position < len(data):
+        end = data.index(b"\n", position)
+        run, array, width, size = map(int, data[position:end].split())
+        position = end + 1 + size
+        values = numpy.frombuffer(data, types[width], size // width, end + 1)
+        yield run, program.arrays[array] if array < len(program.arrays) else str(array), values

@@ -4,17 +4,20 @@
  * Programs are compiled with -DPOLYBENCH_TIME (polybench_timer_start stands between initial data and kernel, polybench_timer_stop
  * after it), -DPOLYBENCH_INTER_ARRAY_PADDING_FACTOR=0 (frees are polybench_free_data), -Dmain=polybench_main, and sizes as polybench_size("N"). Usage: PROGRAM DUMP RUN…, a run being a list of settings
  * such as type=double,seed=1,N=30. With seed=0 the data stay as PolyBench makes them. An array is one record of the dump: a line
- * "RUN ARRAY WIDTH BYTES", then the bytes. */
+ * "RUN ARRAY WIDTH BYTES", then the bytes. DUMP may be "-" for none. A run with time=1 starts with cold caches and prints a line
+ * "RUN SECONDS HASH…", one hash of the bits of each array that is left. */
+#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 int polybench_main(int argc, char **argv);
 
-enum { MOST_ARRAYS = 16 };
+enum { MOST_ARRAYS = 16, FLUSHED_BYTES = 1 << 26 };
 
 static struct {
     void *base;
@@ -22,7 +25,8 @@ static struct {
 } arrays[MOST_ARRAYS];
 static int array_count, run_number;
 static const char *settings;
-static FILE *dump;
+static FILE *dump; /* NULL: none */
+static double started;
 
 static void fail(const char *what, const char *why)
 {
@@ -30,8 +34,8 @@ static void fail(const char *what, const char *why)
     exit(2);
 }
 
-/* The text after `name=` among the settings. */
-static const char *setting(const char *name)
+/* The text after `name=` among the settings, or NULL. */
+static const char *optional_setting(const char *name)
 {
     const size_t length = strlen(name);
     for (const char *at = settings; at != NULL; at = strchr(at, ',')) {
@@ -39,8 +43,15 @@ static const char *setting(const char *name)
         if (strncmp(at, name, length) == 0 && at[length] == '=')
             return at + length + 1;
     }
-    fail(name, "no such setting");
     return NULL;
+}
+
+static const char *setting(const char *name)
+{
+    const char *const found = optional_setting(name);
+    if (found == NULL)
+        fail(name, "no such setting");
+    return found;
 }
 
 int polybench_size(const char *name)
@@ -106,16 +117,65 @@ static void randomise(uint64_t seed)
     }
 }
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int timed(void)
+{
+    const char *const said = optional_setting("time");
+    return said != NULL && *said == '1';
+}
+
+/* Drives what the initialisation left in the caches out of them. */
+static void flush_caches(void)
+{
+    volatile unsigned char *const memory = malloc(FLUSHED_BYTES);
+    if (memory == NULL)
+        fail("flush_caches", strerror(errno));
+    for (size_t k = 0; k < FLUSHED_BYTES; k += 64)
+        memory[k] = (unsigned char)k;
+    free((void *)memory);
+}
+
+/* FNV-1a over words of 8 bytes, the last one filled up with zeros. */
+static uint64_t hashed(const unsigned char *data, size_t bytes)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (size_t k = 0; k < bytes; k += sizeof hash) {
+        uint64_t word = 0;
+        memcpy(&word, data + k, bytes - k < sizeof word ? bytes - k : sizeof word);
+        hash = (hash ^ word) * UINT64_C(1099511628211);
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
 void polybench_timer_start(void)
 {
     const int seed = atoi(setting("seed"));
     if (seed != 0)
         randomise((uint64_t)seed);
+    if (timed())
+        flush_caches();
+    started = now();
 }
 
 void polybench_timer_stop(void)
 {
-    for (int a = 0; a < array_count; ++a) {
+    const double seconds = now() - started;
+    if (timed()) {
+        printf("%d %.9f", run_number, seconds);
+        for (int a = 0; a < array_count; ++a)
+            if (arrays[a].base != NULL)
+                printf(" %016llx", (unsigned long long)hashed(arrays[a].base, arrays[a].count * arrays[a].size));
+        printf("\n");
+        fflush(stdout);
+    }
+    for (int a = 0; a < array_count && dump != NULL; ++a) {
         if (arrays[a].base == NULL)
             continue;
         const size_t bytes = arrays[a].count * arrays[a].size;
@@ -123,7 +183,8 @@ void polybench_timer_stop(void)
         if (fwrite(arrays[a].base, 1, bytes, dump) != bytes)
             fail("dump", strerror(errno));
     }
-    fflush(dump);
+    if (dump != NULL)
+        fflush(dump);
 }
 
 void polybench_timer_print(void)
@@ -134,9 +195,11 @@ int main(int argc, char **argv)
 {
     if (argc < 3)
         fail(argv[0], "usage: PROGRAM DUMP RUN...");
-    dump = fopen(argv[1], "wb");
-    if (dump == NULL)
-        fail(argv[1], strerror(errno));
+    if (strcmp(argv[1], "-") != 0) {
+        dump = fopen(argv[1], "wb");
+        if (dump == NULL)
+            fail(argv[1], strerror(errno));
+    }
     for (run_number = 0; run_number < argc - 2; ++run_number) {
         settings = argv[run_number + 2];
         array_count = 0;
@@ -144,5 +207,5 @@ int main(int argc, char **argv)
         if (status != 0)
             return status;
     }
-    return fclose(dump) != 0;
+    return dump != NULL && fclose(dump) != 0;
 }

@@ -10,7 +10,7 @@ import pytest
 from tests.support.disorder import disorderly_runtime
 from tests.support.planning import PlanningWorkshop
 from tests.support.programs import Workshop
-from tests.support.targets import NAMES, TargetEnvironment, target_environment
+from tests.support.targets import DEVICE_NAMES, HOST_NAMES, NAMES, TargetEnvironment, target_environment
 
 ROOT = Path(__file__).resolve().parent
 #: Folders of tests/ in the order in which they run; others stand before the last.
@@ -65,7 +65,23 @@ def planning(workshop: Workshop) -> PlanningWorkshop:
 @pytest.fixture(scope="session", params=NAMES)
 def target(request: pytest.FixtureRequest, shared_scratch: Path) -> TargetEnvironment:
     """Each target in turn; one that is absent is a skip that says why."""
-    found = target_environment(request.param, shared_scratch)
+    return _present(request.param, shared_scratch)
+
+
+@pytest.fixture(scope="session", params=HOST_NAMES)
+def host_target(request: pytest.FixtureRequest, shared_scratch: Path) -> TargetEnvironment:
+    """Each target that runs host functions, in turn."""
+    return _present(request.param, shared_scratch)
+
+
+@pytest.fixture(scope="session", params=DEVICE_NAMES)
+def device_target(request: pytest.FixtureRequest, shared_scratch: Path) -> TargetEnvironment:
+    """Each target that runs device programs, in turn; one that is absent is a skip that says why."""
+    return _present(request.param, shared_scratch)
+
+
+def _present(name: str, scratch: Path) -> TargetEnvironment:
+    found = target_environment(name, scratch)
     if found.absent is not None:
         pytest.skip(found.absent)
     return found

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tilepragma.ir.directives import Target
     from tilepragma.ir.looptree import TranslationUnit
     from tilepragma.plan.kernel_plan import KernelPlan
+    from tilepragma.plan.planner import Planned
+    from tilepragma.plan.verifier import Proven
     from tilepragma.report.facts import KernelFacts
     from tilepragma.report.sizes import Sizes
 
@@ -78,8 +80,14 @@ class State:
     scanned: tuple[str, ...] = ()
     plain: bool = False
     unit: TranslationUnit | None = None
-    plans: tuple[KernelPlan, ...] = ()
+    planned: tuple[Planned, ...] = ()
+    proven: tuple[Proven, ...] = ()
     output: bytes | None = None
+
+    @property
+    def plans(self) -> tuple[KernelPlan, ...]:
+        """The plans of all regions, proven or not."""
+        return tuple(one.plan for one in self.planned)
 
 
 def scan(state: State) -> State:
@@ -115,7 +123,7 @@ def plan(state: State) -> State:
     from tilepragma.plan.verifier import PlanFault
 
     defaults = PlanDefaults(_targets(state.request.targets))
-    plans = []
+    planned = []
     refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
         try:  # so that the other regions are checked too
@@ -128,31 +136,30 @@ def plan(state: State) -> State:
                 raise
             continue
         if made is not None:
-            plans.append(made)
-    return replace(state, plans=tuple(plans))
+            planned.append(made)
+    return replace(state, planned=tuple(planned))
 
 
 def verify(state: State) -> State:
     """Check every plan by rules of their own; none that breaks one is emitted. Raises PlanFault, a fault of ours."""
-    if state.plans:
-        from tilepragma.plan.verifier import verify as verify_plan
+    if not state.planned:
+        return state
+    from tilepragma.plan.verifier import verify as verify_plan
 
-        for one in state.plans:
-            verify_plan(one)
-    return state
+    return replace(state, proven=tuple(verify_plan(one.plan, one.proof) for one in state.planned))
 
 
 def emit(state: State) -> State:
     """Write the readable kernels where they are asked for: FILE.KERNEL.cl and FILE.KERNEL.cu."""
     folder = state.request.kernel_folder
-    if folder is None or not state.plans:
+    if folder is None or not state.proven:
         return state
     from tilepragma.codegen.device_program import cuda_program, opencl_program
     from tilepragma.codegen.launches import number
 
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    for one in state.plans:
+    for one in (each.plan for each in state.proven):
         for target, suffix, program in (("opencl", "cl", opencl_program), ("cuda", "cu", cuda_program)):
             if one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
@@ -167,7 +174,8 @@ def rewrite(state: State) -> State:
         return replace(state, output=_line_directive(request.source) + state.text if state.plain else None)
     from tilepragma.host.rewriter import rewrite as rewrite_unit
 
-    return replace(state, output=rewrite_unit(state.unit, state.plans, request.output_name, _targets(request.targets)))
+    plans = [one.plan for one in state.proven]
+    return replace(state, output=rewrite_unit(state.unit, plans, request.output_name, _targets(request.targets)))
 
 
 def _line_directive(source: str) -> bytes:

@@ -7,11 +7,9 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from tests.support.cases import read_cases
 from tests.support.programs import Workshop
-from tests.support.targets import TargetEnvironment, target_environment
+from tests.support.targets import TargetEnvironment
 
 CASES = Path(__file__).parent / "cases" / "motion.c"
 N, M = 40, 24
@@ -44,13 +42,9 @@ def program(workshop: Workshop) -> Path:
     return workshop.build_translated(source)
 
 
-@pytest.mark.parametrize("name", ["opencl", "cuda"])
-def test_only_what_is_needed_moves(workshop: Workshop, shared_scratch: Path, name: str, tmp_path: Path) -> None:
-    target: TargetEnvironment = target_environment(name, shared_scratch)
-    if target.absent is not None:
-        pytest.skip(target.absent)
+def test_only_what_is_needed_moves(workshop: Workshop, device_target: TargetEnvironment, tmp_path: Path) -> None:
     trace = tmp_path / "trace.json"
-    workshop.run(program(workshop), target, str(tmp_path / "dump"), "all", TILEK_PROFILE=str(trace))
+    workshop.run(program(workshop), device_target, str(tmp_path / "dump"), "all", TILEK_PROFILE=str(trace))
     moved: dict[str, Counter[str]] = {kernel: Counter() for kernel in MOTION}
     for event in json.loads(trace.read_text())["traceEvents"]:
         moved[event["args"]["kernel"]][event["cat"]] += event["args"]["bytes"]

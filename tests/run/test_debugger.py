@@ -45,16 +45,16 @@ COMMANDS = (
 
 @pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
 @pytest.mark.parametrize("argument", ["", "original"])
-def test_breakpoint_in_a_kernel(workshop: Workshop, target: TargetEnvironment, tmp_path: Path, argument: str) -> None:
-    if target.name not in ("serial", "threads"):
-        pytest.skip("a debugger of the host sees host code only")
+def test_breakpoint_in_a_kernel(
+    workshop: Workshop, host_target: TargetEnvironment, tmp_path: Path, argument: str
+) -> None:
     (tmp_path / "debugged.c").write_text(PROGRAM)
     command = (*TILECC, "-O0", "-g", "-Wno-unknown-pragmas", "debugged.c", "-o", "debugged")
     run_command(command, tool_environment(workshop.cache), tmp_path, BUILD_SECONDS)
     words = [word for command in COMMANDS for word in ("-ex", command)]
     done = subprocess.run(
         ["gdb", "-q", "-nx", "-batch", *words, "--args", "./debugged", *filter(None, [argument])],
-        env=program_environment(target, workshop.cache),
+        env=program_environment(host_target, workshop.cache),
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ import pytest
 from tests.cuda_standin.build import build_standin
 from tests.support.cases import read_cases
 from tests.support.programs import Failure, Suite, Workshop, first_difference
-from tests.support.targets import TargetEnvironment, program_environment
+from tests.support.targets import DEVICE_NAMES, TargetEnvironment, program_environment
 
 CASES = Path(__file__).parent / "cases"
 
@@ -178,10 +178,9 @@ def test_an_unknown_target_is_named(workshop: Workshop, program: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["loops", "features"])
-def test_parametric_binaries_agree(workshop: Workshop, target: TargetEnvironment, file: str) -> None:
-    if target.name not in ("opencl", "cuda"):
-        pytest.skip("only device code is specialised")
-    parametric = TargetEnvironment(f"{target.name}-parametric", (*target.variables, ("TILEK_SPECIALIZE", "0")))
+def test_parametric_binaries_agree(workshop: Workshop, device_target: TargetEnvironment, file: str) -> None:
+    variables = (*device_target.variables, ("TILEK_SPECIALIZE", "0"))
+    parametric = TargetEnvironment(f"{device_target.name}-parametric", variables)
     suite = Suite(Workshop(workshop.folder / "parametric", workshop.cache), read_cases(CASES / f"{file}.c"))
     wrong = []
     for case in suite.cases.cases:
@@ -194,10 +193,10 @@ def test_parametric_binaries_agree(workshop: Workshop, target: TargetEnvironment
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("target", ("threads", *DEVICE_NAMES), indirect=True)
 @pytest.mark.parametrize("file", ["data", "features", "loops", "statements"])
 def test_every_case_passes_verification(workshop: Workshop, target: TargetEnvironment, file: str) -> None:
-    if target.name == "serial":
-        pytest.skip("threads run the same host functions")
+    """Threads run the host functions that the serial target runs."""
     verified = TargetEnvironment(f"{target.name}-verified", (*target.variables, ("TILEK_VERIFY", "1")))
     suite = Suite(Workshop(workshop.folder / "verified", workshop.cache), read_cases(CASES / f"{file}.c"))
     wrong = []

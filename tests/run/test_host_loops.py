@@ -20,6 +20,7 @@ MAKINGS = {
     "mixed": Making(frozenset({"s"}), frozenset({"device"})),
 }
 SIZES = (("61", "7"), ("1", "3"), ("130", "0"), ("97", "4"))
+TILE_SIZES = ("i_size=1", "i_size=5,lu.i_size=1000,jacobi.i_size=2")
 
 
 @dataclass(frozen=True)
@@ -63,24 +64,25 @@ def test_matches_the_original(
 
 @pytest.mark.parametrize("making", MAKINGS)
 def test_one_program_for_all_numbers(
-    workshop: Workshop, programs: Programs, target: TargetEnvironment, making: str
+    workshop: Workshop, programs: Programs, device_target: TargetEnvironment, making: str
 ) -> None:
-    if target.name in ("serial", "threads"):
-        pytest.skip("host functions are not specialised")
     expected = original(workshop, programs, SIZES[0])
-    assert workshop.run(programs.translated[making], target, *SIZES[0], TILEK_SPECIALIZE="0") == expected
+    assert workshop.run(programs.translated[making], device_target, *SIZES[0], TILEK_SPECIALIZE="0") == expected
 
 
-@pytest.mark.parametrize("specialize", ["0", "1"])
-@pytest.mark.parametrize("given", ["i_size=1", "i_size=5,lu.i_size=1000,jacobi.i_size=2"])
-def test_any_tile_size(
-    workshop: Workshop, programs: Programs, target: TargetEnvironment, given: str, specialize: str
-) -> None:
-    if specialize == "0" and target.name in ("serial", "threads"):
-        pytest.skip("host functions are not specialised")
+@pytest.mark.parametrize("given", TILE_SIZES)
+def test_any_tile_size(workshop: Workshop, programs: Programs, target: TargetEnvironment, given: str) -> None:
     expected = original(workshop, programs, SIZES[0])
-    more = {"TILEK_SIZES": given, "TILEK_SPECIALIZE": specialize}
-    assert workshop.run(programs.translated["blocked"], target, *SIZES[0], **more) == expected
+    assert workshop.run(programs.translated["blocked"], target, *SIZES[0], TILEK_SIZES=given) == expected
+
+
+@pytest.mark.parametrize("given", TILE_SIZES)
+def test_one_program_for_all_tile_sizes(
+    workshop: Workshop, programs: Programs, device_target: TargetEnvironment, given: str
+) -> None:
+    expected = original(workshop, programs, SIZES[0])
+    more = {"TILEK_SIZES": given, "TILEK_SPECIALIZE": "0"}
+    assert workshop.run(programs.translated["blocked"], device_target, *SIZES[0], **more) == expected
 
 
 @pytest.mark.parametrize("making", MAKINGS)

@@ -58,18 +58,20 @@ def test_matches_the_original(
 
 
 @pytest.mark.parametrize("extent", TILES)
-def test_any_tile_size(workshop: Workshop, programs: Programs, target: TargetEnvironment, extent: int) -> None:
-    if extent != TILES[1] and target.name not in ("serial", "threads"):
-        pytest.skip("devices run all of them in one program, below")
+def test_any_tile_size(workshop: Workshop, programs: Programs, host_target: TargetEnvironment, extent: int) -> None:
     expected = original(workshop, programs, SIZES[0])
     tiles = programs.tiles(extent)
-    assert workshop.run(programs.translated, target, *SIZES[0], TILEK_SIZES=tiles) == expected
+    assert workshop.run(programs.translated, host_target, *SIZES[0], TILEK_SIZES=tiles) == expected
 
 
-def test_one_program_for_all_tiles(workshop: Workshop, programs: Programs, target: TargetEnvironment) -> None:
-    if target.name in ("serial", "threads"):
-        pytest.skip("host functions are not specialised")
+def test_a_program_for_other_tiles(workshop: Workshop, programs: Programs, device_target: TargetEnvironment) -> None:
+    expected = original(workshop, programs, SIZES[0])
+    tiles = programs.tiles(TILES[1])
+    assert workshop.run(programs.translated, device_target, *SIZES[0], TILEK_SIZES=tiles) == expected
+
+
+def test_one_program_for_all_tiles(workshop: Workshop, programs: Programs, device_target: TargetEnvironment) -> None:
     expected = original(workshop, programs, SIZES[0])
     for extent in TILES:
         more = {"TILEK_SIZES": programs.tiles(extent), "TILEK_SPECIALIZE": "0"}
-        assert workshop.run(programs.translated, target, *SIZES[0], **more) == expected
+        assert workshop.run(programs.translated, device_target, *SIZES[0], **more) == expected

@@ -10,7 +10,7 @@ import pytest
 from tests.support.cases import read_cases
 from tests.support.planning import PlanningWorkshop
 from tests.support.programs import FLAGS, Suite, Workshop, first_difference, read_records
-from tests.support.targets import TargetEnvironment, target_environment
+from tests.support.targets import TargetEnvironment
 
 FILE = read_cases(Path(__file__).parent / "cases" / "blocks.c")
 #: None divides the sizes of all kernels, some divide none; the slides compare 16 to 512 (products: up to 16 by 16 here).
@@ -21,19 +21,15 @@ BLOCKS = (3, 8, 16, 64)
 def programs(workshop: Workshop) -> tuple[Path, Path]:
     """The original and the translated program of all kernels."""
     folder = workshop.folder / "metafork"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     source = folder / "blocks.c"
     source.write_text(FILE.program(FILE.cases))
     return workshop.build_original(source), workshop.build_translated(source)
 
 
-@pytest.mark.parametrize("name", ["opencl", "cuda"])
 def test_one_compiled_kernel_runs_with_every_block_size(
-    workshop: Workshop, programs: tuple[Path, Path], shared_scratch: Path, tmp_path: Path, name: str
+    workshop: Workshop, programs: tuple[Path, Path], device_target: TargetEnvironment, tmp_path: Path
 ) -> None:
-    target = target_environment(name, shared_scratch)
-    if target.absent is not None:
-        pytest.skip(target.absent)
     original, translated = programs
     workshop.run(original, TargetEnvironment("original", ()), str(tmp_path / "wanted"), "all")
     wanted = read_records(tmp_path / "wanted")
@@ -43,7 +39,7 @@ def test_one_compiled_kernel_runs_with_every_block_size(
     for block in BLOCKS:
         dump = tmp_path / str(block)
         settings = {"TILEK_SPECIALIZE": "0", "TILEK_CACHE_DIR": str(cache)}
-        workshop.run(translated, target, str(dump), "all", str(block), **settings)
+        workshop.run(translated, device_target, str(dump), "all", str(block), **settings)
         found = read_records(dump)
         wrong = {case.name: first_difference(wanted[case.name], found[case.name]) for case in FILE.cases}
         assert not any(wrong.values()), f"blocks of {block}: {wrong}"
@@ -56,14 +52,10 @@ def test_one_compiled_kernel_runs_with_every_block_size(
 TILED = {"stencils": ("gauss_seidel",), "algebra": ("lu", "pascal", "alignment")}
 
 
-@pytest.mark.parametrize("name", ["opencl", "cuda"])
 @pytest.mark.parametrize("file", TILED)
 def test_one_compiled_kernel_runs_with_every_tile_size(
-    planning: PlanningWorkshop, shared_scratch: Path, tmp_path: Path, file: str, name: str
+    planning: PlanningWorkshop, device_target: TargetEnvironment, tmp_path: Path, file: str
 ) -> None:
-    target = target_environment(name, shared_scratch)
-    if target.absent is not None:
-        pytest.skip(target.absent)
     whole = read_cases(Path(__file__).parent / "cases" / f"{file}.c")
     cases = replace(whole, cases=tuple(case for case in whole.cases if case.name in TILED[file]))
     cache = tmp_path / "cache"
@@ -75,7 +67,8 @@ def test_one_compiled_kernel_runs_with_every_tile_size(
     for size in (4, 7, 16):
         names = {one.object.host for plan in workshop.plans.values() for one in plan.sizes}
         chosen = (("TILEK_SIZES", ",".join(f"{one}={size}" for one in sorted(names))),) if names else ()
-        sized = TargetEnvironment(f"{name}-{size}", (*target.variables, ("TILEK_SPECIALIZE", "0"), *chosen))
+        variables = (*device_target.variables, ("TILEK_SPECIALIZE", "0"), *chosen)
+        sized = TargetEnvironment(f"{device_target.name}-{size}", variables)
         for case in cases.cases:
             assert first_difference(wanted[case.name], suite.translated(case, sized)) is None, f"tiles of {size}"
         compiled.append(sorted(path.name for path in cache.rglob("*.bin")))

@@ -12,7 +12,6 @@
 
 enum { N = 1003 };
 static double A[N];
-static const tilek_field number[] = {{"", 0, TILEK_DOUBLE, 1}};
 static const tilek_array_shape array_shape = {"A", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES};
 
 static tilek_data_item item(double *base, int64_t lower, int64_t length, tilek_motion motion)

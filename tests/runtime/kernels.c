@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-static const tilek_field number[] = {{"", 0, TILEK_DOUBLE, 1}};
-static const tilek_tile_kind kinds[] = {TILEK_TILE_GANG, TILEK_TILE_WORKER, TILEK_TILE_DYNAMIC};
-static const int axes[] = {TILEK_AXIS_GANG, TILEK_AXIS_WORKER, -1};
 static const tilek_loop_shape scale_loops[] = {{"i", 3, kinds, axes, 0, INT32_MIN, INT32_MAX}};
 static const tilek_tile_kind row_kinds[] = {TILEK_TILE_THREAD, TILEK_TILE_DYNAMIC};
 static const int row_axes[] = {TILEK_AXIS_THREAD, -1};
@@ -22,7 +19,7 @@ static void scale_host(const tilek_host_call *call, int64_t first, int64_t last)
         }
 }
 
-static void sum_host(const tilek_host_call *call, int64_t first, int64_t last)
+void sum_host(const tilek_host_call *call, int64_t first, int64_t last)
 {
     const double *A = call->arrays[0].base;
     for (int64_t gang = first; gang < last; ++gang) {
@@ -41,28 +38,16 @@ static void rows_host(const tilek_host_call *call, int64_t first, int64_t last)
             for (int64_t j = call->arrays[0].lower[1]; j < call->arrays[0].lower[1] + call->arrays[0].length[1]; ++j) R[i][j] += b;
 }
 
-enum { P_ARRAY, P_ORIGIN, P_SCALAR, P_LOWER, P_TRIP, P_STRIDE0, P_STRIDE1, P_GANGS, P_WORKERS, P_PARTIALS };
-
 static const tilek_parameter scale_parameters[] = {
-    {TILEK_PARAMETER_ARRAY, 0, 0, NULL},
-    {TILEK_PARAMETER_ORIGIN, 0, 0, NULL},
-    {TILEK_PARAMETER_SCALAR, 0, 0, NULL},
-    {TILEK_PARAMETER_LOOP_LOWER, 0, 0, "i_lower"},
-    {TILEK_PARAMETER_LOOP_TRIP, 0, 0, "i_trip"},
-    {TILEK_PARAMETER_TILE_STRIDE, 0, 0, "i_stride0"},
-    {TILEK_PARAMETER_TILE_STRIDE, 0, 1, "i_stride1"},
-    {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_GANG, 0, "gang0_count"},
-    {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_WORKER, 0, "worker0_count"},
+    GANG_PARAMETERS(SCALAR, "i_lower", "i_trip", "i_stride0", "i_stride1", "gang0_count", "worker0_count"),
     {TILEK_PARAMETER_PARTIALS, 0, 0, NULL},
 };
-
-typedef struct bare_loop { int64_t trip; } bare_loop;
 
 /* One gang of the grid: it takes gangs cyclically, since the grid may be smaller than their number. */
 static void scale_device(const fake_call *call)
 {
     double *A = call->pointers[P_ARRAY];
-    const double b = *(const double *)call->scalars[P_SCALAR];
+    const double b = *(const double *)call->scalars[P_VALUE];
     const bare_loop loop = {call->numbers[P_TRIP]};
     const tilek_tile tiles[] = {{0, call->numbers[P_STRIDE0]}, {0, call->numbers[P_STRIDE1]}};
     for (int64_t gang = call->gang[0]; gang < call->numbers[P_GANGS]; gang += call->groups[0])
@@ -72,7 +57,7 @@ static void scale_device(const fake_call *call)
         }
 }
 
-static void sum_device(const fake_call *call)
+void sum_device(const fake_call *call)
 {
     const double *A = call->pointers[P_ARRAY];
     const bare_loop loop = {call->numbers[P_TRIP]};

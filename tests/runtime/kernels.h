@@ -15,6 +15,25 @@
         } \
     } while (0)
 
+/* One double; a loop with tiles gang, worker, dynamic, and what entry points of it get: GANG_PARAMETERS, then PARTIALS or a SIZE. */
+static const tilek_field number[] = {{"", 0, TILEK_DOUBLE, 1}};
+static const tilek_tile_kind kinds[] = {TILEK_TILE_GANG, TILEK_TILE_WORKER, TILEK_TILE_DYNAMIC};
+static const int axes[] = {TILEK_AXIS_GANG, TILEK_AXIS_WORKER, -1};
+enum { P_ARRAY, P_ORIGIN, P_VALUE, P_LOWER, P_TRIP, P_STRIDE0, P_STRIDE1, P_GANGS, P_WORKERS, P_PARTIALS, P_SIZE = P_PARTIALS };
+#define GANG_PARAMETERS(value, lower, trip, stride0, stride1, gangs, workers)                                           \
+    {TILEK_PARAMETER_ARRAY, 0, 0, NULL}, {TILEK_PARAMETER_ORIGIN, 0, 0, NULL}, {TILEK_PARAMETER_##value, 0, 0, NULL},   \
+        {TILEK_PARAMETER_LOOP_LOWER, 0, 0, lower}, {TILEK_PARAMETER_LOOP_TRIP, 0, 0, trip},                             \
+        {TILEK_PARAMETER_TILE_STRIDE, 0, 0, stride0}, {TILEK_PARAMETER_TILE_STRIDE, 0, 1, stride1},                     \
+        {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_GANG, 0, gangs},                                                        \
+        {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_WORKER, 0, workers}
+
+/* A loop of which nothing but its trip is known, as device code knows it. */
+typedef struct bare_loop { int64_t trip; } bare_loop;
+
+/* partial += A[i] for each gang. */
+void sum_host(const tilek_host_call *call, int64_t first, int64_t last);
+void sum_device(const fake_call *call);
+
 /* A[i] = A[i] * b + 1 for i in [lower, lower + n); tiles gang, worker, dynamic; on double A[extent]. */
 extern const tilek_kernel scale_kernel;
 /* A region of two nests: the same twice. */

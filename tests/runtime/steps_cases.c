@@ -13,9 +13,6 @@ enum { N = 203, STEPS = 31 };
  *          for (i = k; i < n; ++i) A[i] = A[i] * 0.5 + k + size;
  *          if (k % 2 == 1) for (i = 0; i < 4 * k && i < n; ++i) s += A[i]; } ---------------------------------------------- */
 
-static const tilek_field number[] = {{"", 0, TILEK_DOUBLE, 1}};
-static const tilek_tile_kind kinds[] = {TILEK_TILE_GANG, TILEK_TILE_WORKER, TILEK_TILE_DYNAMIC};
-static const int axes[] = {TILEK_AXIS_GANG, TILEK_AXIS_WORKER, -1};
 static const tilek_loop_shape wide_loops[] = {{"i", 3, kinds, axes, 0, INT32_MIN, INT32_MAX}};
 static const tilek_loop_shape narrow_loops[] = {{"i", 3, kinds, axes, 0, INT8_MIN, INT8_MAX}};
 
@@ -30,30 +27,12 @@ static void decay_host(const tilek_host_call *call, int64_t first, int64_t last)
         }
 }
 
-static void add_host(const tilek_host_call *call, int64_t first, int64_t last)
-{
-    const double *A = call->arrays[0].base;
-    for (int64_t gang = first; gang < last; ++gang) {
-        double partial = 0;
-        FOR_GANG(call->loops[0], call->tiles[0], call->axes[TILEK_AXIS_WORKER]) partial += A[call->loops[0]->lower + point];
-        ((double *)call->partials[0])[gang] = partial;
-    }
-}
-
-enum { P_ARRAY, P_ORIGIN, P_VALUE, P_SIZE, P_LOWER, P_TRIP, P_STRIDE0, P_STRIDE1, P_GANGS, P_WORKERS, P_PARTIALS };
-
-#define PARAMETERS(trip)                                                                                                 \
-    {                                                                                                                    \
-        {TILEK_PARAMETER_ARRAY, 0, 0, NULL}, {TILEK_PARAMETER_ORIGIN, 0, 0, NULL}, {TILEK_PARAMETER_VALUE, 0, 0, NULL},  \
-        {TILEK_PARAMETER_SIZE, 0, 0, "size"}, {TILEK_PARAMETER_LOOP_LOWER, 0, 0, NULL},                                  \
-        {TILEK_PARAMETER_LOOP_TRIP, 0, 0, trip}, {TILEK_PARAMETER_TILE_STRIDE, 0, 0, NULL},                              \
-        {TILEK_PARAMETER_TILE_STRIDE, 0, 1, NULL}, {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_GANG, 0, NULL},               \
-        {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_WORKER, 0, NULL}, {TILEK_PARAMETER_PARTIALS, 0, 0, NULL},                \
-    }
-static const tilek_parameter parameters[] = PARAMETERS(NULL);
-static const tilek_parameter wrong_parameters[] = PARAMETERS("i_trip"); /* it differs from step to step */
-
-typedef struct bare_loop { int64_t trip; } bare_loop;
+#define PARAMETERS(trip, last) {GANG_PARAMETERS(VALUE, NULL, trip, NULL, NULL, NULL, NULL), last}
+#define SIZE_PARAMETER {TILEK_PARAMETER_SIZE, 0, 0, "size"}
+static const tilek_parameter parameters[] = PARAMETERS(NULL, SIZE_PARAMETER);
+static const tilek_parameter wrong_parameters[] = PARAMETERS("i_trip", SIZE_PARAMETER); /* it differs from step to step */
+#define PARTIALS_PARAMETER {TILEK_PARAMETER_PARTIALS, 0, 0, NULL}
+static const tilek_parameter sum_parameters[] = PARAMETERS(NULL, PARTIALS_PARAMETER);
 
 static void decay_device(const fake_call *call)
 {
@@ -66,18 +45,6 @@ static void decay_device(const fake_call *call)
             const int64_t i = call->numbers[P_LOWER] + point - call->numbers[P_ORIGIN];
             A[i] = A[i] * 0.5 + k + (double)call->numbers[P_SIZE];
         }
-}
-
-static void add_device(const fake_call *call)
-{
-    const double *A = call->pointers[P_ARRAY];
-    const bare_loop loop = {call->numbers[P_TRIP]};
-    const tilek_tile tiles[] = {{0, call->numbers[P_STRIDE0]}, {0, call->numbers[P_STRIDE1]}};
-    for (int64_t gang = call->gang[0]; gang < call->numbers[P_GANGS]; gang += call->groups[0]) {
-        double partial = 0;
-        FOR_GANG(&loop, tiles, call->numbers[P_WORKERS]) partial += A[call->numbers[P_LOWER] + point - call->numbers[P_ORIGIN]];
-        ((double *)call->pointers[P_PARTIALS])[gang] = partial;
-    }
 }
 
 static int64_t double_until(int k, int64_t n) { return 4 * k < n ? 4 * k : n; }
@@ -116,7 +83,7 @@ static const tilek_reduction sums[] = {{TILEK_ADD, TILEK_DOUBLE, 1}};
 #define LAUNCHES(loops, host, list, name)                                                                                 \
     {                                                                                                                     \
         {name "decay", 1, loops, GANG_WORKER, host ? decay_host : NULL, 0, NULL, host ? 0 : 10, host ? NULL : list, 1, value_sizes}, \
-        {name "add", 1, loops, GANG_WORKER, host ? add_host : NULL, 1, sums, host ? 0 : 11, host ? NULL : list, 1, value_sizes}      \
+        {name "add", 1, loops, GANG_WORKER, host ? sum_host : NULL, 1, sums, host ? 0 : 10, host ? NULL : sum_parameters, 1, value_sizes} \
     }
 static const tilek_launch_shape hosts[] = LAUNCHES(wide_loops, 1, parameters, ""), narrow_hosts[] = LAUNCHES(narrow_loops, 1, parameters, "narrow_");
 static const tilek_launch_shape devices[] = LAUNCHES(wide_loops, 0, parameters, ""), narrow_devices[] = LAUNCHES(narrow_loops, 0, parameters, "narrow_"),
@@ -147,11 +114,11 @@ static const tilek_kernel tiny_kernel = KERNEL("tiny", hosts, devices, tiny_orde
 void register_step_kernels(void)
 {
     fake_register(&devices[0], decay_device);
-    fake_register(&devices[1], add_device);
+    fake_register(&devices[1], sum_device);
     fake_register(&narrow_devices[0], decay_device);
-    fake_register(&narrow_devices[1], add_device);
+    fake_register(&narrow_devices[1], sum_device);
     fake_register(&wrong_devices[0], decay_device);
-    fake_register(&wrong_devices[1], add_device);
+    fake_register(&wrong_devices[1], sum_device);
 }
 
 typedef struct step_call { tilek_call call; tilek_array arrays[2]; const void *scalars[2]; int64_t n; int steps; double s, A[N]; } step_call;

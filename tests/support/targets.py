@@ -10,7 +10,9 @@ from pathlib import Path
 
 from tests.cuda_standin.build import build_standin
 
-NAMES = ("serial", "threads", "opencl", "cuda")
+HOST_NAMES = ("serial", "threads")
+DEVICE_NAMES = ("opencl", "cuda")
+NAMES = HOST_NAMES + DEVICE_NAMES
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,15 @@
 """The automatic planner: its strategies, in the order in which they are tried, and which answer is taken.
 
-The first answer is taken that leaves no launch sequential which has as many loops as the deepest parallel one; failing
-that, the first that gains anything; failing that, the region runs as written.
+The first answer is taken that leaves no launch sequential which has as many loops as the deepest parallel one, unless a later
+such answer has innermost loops that step through memory in fewer strides; failing that, the first that gains anything; failing that, the
+region runs as written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.proof import rows_that_meet
@@ -34,27 +36,69 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
     meeting = rows_that_meet(region.kernel)
     if meeting is not None:
         return Choice(None, (meeting,), meeting)
-    rejected: list[str] = []
-    reason: str | None = None
-    second_best: Automatic | None = None
+    search = _Search(objection)
     for strategy in strategies:
-        answer = strategy(region)
+        search.look_at(strategy(region))
+        if search.is_over:
+            break
+    return Choice(search.best or search.second_best, tuple(search.rejected), search.reason)
+
+
+@dataclass
+class _Search:
+    """`best` leaves nothing sequential that is as deep as what is parallel; `second_best` gains something at least."""
+
+    objection: Objection
+    best: Automatic | None = None
+    second_best: Automatic | None = None
+    rejected: list[str] = field(default_factory=list)
+    reason: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing could be better than what was found."""
+        return self.best is not None and not 0 < _strides(self.best) < inf
+
+    def look_at(self, answer: Automatic | Refusal) -> None:
+        """Keep the answer if it is better than those before, and say why of the one that is not taken."""
         if isinstance(answer, Refusal):
-            rejected.append(answer.reason)
-            reason = reason or answer.reason
-            continue
-        rejected += answer.notes
-        against = objection(answer)
+            self._reject(answer.reason, answer.reason)
+            return
+        if self.best is not None and not _strides(answer) < _strides(self.best):
+            return
+        against = self.objection(answer)
+        if against is None and is_settled(answer):
+            if self.best is not None:
+                self.rejected.append(
+                    f"{self.best.strategy}: innermost loops step through memory in strides {_times(_strides(self.best))}, "
+                    f"those of {answer.strategy} {_times(_strides(answer))}"
+                )
+            self.best = answer
+            self.rejected += answer.notes
+            return
+        if self.best is None:
+            self.rejected += answer.notes
         if against is None:
             depths = answer.depths
-            if is_settled(answer):
-                return Choice(answer, tuple(rejected), reason)
             against = f"what must run on one core is {_deep(depths.sequential)}, what could run in parallel {_deep(depths.parallel)}"
-            if second_best is None and _gains(answer):
-                second_best = answer
-        rejected.append(f"{answer.strategy}: {against}")
-        reason = reason or next(iter(answer.notes), against)
-    return Choice(second_best, tuple(rejected), reason)
+            if self.second_best is None and _gains(answer):
+                self.second_best = answer
+        self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
+
+    def _reject(self, clause: str, reason: str) -> None:
+        """Say nothing of what was only tried because it might be faster."""
+        if self.best is None:
+            self.rejected.append(clause)
+            self.reason = self.reason or reason
+
+
+def _strides(answer: Automatic) -> float:
+    """Accesses of its innermost loops on the host that step through memory in strides; without bound where nothing is known."""
+    return inf if answer.steps is None else answer.steps.strides
+
+
+def _times(number: float) -> str:
+    return "in none" if number == 0 else "in 1 access" if number == 1 else f"in {number:g} accesses"
 
 
 def is_settled(answer: Automatic | None) -> bool:

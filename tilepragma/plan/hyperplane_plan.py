@@ -8,15 +8,15 @@ tiles of one wavefront (wavefront_plan.py); rows that are stepped through become
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.row_loops import (
+    Around,
     Names,
     PlannedPart,
     RowLoops,
@@ -25,7 +25,6 @@ from tilepragma.plan.row_loops import (
     base_name,
     clauses,
     declared,
-    fixed_rows,
     names_in,
     term,
     value,
@@ -36,6 +35,7 @@ from tilepragma.plan.wavefront_plan import wavefront_draft
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part, RowLoop
+    from tilepragma.polyhedral.point_order import Steps
     from tilepragma.polyhedral.program import Program
     from tilepragma.polyhedral.scop import Scop, ScopStatement
 
@@ -68,26 +68,25 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
-        host, device, sizes = _both_drafts(region, apart)
-    return make_automatic("hyperplanes", region, host, device, sizes, depths=apart.depths())
+        planned = apart.planned()
+        host, device, sizes = _both_drafts(region, apart, planned)
+    answer = make_automatic("hyperplanes", region, host, device, sizes, depths=apart.depths())
+    return answer if isinstance(answer, Refusal) else replace(answer, steps=apart.steps(planned))
 
 
 def _both_drafts(
-    region: Region, apart: _TakenApart
+    region: Region, apart: _TakenApart, planned: tuple[PlannedPart, ...]
 ) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
     """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
-    from tilepragma.polyhedral.parallel_parts import parts_in
     from tilepragma.polyhedral.part_scan import PartCode
-    from tilepragma.polyhedral.point_order import point_order
 
-    planned = {
-        id(each): PlannedPart(each, place, point_order(each, apart.program.dependences))
-        for place, each in enumerate(parts_in(apart.parts))
-    }
+    by_part = {id(each.part): each for each in planned}
     code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     host, device = (
-        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), planned).drafts(apart.parts, ())
+        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), by_part).drafts(
+            apart.parts, Around((), code.nothing_known)
+        )
         for device in (False, True)
     )
     return host, device, tuple(sizes.found.values())
@@ -120,6 +119,35 @@ class _TakenApart:
             else:
                 parallel, launched = max(parallel, depth), max(launched, depth - part.outer)
         return Depths(parallel, sequential, launched)
+
+    def planned(self) -> tuple[PlannedPart, ...]:
+        """The parts with the orders of their points."""
+        from tilepragma.polyhedral.parallel_parts import parts_in
+        from tilepragma.polyhedral.point_order import point_order
+
+        return tuple(
+            PlannedPart(each, place, point_order(each, self.program.dependences))
+            for place, each in enumerate(parts_in(self.parts))
+        )
+
+    def steps(self, planned: tuple[PlannedPart, ...]) -> Steps | None:
+        """Of the deepest statements, where no tiles wait for each other; unknown where loops move as wholes, inside bodies."""
+        from tilepragma.polyhedral.parallel_parts import PartKind
+        from tilepragma.polyhedral.point_order import Steps
+
+        if any(one.part.kind is PartKind.WAVEFRONT for one in planned) or any(
+            len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts
+        ):
+            return None
+        deepest = max((each.depth for each in self.program.statements), default=0)
+        return sum(
+            (
+                one.points.steps
+                for one in planned
+                if any(each.statement.depth == deepest for each in one.part.statements)
+            ),
+            Steps(),
+        )
 
 
 def _most_parallel(ways: Iterable[_TakenApart]) -> _TakenApart:
@@ -161,11 +189,11 @@ class _Drafts:
     loops: RowLoops
     planned: dict[int, PlannedPart]
 
-    def drafts(self, parts: Iterable[Part | RowLoop], around: tuple[DataObject, ...]) -> tuple[Draft, ...]:
-        """The parts one after another, for each value of the host loops' iterators `around`."""
+    def drafts(self, parts: Iterable[Part | RowLoop], around: Around) -> tuple[Draft, ...]:
+        """The parts one after another, for each value of the iterators of host loops `around`."""
         return tuple(self._draft(each, around) for each in parts)
 
-    def _draft(self, part: Part | RowLoop, around: tuple[DataObject, ...]) -> Draft:
+    def _draft(self, part: Part | RowLoop, around: Around) -> Draft:
         from tilepragma.polyhedral.parallel_parts import PartKind, RowLoop
         from tilepragma.polyhedral.point_order import original_order
 
@@ -175,20 +203,20 @@ class _Drafts:
             return wavefront_draft(self.loops, self.planned[id(part)], around)
         if part.kind is PartKind.DOALL:
             return self._on_device(part, around) if self.loops.device else self._on_host(part, around)
-        return DraftLaunch(Block(self.loops.points(part, original_order(part), fixed_rows(around))))
+        return DraftLaunch(Block(self.loops.points(part, original_order(part), around.rows, around.known)))
 
-    def _stepped(self, row: RowLoop, around: tuple[DataObject, ...]) -> Draft:
-        bounds = self.loops.row_range(row.statements, row.level, fixed_rows(around))
+    def _stepped(self, row: RowLoop, around: Around) -> Draft:
+        bounds = self.loops.row_range(row.statements, row.level, around.rows)
         iterator = self.loops.names.scalar(f"{base_name(row.statements, row.level)}_row")
         loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
-        return DraftLoop(loop, self.drafts(row.parts, (*around, iterator)))
+        return DraftLoop(loop, self.drafts(row.parts, around.inside(self.loops, row, iterator)))
 
-    def _on_host(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
+    def _on_host(self, part: Part, around: Around) -> Draft:
         """Blocks of the first row that runs at once, dealt to threads in turn."""
         from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import by_strides
 
-        level, outside = by_strides(part, part.at_once)[0], fixed_rows(around)
+        level, outside = by_strides(part, part.at_once)[0], around.rows
         planned = self.planned[id(part)]
         base = base_name(part.statements, level)
         extent = _host_extent(part, level, planned.points.along)
@@ -198,20 +226,23 @@ class _Drafts:
         tile = (*outside, Restriction(level, value(first), value(size)))
         body = (
             declared(first, term(block) * term(size)),
-            *self.loops.points(part, planned.points.order, tile),
+            *self.loops.points(part, planned.points.order, tile, around.known),
         )
         loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
         return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
 
-    def _on_device(self, part: Part, around: tuple[DataObject, ...]) -> Draft:
+    def _on_device(self, part: Part, around: Around) -> Draft:
         """Single values of up to three rows that run at once, dealt to workers and gangs."""
         from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import by_strides, row_order
 
-        levels, outside = by_strides(part, part.at_once[:MOST_DIMENSIONS]), fixed_rows(around)
+        levels, outside = by_strides(part, part.at_once[:MOST_DIMENSIONS]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
         tile = tuple(Restriction(level, value(one)) for level, one in zip(levels, iterators, strict=True))
-        body = self.loops.points(part, row_order(part), (*outside, *tile))
+        known = around.known
+        for own in tile:
+            known = known.also(self.loops.code.known_sum(part.statements, (own.level,), outside, own))
+        body = self.loops.points(part, row_order(part), (*outside, *tile), known)
         tiles: dict[int, tuple[TileClause, ...]] = {}
         for dimension, (level, iterator) in enumerate(reversed(tuple(zip(levels, iterators, strict=True)))):
             bounds = self.loops.row_range(part.statements, level, outside)

@@ -86,12 +86,11 @@ class NestDependences:
         return known
 
     def _may_differ(self, number: int, around: int, place: int) -> bool:
-        from tilepragma.polyhedral.dependences import has_sign
+        from tilepragma.polyhedral.dependences import may_differ
 
         key = (number, around, place)
         if key not in self._differ:
-            distances = self._inside(number, around)
-            self._differ[key] = has_sign(distances, place, 1) or has_sign(distances, place, -1)
+            self._differ[key] = may_differ(self._inside(number, around), place)
         return self._differ[key]
 
 

@@ -31,7 +31,7 @@ from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
-from tilepragma.plan.verifier_proofs import prove
+from tilepragma.plan.verifier_proofs import Proof, proof_of
 from tilepragma.plan.wrapping import launch_conditions
 
 if TYPE_CHECKING:
@@ -45,9 +45,17 @@ class PlanDefaults:
     targets: tuple[Target, ...] = ALL_TARGETS
 
 
+@dataclass(frozen=True)
+class Planned:
+    """A region's plan, and the proof of it where the planner had to prove it to take it."""
+
+    plan: KernelPlan
+    proof: Proof | None = None
+
+
 def make_plan(
     kernel: Kernel, floating: FloatingRules, diagnostics: Diagnostics, defaults: PlanDefaults
-) -> KernelPlan | None:
+) -> Planned | None:
     """The plan of one region, or None where it, or anything before it in `diagnostics`, is refused: no plan of a run with
     errors is used, but each region's errors are reported.
 
@@ -60,15 +68,15 @@ def make_plan(
     targets = allowed_targets(kernel, defaults.targets, own)
     said = _take_apart(kernel, own)
     if said.clauses or not targets or own.has_errors:
-        plan = _plan(kernel, said, floating, own, targets)
+        planned = Planned(_plan(kernel, said, floating, own, targets))
     else:
-        plan = _automatic(kernel, said, floating, own, targets)
+        planned = _automatic(kernel, said, floating, own, targets)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
         return None
-    verify_rules(plan)
-    return plan
+    verify_rules(planned.plan)
+    return planned
 
 
 @dataclass(frozen=True)
@@ -93,6 +101,17 @@ class _Region:
         return bool(self.host or self.device)
 
 
+@dataclass(frozen=True)
+class _Trial:
+    """The plan of one strategy's answer with what was found on the way, its proof where no error was, and what is wrong with it."""
+
+    answer: Automatic
+    plan: KernelPlan
+    found: Diagnostics
+    proof: Proof | None
+    against: str | None
+
+
 @dataclass
 class _Attempt:
     """What the strategies make of a kernel that nobody gave tiles. Every answer is made and judged once."""
@@ -103,7 +122,7 @@ class _Attempt:
     targets: tuple[Target, ...]
     known: Scop | None = None
     answers: dict[Strategy, Automatic | Refusal] = field(default_factory=dict)
-    trials: list[tuple[Automatic, KernelPlan, Diagnostics, str | None]] = field(default_factory=list)
+    trials: list[_Trial] = field(default_factory=list)
 
     @cached_property
     def region(self) -> Region:
@@ -118,18 +137,18 @@ class _Attempt:
         """The best that these can do."""
         return choose(self.region, self._objection, tuple(partial(self._answer, each) for each in strategies))
 
-    def plan(self, choice: Choice, diagnostics: Diagnostics) -> KernelPlan:
+    def planned(self, choice: Choice, diagnostics: Diagnostics) -> Planned:
         """The plan of a choice, and what is to be said of it."""
-        for answer, plan, found, _ in self.trials:
-            if answer is choice.taken:
-                for item in found:
+        for trial in self.trials:
+            if trial.answer is choice.taken:
+                for item in trial.found:
                     diagnostics.add(item)
-                return replace(plan, rejected=choice.rejected)
+                return Planned(replace(trial.plan, rejected=choice.rejected), trial.proof)
         said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
-        obstacles = _errors(self.trials[0][2]) if self.trials else ()
+        obstacles = _errors(self.trials[0].found) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
             said = replace(said, obstacles=obstacles)
-        return _plan(self.kernel, said, self.floating, diagnostics, self.targets)
+        return Planned(_plan(self.kernel, said, self.floating, diagnostics, self.targets))
 
     def _answer(self, strategy: Strategy, region: Region) -> Automatic | Refusal:
         if strategy not in self.answers:
@@ -138,42 +157,48 @@ class _Attempt:
 
     def _objection(self, answer: Automatic) -> str | None:
         """Nobody asked for the launches, so what is wrong with them is no error."""
-        for tried, _, _, against in self.trials:
-            if tried is answer:
-                return against
+        for trial in self.trials:
+            if trial.answer is answer:
+                return trial.against
         lost = self.region.left_behind(answer)
         if lost is not None:
             return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
         found = Diagnostics()
         plan = _plan(self.kernel, replace(self.said, automatic=answer), self.floating, found, self.targets)
-        against = _errors(found)[0].message if found.has_errors else _fault(plan, self.region)
-        self.trials.append((answer, plan, found, against))
+        proof = None if found.has_errors else proof_of(plan, self.region.original)
+        if proof is None:
+            against: str | None = _errors(found)[0].message
+        else:
+            against = f"not proven right: {proof.faults[0].message}" if proof.faults else None
+        self.trials.append(_Trial(answer, plan, found, proof, against))
         return against
-
-
-def _fault(plan: KernelPlan, region: Region) -> str | None:
-    faults = prove(plan, region.original)
-    return f"not proven right: {faults[0].message}" if faults else None
 
 
 def _automatic(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
-) -> KernelPlan:
+) -> Planned:
     """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
     attempt = _Attempt(kernel, said, floating, targets)
-    choice = attempt.choice(STRATEGIES[:1])
+    planned = _with_storage(attempt, diagnostics)
+    return planned if planned is not None else attempt.planned(attempt.choice(STRATEGIES), diagnostics)
+
+
+def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
+    """The plan of the region that keeps values in storage of its own, where that is better; None elsewhere."""
     own = with_own_storage(attempt.region)
-    if own is not None:
-        apart = _take_apart(own.kernel, Diagnostics())
-        scop = proven_scop(attempt.region, own, apart.statements)
-        if scop is not None:
-            other = _Attempt(own.kernel, apart, floating, targets, scop)
-            better = other.choice(STRATEGIES[:1])
-            if is_settled(better.taken) and is_better(better.taken, choice.taken):
-                return replace(other.plan(better, diagnostics), storage=own.notes, source=kernel)
-    if not is_settled(choice.taken):
-        choice = attempt.choice(STRATEGIES)
-    return attempt.plan(choice, diagnostics)
+    if own is None:
+        return None
+    apart = _take_apart(own.kernel, Diagnostics())
+    scop = proven_scop(attempt.region, own, apart.statements)
+    if scop is None:
+        return None
+    other = _Attempt(own.kernel, apart, attempt.floating, attempt.targets, scop)
+    # Hyperplanes are not asked: they may take long, and could but replace the wavefronts that this is to spare.
+    choice, without = (each.choice(STRATEGIES[:1]) for each in (other, attempt))
+    if not is_settled(choice.taken) or not is_better(choice.taken, without.taken):
+        return None
+    planned = other.planned(choice, diagnostics)
+    return replace(planned, plan=replace(planned.plan, storage=own.notes, source=attempt.kernel))
 
 
 def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:

@@ -10,16 +10,17 @@ Barriers stand where drafts are finished (plan/barriers.py): what stands here ar
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.looptree import Statement
+from tilepragma.ir.looptree import Block, If, Statement
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
 from tilepragma.plan.row_loops import Bounds, RowLoops, base_name, clauses, declared, floor_quotient, term, total, value
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.intra_tile import IntraTile
+    from tilepragma.polyhedral.known import Known
     from tilepragma.polyhedral.parallel_parts import Part
     from tilepragma.polyhedral.part_scan import Restriction, Restrictions
 
@@ -28,28 +29,52 @@ WORKER_DIMENSIONS = 3
 Tiles = dict[int, tuple[TileClause, ...]]
 
 
-def point_wavefronts(loops: RowLoops, part: Part, inside: Restrictions) -> tuple[tuple[Statement, ...], Tiles]:
-    """Loops over the points of the tile that `inside` says, and the tiles of those that are dealt to workers.
+@dataclass(frozen=True)
+class BoundedTile:
+    """A tile: `rows` are its rows and those of host loops around, about which something is `known`.
+
+    The tiles of the rows at the levels `bounded` are in the range of those that have points, whatever the other rows' are.
+    """
+
+    rows: Restrictions
+    bounded: frozenset[int]
+    known: Known
+
+
+def point_wavefronts(loops: RowLoops, part: Part, inside: BoundedTile) -> tuple[tuple[Statement, ...], Tiles]:
+    """Loops over the points of a tile, and the tiles of those that are dealt to workers.
 
     Workers count from 0 to the extent of a tile, or of the whole row where that is less, so that the launch knows their loops;
-    what is no point is left out by conditions. Raises UnboundedRowError, OperationLimitError.
+    what is no point is left out by conditions. A tile without points is passed over: all workers of a gang would go through its
+    fronts. Raises UnboundedRowError, OperationLimitError.
     """
     from tilepragma.polyhedral.intra_tile import intra_tile
     from tilepragma.polyhedral.part_scan import Restriction
 
     found = intra_tile(part, loops.code.program.dependences)
-    shifted = (replace(each, level=each.level + (each.level >= part.outer)) for each in inside)
-    tile = {each.level: each for each in shifted}
+    whole = tuple(replace(each, level=_shifted(part, each.level)) for each in inside.rows)
+    bounded = frozenset(_shifted(part, level) for level in inside.bounded)
+    condition, known = loops.code.has_points(found.part.statements, whole, bounded, inside.known)
+    tile = {each.level: each for each in whole}
     front = loops.names.scalar("front")
     fronts = _fronts(loops, found, tile)
+    step = Restriction(found.level, value(front))
+    known = known.also(loops.code.known_sum(found.part.statements, found.summed, _outside(found, tile), step))
+    known = known.also(loops.code.known_in_tiles(tuple(tile[level] for level in found.summed), step))
     if len(found.summed) == 1:
         del tile[found.summed[0]]
-    tile[found.level] = Restriction(found.level, value(front))
+    tile[found.level] = step
     tiles: Tiles = {}
     groups: list[Statement] = []
     for names in found.groups:
-        groups += _group(loops, found, names, tile, tiles)
-    return (loops.loop(front, fronts.lower, fronts.upper, groups),), tiles
+        groups += _group(loops, found, names, tile, known, tiles)
+    body: tuple[Statement, ...] = (loops.loop(front, fronts.lower, fronts.upper, groups),)
+    return body if condition is None else (If(condition, Block(body), None),), tiles
+
+
+def _shifted(part: Part, level: int) -> int:
+    """The level of one of the part's rows behind the row of fronts."""
+    return level + (level >= part.outer)
 
 
 def _outside(found: IntraTile, tile: dict[int, Restriction]) -> Restrictions:
@@ -72,7 +97,12 @@ def _corners(tiles: list[Restriction]) -> tuple[Polynomial, Polynomial]:
 
 
 def _group(
-    loops: RowLoops, found: IntraTile, names: tuple[str, ...], tile: dict[int, Restriction], tiles: Tiles
+    loops: RowLoops,
+    found: IntraTile,
+    names: tuple[str, ...],
+    tile: dict[int, Restriction],
+    known: Known,
+    tiles: Tiles,
 ) -> tuple[Statement, ...]:
     """One group of one wavefront: loops over the rows that run at once, their tiles noted in `tiles`."""
     from tilepragma.polyhedral.part_scan import Restriction
@@ -85,14 +115,18 @@ def _group(
         base = base_name(group.statements, level)
         step, point = loops.names.scalar(f"{base}_step"), loops.names.scalar(f"{base}_point")
         last, start = whole.upper - whole.lower, whole.lower
+        fixed.append(Restriction(level, value(point)))
         if level in tile and (size := tile[level].size) is not None:
             start = polynomial(tile[level].origin)
             least = floor_quotient(whole.lower, size) * polynomial(size)
             last = minimum((whole.upper - least, polynomial(size) - number(1)))
+            known = known.also(loops.code.known_in_tiles((tile[level],), fixed[-1]))
+        else:
+            outside = _outside(found, tile)
+            known = known.also(loops.code.known_sum(found.part.statements, (level,), outside, fixed[-1]))
         steps.append((step, last))
         places.append(declared(point, start + term(step)))
-        fixed.append(Restriction(level, value(point)))
-    points = loops.points(group, row_order(group), (*tile.values(), *fixed))
+    points = loops.points(group, row_order(group), (*tile.values(), *fixed), known)
     body: tuple[Statement, ...] = (*places, *points)
     for dimension, (step, last) in enumerate(reversed(steps)):
         loop = loops.loop(step, number(0), last, body)

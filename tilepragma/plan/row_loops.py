@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Expression, Scope, Storage, integer
-from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Kernel, Loop, Statement
+from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import TileSize
 
 if TYPE_CHECKING:
-    from tilepragma.polyhedral.parallel_parts import Part
+    from tilepragma.polyhedral.known import Known
+    from tilepragma.polyhedral.parallel_parts import Part, RowLoop
     from tilepragma.polyhedral.parametric_tiles import Range
     from tilepragma.polyhedral.part_scan import Order, PartCode, Restrictions
     from tilepragma.polyhedral.point_order import PointOrder
     from tilepragma.polyhedral.schedule import StatementSchedule
+    from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
 
 class UnboundedRowError(Exception):
@@ -127,13 +129,19 @@ class RowLoops:
 
     def row_range(self, statements: tuple[StatementSchedule, ...], level: int, inside: Restrictions) -> Bounds:
         """The least and greatest value of a row inside a tile. Raises UnboundedRowError, OperationLimitError."""
-        return _bounds(self.code.row_range(statements, level, inside))
+        return bounds_of(self.code.row_range(statements, level, inside))
 
     def tile_range(
         self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: Restrictions
     ) -> Bounds:
         """The numbers of a row's tiles inside a tile of other rows. Raises UnboundedRowError, OperationLimitError."""
-        return _bounds(self.code.tile_range(statements, level, value(size), inside))
+        return bounds_of(self.code.tile_range(statements, level, value(size), inside))
+
+    def wavefronts(
+        self, statements: tuple[StatementSchedule, ...], sizes: Mapping[int, DataObject], inside: Restrictions
+    ) -> Wavefronts:
+        """The wavefronts of tiles of rows, by their levels, inside a tile of other rows."""
+        return self.code.wavefronts(statements, {level: value(size) for level, size in sizes.items()}, inside)
 
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
         """`for (long iterator = lower; iterator <= upper; ++iterator)`"""
@@ -151,18 +159,10 @@ class RowLoops:
             None,
         )
 
-    def where_there_are_points(
-        self, statements: tuple[StatementSchedule, ...], inside: Restrictions, body: tuple[Statement, ...]
-    ) -> tuple[Statement, ...]:
-        """`if (the tile has points) { body }`: the same for all workers of a gang, which would go through the fronts of an empty tile
-        otherwise. Raises OperationLimitError.
-        """
-        condition = self.code.has_points(statements, inside)
-        return body if condition is None else (If(condition, Block(body), None),)
-
-    def points(self, part: Part, order: Order, restrictions: Restrictions) -> tuple[Statement, ...]:
-        """Loops over the points of the part that the restrictions leave. Raises OperationLimitError."""
-        scanned = self.code.points(part, order, restrictions, self.next_index, frozenset(self.names.taken))
+    def points(self, part: Part, order: Order, restrictions: Restrictions, known: Known) -> tuple[Statement, ...]:
+        """Loops over the points of the part that the restrictions leave; what is `known` is not asked. Raises OperationLimitError."""
+        taken = frozenset(self.names.taken)
+        scanned = self.code.points(part, order, restrictions, self.next_index, taken, known)
         self.next_index = scanned.next_index or self.next_index
         return scanned.block.statements
 
@@ -179,14 +179,24 @@ def base_name(statements: tuple[StatementSchedule, ...], level: int) -> str:
     return "_".join(iterator for iterator, factor in pairs if factor) or "row"
 
 
-def fixed_rows(around: tuple[DataObject, ...]) -> Restrictions:
-    """The rows of host loops, at the values of their iterators."""
-    from tilepragma.polyhedral.part_scan import Restriction
+@dataclass(frozen=True)
+class Around:
+    """The host's loops around, outermost first: their rows at the values of their iterators, and what their bounds say."""
 
-    return tuple(Restriction(level, value(iterator)) for level, iterator in enumerate(around))
+    rows: Restrictions
+    known: Known
+
+    def inside(self, loops: RowLoops, row: RowLoop, iterator: DataObject) -> Around:
+        """The same with one more loop: over `row`, by `iterator`. Raises OperationLimitError."""
+        from tilepragma.polyhedral.part_scan import Restriction
+
+        own = Restriction(row.level, value(iterator))
+        within = loops.code.known_sum(row.statements, (row.level,), self.rows, own)
+        return Around((*self.rows, own), self.known.also(within))
 
 
-def _bounds(found: Range | None) -> Bounds:
+def bounds_of(found: Range | None) -> Bounds:
+    """A range as polynomials. Raises UnboundedRowError where there is none."""
     if found is None:
         raise UnboundedRowError
     return Bounds(polynomial(found.lower), polynomial(found.upper))

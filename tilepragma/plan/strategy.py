@@ -19,6 +19,7 @@ from tilepragma.plan.verifier_proofs import Original
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
+    from tilepragma.polyhedral.point_order import Steps
     from tilepragma.polyhedral.scop import Scop
 
 
@@ -111,7 +112,7 @@ class Depths:
 class Automatic:
     """What a strategy makes of a region. `shared` are the scalars that its launches reach by address.
 
-    `notes` are clauses on what was given up on the way.
+    `notes` are clauses on what was given up on the way. `steps` are those of the innermost loops on the host; None where they are not known.
     """
 
     strategy: str
@@ -121,6 +122,7 @@ class Automatic:
     sizes: tuple[TileSize, ...] = ()
     depths: Depths = Depths()
     notes: tuple[str, ...] = ()
+    steps: Steps | None = None
 
 
 Strategy = Callable[[Region], Automatic | Refusal]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.directives import ReductionClause
@@ -46,6 +47,9 @@ from tilepragma.plan.pieces import (
 from tilepragma.plan.proof import dependence_reason
 from tilepragma.plan.reductions import reduction_operator
 from tilepragma.plan.strategy import Automatic, Refusal, Region
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.point_order import Steps
 
 #: The fewest iterations for which a loop is dealt out although loops around it run in order.
 _WORTH_TURNING = 8
@@ -83,7 +87,19 @@ def structure(region: Region) -> Automatic | Refusal:
         return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
     numbering = Drafting(region)
     drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
-    return make_automatic("loops as written", region, *drafts, notes=tuple(dict.fromkeys(notes)))
+    answer = make_automatic("loops as written", region, *drafts, notes=tuple(dict.fromkeys(notes)))
+    return answer if isinstance(answer, Refusal) else dataclasses.replace(answer, steps=_steps(region))
+
+
+def _steps(region: Region) -> Steps | None:
+    from tilepragma.polyhedral.operation_limit import OperationLimitError
+    from tilepragma.polyhedral.point_order import steps_as_written
+    from tilepragma.polyhedral.program import program_of
+
+    try:
+        return steps_as_written(program_of(region.scop, region.dependences))
+    except OperationLimitError:
+        return None
 
 
 def _without_loops(kernel: Kernel) -> str:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from enum import Enum
 
+from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.looptree import Loop
+from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 
 
@@ -18,15 +21,22 @@ class PlanKind(Enum):
 
 
 def plan_kind(plan: KernelPlan) -> PlanKind:
-    """DOALL: launches one after the other. HOST_LOOPS: around launches, the user's own loops. WAVEFRONTS: host loops over tiles.
+    """DOALL: launches one after the other. HOST_LOOPS: around launches, over iterations or rows. WAVEFRONTS: host loops over tiles.
 
     Of a region whose host and device plans differ the device's is named.
     """
     if plan.as_written is not None:
         return PlanKind.AS_WRITTEN
-    if not any(isinstance(step, HostLoop) for step in all_steps(plan.device_steps)):
+    loops = [step.loop for step in all_steps(plan.device_steps) if isinstance(step, HostLoop)]
+    if not loops:
         return PlanKind.DOALL
-    return PlanKind.WAVEFRONTS if plan.sizes else PlanKind.HOST_LOOPS
+    sizes = {size.object for size in plan.sizes}
+    return PlanKind.WAVEFRONTS if any(_mentions(loop, sizes) for loop in loops) else PlanKind.HOST_LOOPS
+
+
+def _mentions(loop: Loop, sizes: Set[DataObject]) -> bool:
+    bounds = (loop.lower, loop.upper)
+    return any(isinstance(node, Access) and node.object in sizes for bound in bounds for node in walk(bound))
 
 
 def all_steps(steps: tuple[Step, ...]) -> Iterator[Step]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import InitVar, dataclass
 from typing import Any
 
 from tilepragma.ir.accesses import Use, uses
@@ -13,7 +14,7 @@ from tilepragma.ir.looptree import Axis, ExpressionStatement, Loop, TiledLoop, T
 from tilepragma.ir.traversal import children, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.verifier_barriers import uneven_barriers
-from tilepragma.plan.verifier_proofs import Original, is_automatic, prove
+from tilepragma.plan.verifier_proofs import Proof, is_automatic, proof_of
 
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 _MOST_TILES = 16
@@ -23,15 +24,33 @@ class PlanFault(Exception):  # noqa: N818  (a fault of the planner, which the cl
     """A plan breaks a rule; the message names rule, kernel and place."""
 
 
-def verify(plan: KernelPlan, original: Original | None = None) -> None:
-    """Raise PlanFault if `plan` breaks any rule of RULES, or is proven wrong against its region (`original`, where that is known).
+_SEAL = object()
+
+
+@dataclass(frozen=True)
+class Proven:
+    """A plan that `verify` let pass, which alone makes them: what may be emitted."""
+
+    plan: KernelPlan
+    seal: InitVar[object]
+
+    def __post_init__(self, seal: object) -> None:
+        if seal is not _SEAL:
+            raise TypeError("a plan is proven by the verifier")
+
+
+def verify(plan: KernelPlan, proof: Proof | None = None) -> Proven:
+    """The plan, for emission. Raises PlanFault if it breaks any rule of RULES, or is proven wrong against its region.
 
     What we decided ourselves must be proven right; of what the user said, legality is the judge, and it must not be proven wrong.
+    A planner that had to prove the plan hands its `proof` on; one of another plan counts for nothing.
     """
     verify_rules(plan)
-    for fault in prove(plan, original):
+    known = proof if proof is not None and proof.is_of(plan) else proof_of(plan)
+    for fault in known.faults:
         if fault.certain or is_automatic(plan):
             raise PlanFault(f"plan of kernel '{plan.kernel.name}': {fault.rule}: {fault.message}")
+    return Proven(plan, _SEAL)
 
 
 def verify_rules(plan: KernelPlan) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import ClauseExpression, LoopDirective
@@ -42,6 +42,23 @@ class Fault:
     rule: str
     message: str
     certain: bool
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What `prove` found of a plan, so that it need not be found again; `proof_of` makes it."""
+
+    plan: KernelPlan
+    faults: tuple[Fault, ...]
+
+    def is_of(self, plan: KernelPlan) -> bool:
+        """Whether it is the proof of this very plan, whatever reports say of what was rejected before it."""
+        return replace(plan, rejected=self.plan.rejected, obstacles=self.plan.obstacles) == self.plan
+
+
+def proof_of(plan: KernelPlan, original: Original | None = None) -> Proof:
+    """The plan with everything that keeps it from being proven right."""
+    return Proof(plan, prove(plan, original))
 
 
 def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ...]:

@@ -2,7 +2,7 @@
 
     t_k = floor(phi_k / s_k)          tiles, s_k a symbol
     w   = t_1 + ... + t_m             wavefronts of tiles, one after another: a host loop
-    t_2, ..., t_m                     tiles of one wavefront run at once: a launch
+    t_1, ..., t_(m-1)                 tiles of one wavefront run at once: a launch
 
 On the host, w = t_1 + t_2 and the tiles t_3, ..., t_m of a pair follow each other inside its instance: fewer wavefronts, and what
 they share stays in the cache. Both are legal because every dependence has t(target) >= t(source) in all rows of the band.
@@ -10,22 +10,24 @@ they share stays in the cache. Both are legal because every dependence has t(tar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block, Statement
-from tilepragma.ir.polynomial import Polynomial, maximum, minimum
+from tilepragma.ir.polynomial import Polynomial
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop
-from tilepragma.plan.point_wavefronts import point_wavefronts
+from tilepragma.plan.point_wavefronts import BoundedTile, point_wavefronts
 from tilepragma.plan.row_loops import (
+    Around,
+    Bounds,
     PlannedPart,
     RowLoops,
     base_name,
+    bounds_of,
     clauses,
     declared,
-    fixed_rows,
     term,
     total,
     value,
@@ -67,21 +69,22 @@ class _TiledRow:
         return declared(self.first, term(self.tile) * term(self.size))
 
 
-def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: tuple[DataObject, ...]) -> Draft:
+def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Draft:
     """The host's loop over wavefronts of tiles of the part's band, around the launch of one wavefront."""
-    part, outside = planned.part, fixed_rows(around)
+    part, outside = planned.part, around.rows
     summed = part.carrying[: DEVICE_ROWS if loops.device else HOST_ROWS]
     rows: list[_TiledRow] = []
     for level in summed:
         rows.append(_tiled_row(loops, planned, level, outside))
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
-    inner, tiles = _inner_tiles(loops, planned, part.carrying[len(summed) :], tile)
-    if loops.device:
-        inner = loops.where_there_are_points(part.statements, tile, inner)
-    launch = _launch(loops, wavefront, rows, inner, tiles)
-    lower, upper = total(row.lower for row in rows), total(row.upper for row in rows)
-    return DraftLoop(loops.loop(wavefront, lower, upper), (launch,))
+    bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
+    inner, tiles = _inner_tiles(loops, planned, part.carrying[len(summed) :], bounded)
+    fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
+    every = bounds_of(fronts.range())
+    dealt = [bounds_of(fronts.tile_range(place, value(wavefront))) for place in range(len(rows) - 1)]
+    launch = _launch(loops, wavefront, rows, dealt, inner, tiles)
+    return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,))
 
 
 def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restrictions) -> _TiledRow:
@@ -101,15 +104,18 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
 
 
 def _inner_tiles(
-    loops: RowLoops, planned: PlannedPart, levels: tuple[int, ...], inside: Restrictions
+    loops: RowLoops,
+    planned: PlannedPart,
+    levels: tuple[int, ...],
+    tile: BoundedTile,
 ) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
     """The tiles of the rows at `levels` inside the tile around, one after another, and their points; the tiles of loops there."""
     if not levels and loops.device:
-        return point_wavefronts(loops, planned.part, inside)
+        return point_wavefronts(loops, planned.part, tile)
     if not levels:
-        return loops.points(planned.part, planned.points.order, inside), {}
-    row = _tiled_row(loops, planned, levels[0], inside)
-    body, tiles = _inner_tiles(loops, planned, levels[1:], (*inside, row.inside))
+        return loops.points(planned.part, planned.points.order, tile.rows, tile.known), {}
+    row = _tiled_row(loops, planned, levels[0], tile.rows)
+    body, tiles = _inner_tiles(loops, planned, levels[1:], replace(tile, rows=(*tile.rows, row.inside)))
     return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),), tiles
 
 
@@ -117,25 +123,23 @@ def _launch(
     loops: RowLoops,
     wavefront: DataObject,
     rows: list[_TiledRow],
+    dealt: list[Bounds],
     inner: tuple[Statement, ...],
     inner_tiles: dict[int, tuple[TileClause, ...]],
 ) -> DraftLaunch:
-    """The tiles of one wavefront: t_2, ..., t_m are dealt out, t_1 = w - t_2 - ... - t_m follows.
+    """The tiles of one wavefront: t_1, ..., t_(m-1) are `dealt` out between these bounds, t_m = w - t_1 - ... - t_(m-1) follows.
 
-    The bounds of t_k leave out what no choice of the others could complete to w; what is left without points runs empty.
+    What the bounds have too much runs empty.
     """
-    first, others = rows[0], rows[1:]
+    *others, last = rows
     body: tuple[Statement, ...] = (
-        declared(first.tile, term(wavefront) - total(term(row.tile) for row in others)),
+        declared(last.tile, term(wavefront) - total(term(row.tile) for row in others)),
         *(row.origin for row in rows),
         *inner,
     )
     tiles = dict(inner_tiles)
-    for dimension, row in enumerate(reversed(others)):
-        rest = [each for each in rows if each is not row]
-        lower = maximum((row.lower, term(wavefront) - total(each.upper for each in rest)))
-        upper = minimum((row.upper, term(wavefront) - total(each.lower for each in rest)))
-        loop = loops.loop(row.tile, lower, upper, body)
+    for dimension, (row, bounds) in enumerate(reversed(list(zip(others, dealt, strict=True)))):
+        loop = loops.loop(row.tile, bounds.lower, bounds.upper, body)
         if loops.device:
             tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.GANG, dimension=dimension)
         else:

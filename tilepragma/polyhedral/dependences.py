@@ -103,9 +103,9 @@ def carried_at(dependence: Dependence) -> tuple[Loop, ...]:
     return tuple(carrying)
 
 
-def may_differ(dependence: Dependence, place: int) -> bool:
-    """Whether { d : d_place != 0 } is not empty: source and sink may lie in different iterations of that loop."""
-    return has_sign(dependence.distances, place, 1) or has_sign(dependence.distances, place, -1)
+def may_differ(distances: isl.Set, place: int) -> bool:
+    """Whether { d in distances : d_place != 0 } is not empty: source and sink may lie in different iterations of that loop."""
+    return has_sign(distances, place, 1) or has_sign(distances, place, -1)
 
 
 def has_sign(distances: isl.Set, place: int, sign: int) -> bool:

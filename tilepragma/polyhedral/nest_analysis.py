@@ -21,7 +21,6 @@ from tilepragma.polyhedral.dependences import (
 )
 from tilepragma.polyhedral.extraction import extract_scop, step_of
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
-from tilepragma.polyhedral.model import Dependence as ProgramDependence
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.program import Program, program_of
 from tilepragma.polyhedral.schedule import Row, Schedule, row_text
@@ -56,8 +55,8 @@ class LoopFacts:
 class NestAnalysis:
     """One nest: its Scop, dependences but for those that objects owned by instances cut, schedule and wavefronts.
 
-    `memory` and `values` are the memory-based and the value-based dependences. `program` and `program_dependences` are
-    what Algorithm 4.1 saw, `schedule` what it found, with `bands` and the parallelism of its `levels`.
+    `memory` and `values` are the memory-based and the value-based dependences. `program` is what Algorithm 4.1 saw, `schedule`
+    what it found, with `bands` and the parallelism of its `levels`.
     """
 
     nest: Loop
@@ -65,7 +64,6 @@ class NestAnalysis:
     memory: tuple[Dependence, ...]
     values: tuple[Dependence, ...]
     program: Program
-    program_dependences: tuple[ProgramDependence, ...]
     schedule: Schedule
     bands: tuple[BandWavefronts, ...]
     levels: tuple[LevelParallelism, ...]
@@ -116,7 +114,7 @@ def analyse_nest(
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding wavefronts"):
         bands = band_wavefronts(schedule, program.dependences)
         levels = parallelism(schedule, program.dependences)
-    return NestAnalysis(nest, scop, memory, values, program, program.dependences, schedule, bands, levels)
+    return NestAnalysis(nest, scop, memory, values, program, schedule, bands, levels)
 
 
 def _ordering(

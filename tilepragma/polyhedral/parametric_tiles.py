@@ -105,10 +105,10 @@ def has_points(
     with operation_limit(isl_context, DEFAULT_LIMIT, "finding the tiles that have points"):
         known = sizes_are_positive(isl_context, rows)
         known = known if context is None else known.intersect(context)
-        inside = _with_points(statements, rows)
+        inside = with_points(statements, rows)
         given = known
         for row in bounded:
-            own = _with_points(statements, (row,))
+            own = with_points(statements, (row,))
             origin = own.find_dim_by_name(isl.dim_type.param, row.origin)
             if origin >= 0:
                 given = given.intersect(own.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
@@ -119,7 +119,7 @@ def has_points(
     return symbol_reader(symbols).condition(condition)
 
 
-def _with_points(statements: tuple[ScannedStatement, ...], rows: tuple[TileRow, ...]) -> isl.Set:
+def with_points(statements: tuple[ScannedStatement, ...], rows: tuple[TileRow, ...]) -> isl.Set:
     """[o, s] -> { : exists S[i] : o_k <= phi_k(i) < o_k + s_k }, or a convex set around it."""
     inside = None
     for each in points_of_tile(statements, rows):

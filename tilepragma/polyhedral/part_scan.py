@@ -7,12 +7,14 @@ Origins and sizes are parameters, so these sets are affine though an origin s_l 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from tilepragma.ir.expressions import Expression
+from tilepragma.polyhedral.known import Known, between_corners, in_rows
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.parallel_parts import Part
 from tilepragma.polyhedral.parametric_tiles import (
     Range,
@@ -23,11 +25,13 @@ from tilepragma.polyhedral.parametric_tiles import (
     row_range,
     sizes_are_positive,
     tile_range,
+    with_points,
 )
 from tilepragma.polyhedral.program import Program
 from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.schedule import Row, StatementSchedule, affine_map
 from tilepragma.polyhedral.scop import Scop
+from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
 Order = Mapping[str, tuple[Row, ...]]
 """For each statement the rows in whose lexicographic order its points run; as many for each."""
@@ -60,18 +64,24 @@ class PartCode:
     program: Program
 
     def points(
-        self, part: Part, order: Order, restrictions: Restrictions, first_index: int, taken: frozenset[str]
+        self,
+        part: Part,
+        order: Order,
+        restrictions: Restrictions,
+        first_index: int,
+        taken: frozenset[str],
+        known: Known,
     ) -> Scanned:
         """Loops over the points of the part that satisfy the restrictions, in an order that keeps what depends on each other.
 
-        No new iterator is called one of `taken`. Raises OperationLimitError.
+        No new iterator is called one of `taken`; what is `known` is not asked. Raises OperationLimitError.
         """
         ordered = tuple(
             replace(one, times=self._times(each, order[each.statement.name]).intersect_domain(one.times.domain()))
             for each, one in zip(part.statements, self._inside(part.statements, restrictions), strict=True)
         )
-        known = sizes_are_positive(self.scop.context, _tiles(restrictions))
-        return scan(ordered, self._symbols(restrictions, taken), first_index, known)
+        context = sizes_are_positive(self.scop.context, _tiles(restrictions))
+        return scan(ordered, self._symbols(restrictions, taken), first_index, context.intersect(known.facts))
 
     def row_range(self, statements: Schedules, level: int, restrictions: Restrictions) -> Range | None:
         """The least and greatest value of a row inside the tile. Raises OperationLimitError."""
@@ -85,10 +95,44 @@ class PartCode:
         symbols = self._symbols((*restrictions, own))
         return tile_range(self._inside(statements, restrictions), (own.row,), 0, symbols)
 
-    def has_points(self, statements: Schedules, restrictions: Restrictions) -> Expression | None:
-        """A condition that is false for tiles without points; None where it would be always true. Raises OperationLimitError."""
-        fixed = tuple(each for each in restrictions if each.size is None)
-        return has_points(self._inside(statements, fixed), _tiles(restrictions), self._symbols(restrictions))
+    def wavefronts(
+        self, statements: Schedules, sizes: Mapping[int, Expression], restrictions: Restrictions
+    ) -> Wavefronts:
+        """The wavefronts of tiles of these sizes of rows, by their levels, inside the tile of other rows."""
+        own = tuple(Restriction(level, size, size) for level, size in sizes.items())
+        symbols = self._symbols((*restrictions, *own))
+        inside = self._inside(statements, restrictions)
+        return Wavefronts(inside, tuple(each.row for each in own), tuple(range(len(own))), symbols)
+
+    def has_points(
+        self, statements: Schedules, restrictions: Restrictions, bounded: frozenset[int], known: Known
+    ) -> tuple[Expression | None, Known]:
+        """A condition that is false for tiles without points, and what holds where it does; None where it would be always true.
+
+        What is `known` is not asked. The tiles of the rows at the levels `bounded` are in their `tile_range`. Raises OperationLimitError.
+        """
+        inside = self._inside(statements, tuple(each for each in restrictions if each.size is None))
+        rows = _tiles(restrictions)
+        within = tuple(row for row in rows if row.level in bounded)
+        condition = has_points(inside, rows, self._symbols(restrictions), known.facts, within)
+        with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the tiles that have points"):
+            return condition, known.also(Known(with_points(inside, rows)))
+
+    @property
+    def nothing_known(self) -> Known:
+        """What is known where no generated loop stands around."""
+        return Known(isl.Set.universe(isl.Space.params_alloc(self.scop.context, 0)))
+
+    def known_sum(
+        self, statements: Schedules, levels: Iterable[int], outside: Restrictions, value: Restriction
+    ) -> Known:
+        """Of a `value` between the sums of the rows' least and greatest values. Raises OperationLimitError."""
+        with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a loop"):
+            return in_rows(self._inside(statements, outside), levels, value.row.origin)
+
+    def known_in_tiles(self, tiles: Restrictions, value: Restriction) -> Known:
+        """Of a `value` between the sums of the first and of the last points of the tiles."""
+        return between_corners(self.scop.context, _tiles(tiles), value.row.origin)
 
     def _times(self, each: StatementSchedule, rows: tuple[Row, ...]) -> isl.Map:
         return self.program.in_the_scop(each.statement.name, affine_map(each.statement, rows))

@@ -16,21 +16,37 @@ from tilepragma.polyhedral.linear_independence import orthogonal_complement, ran
 from tilepragma.polyhedral.model import Access, Dependence, Statement
 from tilepragma.polyhedral.parallel_parts import Part
 from tilepragma.polyhedral.part_scan import Order
+from tilepragma.polyhedral.program import Program
 from tilepragma.polyhedral.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
 
 Vector = tuple[int, ...]
+
+
+@dataclass(frozen=True, order=True)
+class Steps:
+    """What a processor pays for along innermost loops, less first: accesses that step through memory in strides, and
+    statements that wait for their own neighbour.
+    """
+
+    strides: int = 0
+    waiting: int = 0
+
+    def __add__(self, other: Steps) -> Steps:
+        return Steps(self.strides + other.strides, self.waiting + other.waiting)
 
 
 @dataclass(frozen=True)
 class PointOrder:
     """`order`, and what its innermost loop runs along, where that is a row of the part's band.
 
-    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait for each other.
+    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait for each other. `steps` are those of
+    the deepest statements.
     """
 
     order: Order
     along: int | None = None
     chained: int | None = None
+    steps: Steps = Steps()
 
 
 def row_order(part: Part) -> Order:
@@ -50,18 +66,30 @@ def point_order(part: Part, dependences: Iterable[Dependence]) -> PointOrder:
     depth = max((each.statement.depth for each in leading), default=0)
     if not depth:
         return PointOrder(original_order(part))
+    moved = [each.statement for each in leading]
     inside = [each for each in dependences if each.source == each.target]
     own = [unit(depth, depth - 1)] * len(leading)
-    levels = {level: [_direction(each, level) for each in leading] for level in part.band if _ends_with_band(part)}
+    levels = {level: [_direction(each, level) for each in leading] for level in _movable(part)}
     same = next((level for level, found in levels.items() if found == own), None)
-    best, order = _cost(leading, inside, own), original_order(part)
-    innermost, waits = same, best[1] > 0
+    best, order = _steps(moved, inside, own), original_order(part)
+    innermost = same
     for level, found in levels.items():
         directions = [each for each in found if each is not None]
-        if len(directions) == len(leading) and (cost := _cost(leading, inside, directions)) < best:
-            best, innermost, waits = cost, level, cost[1] > 0
+        if len(directions) == len(leading) and (steps := _steps(moved, inside, directions)) < best:
+            best, innermost = steps, level
             order = {each.statement.name: _with_last(part, each, level) for each in part.statements}
-    return PointOrder(order, None if waits else innermost, innermost if waits else None)
+    waits = best.waiting > 0
+    return PointOrder(order, None if waits else innermost, innermost if waits else None, best)
+
+
+def steps_as_written(program: Program) -> Steps:
+    """The steps along the innermost loops of the deepest statements, as the program has them."""
+    depth = max((each.depth for each in program.statements), default=0)
+    deepest = [each for each in program.statements if each.depth == depth]
+    if not depth:
+        return Steps()
+    inside = [each for each in program.dependences if each.source == each.target]
+    return _steps(deepest, inside, [unit(depth, depth - 1)] * len(deepest))
 
 
 def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
@@ -89,9 +117,16 @@ def _ends_with_band(part: Part) -> bool:
     return all(row.scalar for each in part.statements for row in each.rows[last + 1 :])
 
 
+def _movable(part: Part) -> tuple[int, ...]:
+    """The levels that may come last: a band's are permutable, and what no dependence crosses stays so wherever it stands."""
+    return part.band if _ends_with_band(part) else part.free
+
+
 def _with_last(part: Part, each: StatementSchedule, level: int) -> tuple[Row, ...]:
-    others = tuple(each.rows[one] for one in part.band if one != level)
-    return (*others, each.rows[level], *each.rows[part.band[-1] + 1 :])
+    """The rows with this one last; right after the band's others where only scalar rows follow the band."""
+    end = part.band[-1] + 1 if _ends_with_band(part) else len(each.rows)
+    others = (row for at, row in enumerate(each.rows) if part.outer <= at < end and at != level)
+    return (*others, each.rows[level], *each.rows[end:])
 
 
 def _direction(each: StatementSchedule, level: int) -> Vector | None:
@@ -104,15 +139,13 @@ def _direction(each: StatementSchedule, level: int) -> Vector | None:
     return direction if along > 0 else tuple(-value for value in direction) if along < 0 else None
 
 
-def _cost(leading: list[StatementSchedule], inside: list[Dependence], directions: list[Vector]) -> tuple[int, int]:
-    """(accesses with strides, statements that wait for their own neighbour) along the directions of the deepest statements."""
+def _steps(leading: list[Statement], inside: list[Dependence], directions: list[Vector]) -> Steps:
+    """The steps of these statements along these directions."""
     strides = waiting = 0
     for each, direction in zip(leading, directions, strict=True):
-        strides += sum(not _is_gentle(access, each.statement, direction) for access in each.statement.accesses)
-        waiting += any(
-            _is_chained(one, each.statement, direction) for one in inside if one.source == each.statement.name
-        )
-    return strides, waiting
+        strides += sum(not _is_gentle(access, each, direction) for access in each.accesses)
+        waiting += any(_is_chained(one, each, direction) for one in inside if one.source == each.name)
+    return Steps(strides, waiting)
 
 
 def _is_gentle(access: Access, statement: Statement, direction: Vector) -> bool:

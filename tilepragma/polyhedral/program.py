@@ -15,7 +15,7 @@ import islpy as isl
 
 from tilepragma.polyhedral import dependences as found_dependences
 from tilepragma.polyhedral.model import Access, Dependence, DependenceKind, Statement
-from tilepragma.polyhedral.schedule import Row, StatementSchedule, affine_map, unit
+from tilepragma.polyhedral.schedule import Row, affine_map, unit
 from tilepragma.polyhedral.scop import Scop, ScopStatement
 
 
@@ -107,8 +107,3 @@ def _dependence(each: found_dependences.Dependence, reversals: dict[str, isl.Map
 
 def _index(statement: ScopStatement, reference: object) -> int:
     return next(index for index, each in enumerate(statement.references) if each is reference)
-
-
-def schedules_in_the_scop(program: Program, schedules: tuple[StatementSchedule, ...]) -> dict[str, isl.Map]:
-    """Phi_S of each statement, { S[i] -> [rows] }, with the Scop's iterators."""
-    return {each.statement.name: program.in_the_scop(each.statement.name, each.map) for each in schedules}

@@ -5,7 +5,8 @@ Each constraint a . phi + c >= 0 of the instances holds for some point of every 
     sum of a_k s_k t_k + sum over a_k > 0 of a_k (s_k - 1) + c >= 0
 
 holds for its numbers t. On a wavefront the last carrying row's number is w minus the others'; put in its place, constraints
-on two rows bound every other number by w, with products of sizes as coefficients. The last row is usually the longest.
+on two rows bound every other number by w, with products of sizes as coefficients. The last row is usually the longest: what bounds
+leave of the others is a small box. Two rows leave no tile without points, where the instances' image is convex.
 """
 
 from __future__ import annotations
@@ -63,6 +64,10 @@ class Wavefronts:
                 rest_lower, rest_upper = rest_lower + bounds[0], rest_upper + bounds[1]
         wave = polynomial(wavefront)
         lower, upper = [own[0]], [own[1]]
+        whole = self._tiles(derived)
+        if whole is not None:
+            lower.append(wave - rest_upper - whole[1])
+            upper.append(wave - rest_lower - whole[0])
         with operation_limit(self._isl_context(), DEFAULT_LIMIT, "finding the tiles of a wavefront"):
             pieces = convex_images(self.statements, (self.rows[derived].level, self.rows[place].level), self.context)
             for piece in pieces if len(pieces) == 1 else ():
@@ -116,7 +121,7 @@ class _Constraint:
         own s_p t_p + derived s_d (wave - t_p) + (what lies within tiles) + rest >= 0; where the signs of the coefficients of t_p
         differ nothing is known before the sizes are.
         """
-        if not self.derived or self.derived * self.own > 0:
+        if self.derived * self.own >= 0:
             return
         within = self.rest
         for factor, size in ((self.derived, derived_size), (self.own, own_size)):

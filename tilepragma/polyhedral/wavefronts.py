@@ -219,25 +219,6 @@ def execution_map(each: StatementSchedule, found: BandWavefronts, sizes: tuple[i
     return result
 
 
-def parametric_tile_map(each: StatementSchedule, found: BandWavefronts) -> isl.Map:
-    """The points of one tile for any sizes: [o1, s1, ...] -> { S[i] -> [Theta_S Phi_S(i)] : o_k <= phi_S^k(i) < o_k + s_k }.
-
-    o_k = s_k t_k, the tile's origin, is not affine while s_k is a symbol; o_k itself is, and emitted code has it.
-    """
-    points = _levels_map(each, found.levels)
-    count = len(found.levels)
-    box = isl.Set.universe(points.get_space().range())
-    for index in range(count):
-        bounds = isl.Set(
-            f"[o{index + 1}, s{index + 1}] -> {{ [{', '.join(f'e{each}' for each in range(count))}] : "
-            f"o{index + 1} <= e{index} < o{index + 1} + s{index + 1} }}",
-            context=points.get_ctx(),
-        )
-        box = box.align_params(bounds.get_space()).intersect(bounds)
-    inside = points.intersect_domain(each.statement.domain).intersect_range(box)
-    return inside.apply_range(_linear(points, found.intra))
-
-
 def _floors(points: isl.Map, sizes: tuple[int, ...]) -> isl.Map:
     """{ S[i] -> [floor(e_k / s_k)] } of { S[i] -> [e] }."""
     space = points.get_space().range()

@@ -252,5 +252,5 @@ class Outcome:
 
 def planned(region: Kernel, defaults: PlanDefaults | None = None) -> Outcome:
     diagnostics = Diagnostics()
-    plan = make_plan(region, FloatingRules(False, False), diagnostics, defaults or PlanDefaults())
-    return Outcome(plan, diagnostics)
+    found = make_plan(region, FloatingRules(False, False), diagnostics, defaults or PlanDefaults())
+    return Outcome(found.plan if found is not None else None, diagnostics)

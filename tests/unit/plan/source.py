@@ -20,7 +20,7 @@ def plans(source: str, diagnostics: Diagnostics | None = None, path: str = "t.c"
     assert unit is not None, list(found)
     made = [make_plan(kernel, unit.floating, found, PlanDefaults()) for kernel in unit.kernels]
     assert diagnostics is not None or not found.has_errors, [item.message for item in found]
-    return [plan for plan in made if plan is not None]
+    return [each.plan for each in made if each is not None]
 
 
 def plan(source: str) -> KernelPlan:

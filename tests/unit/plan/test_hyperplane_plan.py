@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.c_functions import HYPERPLANES, ROOT, c_function
 from tests.unit.plan.source import plan
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.looptree import Barrier
@@ -9,16 +10,8 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.wavefront_plan import CHAINED_HOST_TILE, HOST_TILE, LONG_HOST_TILE
 
-GAUSS_SEIDEL = """
-void f(int steps, int n, double a[n][n])
-{
-#pragma tilek kernel
-    for (int t = 0; t < steps; t++)
-        for (int i = 1; i < n - 1; i++)
-            for (int j = 1; j < n - 1; j++)
-                a[i][j] = 0.25 * (a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);
-}
-"""
+GAUSS_SEIDEL = c_function(ROOT / "samples" / "gauss_seidel" / "gauss_seidel.c", "relax").text
+LU = c_function(HYPERPLANES, "lu").text
 ELIMINATION = """
 void f(int n, double a[n][n])
 {
@@ -32,22 +25,6 @@ void f(int n, double a[n][n])
             a[i][j] = w;
         }
     %s
-}
-"""
-LU = """
-void f(int n, double a[n][n])
-{
-#pragma tilek kernel
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j < i; j++) {
-            for (int k = 0; k < j; k++)
-                a[i][j] -= a[i][k] * a[k][j];
-            a[i][j] /= a[j][j];
-        }
-        for (int j = i; j < n; j++)
-            for (int k = 0; k < i; k++)
-                a[i][j] -= a[i][k] * a[k][j];
-    }
 }
 """
 CHAIN = """

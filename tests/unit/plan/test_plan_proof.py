@@ -16,8 +16,8 @@ from tilepragma.driver import TranslateRequest, translate
 from tilepragma.ir.expressions import Binary, Expression, integer
 from tilepragma.ir.looptree import Block, Loop, TiledLoop, TileNest
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, SectionBound, Step
-from tilepragma.plan.verifier import PlanFault, verify
-from tilepragma.plan.verifier_proofs import Fault, prove
+from tilepragma.plan.verifier import PlanFault, Proven, verify
+from tilepragma.plan.verifier_proofs import Fault, Original, proof_of, prove
 
 JACOBI = """
 void jacobi(int n, int m, double A[n][n], double B[n][n]) {
@@ -140,6 +140,32 @@ def test_wrong_steps_are_refused(jacobi: KernelPlan, name: str) -> None:
     assert sentence in messages(prove(change(jacobi)))
     with pytest.raises(PlanFault):
         verify(change(jacobi))
+
+
+def test_a_proof_counts_for_its_own_plan_only(jacobi: KernelPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    proof = proof_of(jacobi)
+    change, _ = WRONG["step too large"]
+    with pytest.raises(PlanFault):
+        verify(change(jacobi), proof)
+    monkeypatch.setattr("tilepragma.plan.verifier.proof_of", lambda plan: pytest.fail("proven twice"))
+    assert verify(replace(jacobi, rejected=("another strategy: a reason",)), proof).plan.kernel is jacobi.kernel
+
+
+def test_nothing_but_the_verifier_calls_a_plan_proven(jacobi: KernelPlan) -> None:
+    with pytest.raises(TypeError, match="proven by the verifier"):
+        Proven(jacobi, object())
+
+
+def test_each_plan_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    proven: list[KernelPlan] = []
+
+    def counted(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ...]:
+        proven.append(plan)
+        return prove(plan, original)
+
+    monkeypatch.setattr("tilepragma.plan.verifier_proofs.prove", counted)
+    result = translate(TranslateRequest("t.c", text=JACOBI.encode()))
+    assert result.succeeded and [plan.host_steps for plan in proven] == [result.plans[0].host_steps]
 
 
 def test_two_statements_of_one_launch_swapped_are_refused() -> None:

@@ -10,6 +10,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.automatic import choose
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.polyhedral.point_order import Steps
 
 
 def tree(steps: tuple[Step, ...]) -> str:
@@ -73,7 +74,7 @@ JACOBI = """for (int t = 0; t < steps; t++) {
         ),
         (
             "int n, double *a, double b[n][n]",
-            "for (int i = 1; i < n; i++) { a[i] = a[i - 1] * 2; for (int j = 0; j < n; j++) b[j][i] = b[j][i - 1] + a[i]; }",
+            "for (int i = 1; i < n; i++) { a[i] = a[i - 1] * 2; for (int j = 0; j < n; j++) b[i][j] = b[i - 1][j] + a[i]; }",
             "one launch(j)",
             None,
         ),
@@ -213,9 +214,11 @@ def test_scalars_pass_between_launches_by_address_and_are_private_where_each_ite
     assert not first.privates
 
 
-def _answer(parallel: int, sequential: int, name: str, launched: int | None = None) -> Automatic:
+def _answer(
+    parallel: int, sequential: int, name: str, launched: int | None = None, strides: int | None = None
+) -> Automatic:
     depths = Depths(parallel, sequential, parallel if launched is None else launched)
-    return Automatic(name, (), (), (), depths=depths)
+    return Automatic(name, (), (), (), depths=depths, steps=None if strides is None else Steps(strides, 0))
 
 
 @pytest.mark.parametrize(
@@ -228,6 +231,11 @@ def _answer(parallel: int, sequential: int, name: str, launched: int | None = No
         ((_answer(2, 2, "first", 1), Refusal("no")), None),
         ((_answer(2, 3, "first"), Refusal("no")), None),
         ((_answer(2, 0, "objected"), _answer(1, 0, "second")), "second"),
+        ((_answer(3, 0, "first", strides=2), _answer(3, 0, "second", strides=1)), "second"),
+        ((_answer(3, 0, "first", strides=2), _answer(3, 0, "second", strides=2)), "first"),
+        ((_answer(3, 0, "first", strides=2), _answer(3, 0, "second")), "first"),
+        ((_answer(3, 0, "first", strides=2), _answer(3, 3, "second", strides=0)), "first"),
+        ((_answer(3, 0, "first", strides=2), _answer(3, 0, "objected", strides=0)), "first"),
     ],
 )
 def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
@@ -239,6 +247,20 @@ def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
     choice = choose(seen, lambda answer: "no" if answer.strategy == "objected" else None, strategies)
     assert (choice.taken.strategy if choice.taken is not None else None) == taken
     assert choice.rejected or taken == "first"
+
+
+def test_a_product_in_the_order_of_textbooks_steps_along_rows_of_memory() -> None:
+    found = region(
+        "int n, double c[n][n], double a[n][n], double b[n][n]",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { c[i][j] = 0;"
+        " for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j]; }",
+    )
+    assert found.rejected == (
+        "loops as written: innermost loops step through memory in strides in 1 access, those of hyperplanes in none",
+    )
+    (launch,) = found.host
+    innermost = [node for node in walk(launch.body) if isinstance(node, Loop)][-1]
+    assert innermost.iterator.name == "j"
 
 
 def test_a_sum_that_the_user_lets_go_is_reduced_inside_host_loops_too() -> None:

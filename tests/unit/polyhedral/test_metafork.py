@@ -69,7 +69,7 @@ def carried(parameters: str, body: str) -> list[tuple[bool, ...]]:
     """Per dependence whether it crosses the iterations of each loop."""
     made = scop(parameters, body)
     return [
-        tuple(may_differ(one, depth) for depth in range(len(one.loops)))
+        tuple(may_differ(one.distances, depth) for depth in range(len(one.loops)))
         for one in memory_dependences(made)
         if one.loops
     ]
@@ -86,7 +86,10 @@ def test_the_wavefront_of_the_slides_is_carried_by_both_loops() -> None:
         """,
     )
     found = [one for one in memory_dependences(made) if one.loops]
-    assert {tuple(may_differ(one, depth) for depth in (0, 1)) for one in found} == {(True, False), (False, True)}
+    assert {tuple(may_differ(one.distances, depth) for depth in (0, 1)) for one in found} == {
+        (True, False),
+        (False, True),
+    }
     same_wavefront = isl.Set("{ [n, k] : n + k = 0 }", context=made.context)
     assert all(one.distances.intersect(same_wavefront).is_empty() for one in found)
 

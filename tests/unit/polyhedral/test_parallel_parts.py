@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.c_functions import HYPERPLANES, CFunction, c_function
 from tests.unit.polyhedral.scops import scop
 from tilepragma.polyhedral.dependences import memory_dependences
 from tilepragma.polyhedral.intra_tile import intra_tile
@@ -14,33 +15,11 @@ from tilepragma.polyhedral.program import Program, program_of
 from tilepragma.polyhedral.schedule import Schedule
 from tilepragma.polyhedral.schedule_legality import untilable
 
-GAUSS_SEIDEL = """
-    for (int t = 0; t < m; t++)
-        for (int i = 1; i < n - 1; i++)
-            a[i][0] = a[i - 1][0] + a[i + 1][0];
-"""
-LU = """
-    for (int i = 0; i < n; i++) {
-        for (int j = 0; j < i; j++) {
-            for (int k = 0; k < j; k++)
-                a[i][j] -= a[i][k] * a[k][j];
-            a[i][j] /= a[j][j];
-        }
-        for (int j = i; j < n; j++)
-            for (int k = 0; k < i; k++)
-                a[i][j] -= a[i][k] * a[k][j];
-    }
-"""
+GAUSS_SEIDEL, LU, PATHS = (c_function(HYPERPLANES, name) for name in ("sor1d", "lu", "shortest_paths"))
 COLUMN_SUMS = """
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++)
             b[j][0] += a[i][j];
-"""
-PATHS = """
-    for (int k = 0; k < n; k++)
-        for (int i = 0; i < n; i++)
-            for (int j = 0; j < n; j++)
-                a[i][j] = a[i][j] < a[i][k] + a[k][j] ? a[i][j] : a[i][k] + a[k][j];
 """
 TWO_NESTS = """
     for (int i = 1; i < n; i++)
@@ -57,25 +36,28 @@ FEW = """
 """
 
 
-def program(body: str) -> Program:
-    made = scop("int n, int m, double a[n][n], double b[n][n], double c[n][n]", body)
+def program(nest: str | CFunction) -> Program:
+    if isinstance(nest, CFunction):
+        made = scop(nest.parameters, nest.body)
+    else:
+        made = scop("int n, int m, double a[n][n], double b[n][n], double c[n][n]", nest)
     return program_of(made, memory_dependences(made))
 
 
-def parts(body: str) -> tuple[Part | RowLoop, ...]:
-    found = program(body)
+def parts(nest: str | CFunction) -> tuple[Part | RowLoop, ...]:
+    found = program(nest)
     return parallel_parts(found.statements, found.dependences)
 
 
-def only(body: str) -> Part:
-    (found,) = parts(body)
+def only(nest: str | CFunction) -> Part:
+    (found,) = parts(nest)
     assert isinstance(found, Part)
     return found
 
 
-def with_dependences(body: str) -> tuple[Part, tuple[Dependence, ...]]:
+def with_dependences(nest: str | CFunction) -> tuple[Part, tuple[Dependence, ...]]:
     """The only part, and the dependences of its program."""
-    made = program(body)
+    made = program(nest)
     (found,) = parallel_parts(made.statements, made.dependences)
     assert isinstance(found, Part)
     return found, made.dependences
@@ -120,9 +102,9 @@ def test_a_row_of_four_values_is_not_worth_a_launch() -> None:
     assert only(FEW).kind is PartKind.SERIAL
 
 
-@pytest.mark.parametrize("body", [GAUSS_SEIDEL, LU, COLUMN_SUMS, TWO_NESTS])
-def test_bands_are_tilable(body: str) -> None:
-    made = program(body)
+@pytest.mark.parametrize("nest", [GAUSS_SEIDEL, LU, COLUMN_SUMS, TWO_NESTS])
+def test_bands_are_tilable(nest: str | CFunction) -> None:
+    made = program(nest)
     for part in parts_in(parallel_parts(made.statements, made.dependences)):
         names = {each.statement.name for each in part.statements}
         inside = tuple(each for each in made.dependences if {each.source, each.target} <= names)

@@ -8,15 +8,21 @@ import islpy as isl
 import pytest
 from scops import scop
 
+from tests.support.c_functions import HYPERPLANES, c_function
 from tilepragma.polyhedral import dependences as found_dependences
 from tilepragma.polyhedral.dependences import value_dependences
 from tilepragma.polyhedral.false_dependences import eliminate_false_dependences
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
-from tilepragma.polyhedral.program import Program, program_of, schedules_in_the_scop
+from tilepragma.polyhedral.program import Program, program_of
 from tilepragma.polyhedral.schedule import Schedule
 from tilepragma.polyhedral.schedule_legality import untilable, violations
 from tilepragma.polyhedral.tile_shapes import tile_shapes
 from tilepragma.polyhedral.wavefronts import band_wavefronts
+
+
+def times_in_the_scop(program: Program, schedule: Schedule) -> dict[str, isl.Map]:
+    """Phi_S of each statement, { S[i] -> [rows] }, with the Scop's iterators."""
+    return {each.statement.name: program.in_the_scop(each.statement.name, each.map) for each in schedule.statements}
 
 
 def planned(parameters: str, body: str) -> tuple[Program, Schedule, tuple[found_dependences.Dependence, ...]]:
@@ -26,7 +32,7 @@ def planned(parameters: str, body: str) -> tuple[Program, Schedule, tuple[found_
     schedule = tiling_hyperplanes(program.statements, program.dependences)
     assert violations(schedule, program.dependences) == ()
     assert untilable(schedule, program.dependences) == ()
-    times = schedules_in_the_scop(program, schedule.statements)
+    times = times_in_the_scop(program, schedule)
     for each in found:
         wrong = times[each.source_statement.name].lex_ge_map(times[each.sink_statement.name])
         assert wrong.intersect(each.relation).is_empty()
@@ -52,7 +58,7 @@ def test_a_decreasing_loop_is_reversed_and_back() -> None:
     program, schedule, _ = planned("int J, int I, double A[I + 2]", body)
     (only,) = schedule.statements
     assert only.matrix == ((2, 1), (1, 1)), "the mirror image of Figure 3.4"
-    times = schedules_in_the_scop(program, schedule.statements)
+    times = times_in_the_scop(program, schedule)
     (shown,) = times.values()
     mirrored = isl.Map(f"[I, J] -> {{ {only.statement.name}[j, i] -> [2j - i, j - i] }}", context=shown.get_ctx())
     assert shown.is_equal(mirrored)
@@ -66,27 +72,21 @@ def test_what_may_not_happen_is_not_copied() -> None:
     assert all("is known exactly" in each.reason for each in found.kept)
 
 
+def in_c(name: str) -> tuple[str, str]:
+    """Parameters and body of a kernel that tests/run runs."""
+    found = c_function(HYPERPLANES, name)
+    return found.parameters, found.body
+
+
 KERNELS = {
     "gemm": (
         "int n, double C[n][n], double A[n][n], double B[n][n]",
         "for (int i = 0; i < n; i++) { for (int j = 0; j < n; j++) C[i][j] *= 2; "
         "for (int k = 0; k < n; k++) for (int j = 0; j < n; j++) C[i][j] += A[i][k] * B[k][j]; }",
     ),
-    "lu": (
-        "int n, double A[n][n]",
-        "for (int i = 0; i < n; i++) { for (int j = 0; j < i; j++) { "
-        "for (int k = 0; k < j; k++) A[i][j] -= A[i][k] * A[k][j]; A[i][j] /= A[j][j]; } "
-        "for (int j = i; j < n; j++) for (int k = 0; k < i; k++) A[i][j] -= A[i][k] * A[k][j]; }",
-    ),
-    "floyd": (
-        "int n, int p[n][n]",
-        "for (int k = 0; k < n; k++) for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) p[i][j] = p[i][k] + p[k][j];",
-    ),
-    "seidel": (
-        "int T, int n, double A[n][n]",
-        "for (int t = 0; t < T; t++) for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) "
-        "A[i][j] = A[i-1][j-1] + A[i-1][j] + A[i-1][j+1] + A[i][j-1] + A[i][j] + A[i][j+1] + A[i+1][j-1] + A[i+1][j] + A[i+1][j+1];",
-    ),
+    "lu": in_c("lu"),
+    "paths": in_c("shortest_paths"),
+    "seidel": in_c("seidel2d"),
     "adi": (
         "int T, int n, double u[n][n], double v[n][n], double p[n][n], double q[n][n]",
         "for (int t = 1; t <= T; t++) { for (int i = 1; i < n - 1; i++) { v[0][i] = 1; p[i][0] = 0; q[i][0] = v[0][i]; "

@@ -330,3 +330,34 @@ def test_wavefronts_visit_few_tiles_that_have_no_points() -> None:
     )
     assert exact <= passed <= exact * 1.05
     assert visited <= 4 * exact
+
+
+@pytest.mark.parametrize(
+    ("body", "time", "exact"),
+    [
+        (
+            "for (int i = 0; i < n; i++) for (int j = 0; j <= i; j++) A[i][j] = 0;",
+            "{ S0[i, j] -> [i, j] }",
+            {(i // 8, j // 5) for i in range(60) for j in range(i + 1)},
+        ),
+        (
+            "for (int t = 0; t < m; t++) for (int i = 1; i < n - 1; i++) b[i] = b[i - 1];",
+            "{ S0[t, i] -> [t, t + i] }",
+            {(t // 8, (t + i) // 5) for t in range(40) for i in range(1, 59)},
+        ),
+    ],
+    ids=["triangle", "parallelogram"],
+)
+def test_two_rows_leave_no_wavefront_a_tile_without_points(body: str, time: str, exact: set[tuple[int, int]]) -> None:
+    found = scop(ANY, body, movable=Movable())
+    rows = ROWS[:2]
+    fronts = Wavefronts(timed(found, time), rows, (0, 1), tile_symbols(found, rows))
+    waves, tiles = fronts.range(), fronts.tile_range(0, variable("wave"))
+    assert waves is not None and tiles is not None
+    values = {"n": 60, "m": 40, "s0": 8, "s1": 5}
+    plain = Interpreter(dict(values))
+    visited = []
+    for wave in range(plain.value(waves.lower), plain.value(waves.upper) + 1):
+        own = Interpreter({**values, "wave": wave})
+        visited += [(tile, wave - tile) for tile in range(own.value(tiles.lower), own.value(tiles.upper) + 1)]
+    assert sorted(visited) == sorted(exact)

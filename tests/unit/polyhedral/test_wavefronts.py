@@ -16,7 +16,6 @@ from tilepragma.polyhedral.wavefronts import (
     BandWavefronts,
     band_wavefronts,
     execution_map,
-    parametric_tile_map,
     tiling_map,
     two_level_map,
     wavefront_matrix,
@@ -98,29 +97,6 @@ def test_no_barrier_where_a_point_waits_for_itself_alone() -> None:
     (found,) = band_wavefronts(tiling_hyperplanes((first, second), dependences), dependences)
     assert found.order == (("S0",), ("S1",))
     assert found.barriers == (False, False)
-
-
-def test_the_points_of_a_tile_for_any_size() -> None:
-    """With o = s t the parametric map has exactly the points of tile t of (3.15)."""
-    statements = figure_3_4()
-    dependences = value_based_dependences(statements)
-    schedule = tiling_hyperplanes(statements, dependences)
-    (found,) = band_wavefronts(schedule, dependences)
-    only = schedule.of("S")
-    parametric = parametric_tile_map(only, found)
-    for sizes, tile in (((2, 2), (3, 2)), ((3, 5), (2, 1)), ((4, 1), (1, 3))):
-        chosen = parametric
-        for index, (size, place) in enumerate(zip(sizes, tile, strict=True), 1):
-            for name, value in ((f"s{index}", size), (f"o{index}", size * place)):
-                position = chosen.find_dim_by_name(isl.dim_type.param, name)
-                chosen = chosen.fix_val(isl.dim_type.param, position, value).project_out(
-                    isl.dim_type.param, position, 1
-                )
-        tiled = tiling_map(only, found.levels, sizes).intersect_domain(only.statement.domain)
-        for index, place in enumerate(tile):
-            tiled = tiled.fix_val(isl.dim_type.out, index, place)
-        points = tiled.project_out(isl.dim_type.out, 0, 2)
-        assert chosen.is_equal(points), "Theta_S is the identity here: the wavefronts are balanced"
 
 
 PROGRAMS = {

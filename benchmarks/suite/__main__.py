@@ -1,0 +1,208 @@
+"""Builds and times kernels in alternation: originals, OpenMP by hand, peers that are installed, OpenBLAS, ours.
+
+FOLDER is your own copy of PolyBench/C 4.2.1; nothing in it is changed. Without it the suite's own kernels are measured.
+All contenders of a kernel run in turn, on the same random data, once unmeasured and then --repeats times; the tables hold
+medians, and ratios with the least and the most that one round gave. What a contender leaves in memory is compared with the
+original: equal bits, or a difference within 1e-9 (double) or 1e-3 (float) of an array's largest element, since gcc contracts
+multiply-adds as it likes; --exact turns that off for everyone. Exit status 1 where anything of ours differs or fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from benchmarks.measure import ROOT
+from benchmarks.polybench_programs import PolybenchError
+from benchmarks.suite import tables
+from benchmarks.suite.blas import find_library
+from benchmarks.suite.cases import BOTH, CASES, POLYBENCH, Case
+from benchmarks.suite.contenders import (
+    GCC,
+    HAND_OPENMP,
+    OPENBLAS,
+    BuildError,
+    Built,
+    Workplace,
+    build,
+    cores,
+    our_name,
+    prepare,
+)
+from benchmarks.suite.machine import description, measured_limits
+from benchmarks.suite.peers import PEERS, find_tools
+from benchmarks.suite.programs import faults, read_sources
+from benchmarks.suite.results import Limits, Row, as_json
+from benchmarks.suite.runs import CaseRuns
+
+REPEATS, QUICK_REPEATS = 5, 3
+TARGETS = ("serial", "threads", "opencl", "cuda")
+
+
+def arguments() -> argparse.Namespace:
+    options = argparse.ArgumentParser(
+        prog="python -m benchmarks.suite", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    options.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="a copy of PolyBench/C 4.2.1")
+    options.add_argument("--quick", action="store_true", help="small sizes, double only, three rounds: under 5 minutes")
+    options.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="these kernels (or groups, as --list names them)"
+    )
+    options.add_argument("--targets", nargs="+", choices=TARGETS, help="instead of threads and the devices that answer")
+    options.add_argument("--types", nargs="+", choices=(*BOTH, "int"), help="instead of double, float and int")
+    options.add_argument("--without", nargs="+", default=[], metavar="NAME", help="leave these contenders out")
+    options.add_argument(
+        "--repeats", type=int, metavar="N", help=f"rounds (default {REPEATS}; {QUICK_REPEATS} with --quick)"
+    )
+    options.add_argument(
+        "--threads", type=int, default=cores(), metavar="N", help="threads for everyone (default: all cores)"
+    )
+    options.add_argument(
+        "--exact", action="store_true", help="compile everything with -ffp-contract=off: bits are equal"
+    )
+    options.add_argument("--parametric", action="store_true", help="array extents as parameters, not as numbers")
+    options.add_argument("--ppcg", metavar="PROGRAM", help="instead of ppcg in PATH")
+    options.add_argument("--pluto", metavar="PROGRAM", help="instead of polycc in PATH")
+    options.add_argument("--json", type=Path, metavar="FILE", help="write everything there, after each kernel")
+    options.add_argument(
+        "--plot", type=Path, metavar="FILE", help="draw the ratios (.svg, .png, .pdf; needs matplotlib)"
+    )
+    options.add_argument("--keep", type=Path, metavar="DIR", help="leave sources and programs there")
+    options.add_argument("--list", action="store_true", help="name the kernels and their sizes, and measure nothing")
+    return options.parse_args()
+
+
+def chosen(given: argparse.Namespace) -> tuple[tuple[Case, ...], list[str]]:
+    """The cases that are asked for, and names that are none."""
+    known = {name for case in CASES for name in (case.name, case.group)}
+    unknown = [name for name in given.only if name not in known]
+    cases = tuple(case for case in CASES if not given.only or case.name in given.only or case.group in given.only)
+    if given.folder is None:
+        cases = tuple(case for case in cases if case.group != POLYBENCH)
+    return cases, unknown
+
+
+def types_of(case: Case, given: argparse.Namespace) -> tuple[str, ...]:
+    wanted = given.types or (("double", "int") if given.quick else (*BOTH, "int"))
+    return tuple(type_ for type_ in case.types if type_ in wanted)
+
+
+def present_targets() -> tuple[str, ...]:
+    from tilepragma.cli.devices import accelerators
+
+    found = [device.target for device in accelerators() if device.number is not None]
+    return ("threads", *dict.fromkeys(found))
+
+
+def workplace(given: argparse.Namespace, scratch: Path) -> Workplace:
+    """Raises PolybenchError."""
+    targets = tuple(given.targets or present_targets())
+    everyone = (GCC, HAND_OPENMP, OPENBLAS, *PEERS, *map(our_name, targets))
+    contenders = tuple(name for name in everyone if name == GCC or name not in given.without)
+    sources = read_sources(given.folder)
+    library = find_library() if OPENBLAS in contenders else None
+    tools = find_tools(given.ppcg, given.pluto)
+    return Workplace(
+        sources, scratch, given.quick, given.exact, given.parametric, given.threads, targets, contenders, library, tools
+    )
+
+
+def build_all(place: Workplace, jobs: Sequence[tuple[Case, str]], progress: Progress) -> list[Built]:
+    """All programs first, as many at once as there are cores, so that nothing else runs when times are taken."""
+    bar = progress.add_task("building", total=len(jobs))
+    built = []
+    with ThreadPoolExecutor(cores()) as pool:
+        for each in [pool.submit(build, place, case, type_) for case, type_ in jobs]:
+            built.append(each.result())
+            progress.update(bar, description=f"building {built[-1].case.name}")
+            progress.advance(bar)
+    progress.remove_task(bar)
+    return built
+
+
+def measure(place: Workplace, built: Sequence[Built], given: argparse.Namespace, limits: Limits) -> list[Row]:
+    rows: list[Row] = []
+    rounds = given.repeats or (QUICK_REPEATS if given.quick else REPEATS)
+    machine = description(place)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        bar = progress.add_task("running", total=len(built))
+        for each in built:
+            runs = CaseRuns(each, place.sources.programs[each.case.source], place.quick, place.scratch)
+            title = f"{each.case.name} {each.type}"
+            rows.append(
+                runs.take(rounds, lambda name, title=title: progress.update(bar, description=f"{title}: {name}"))
+            )
+            progress.advance(bar)
+            if given.json is not None:
+                given.json.write_text(json.dumps(as_json(machine, limits, rows, place.targets), indent=1) + "\n")
+    return rows
+
+
+def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, console: Console) -> int:
+    """Raises PolybenchError and BuildError."""
+    place = workplace(given, scratch)
+    wrong = faults(place.sources, tuple(cases))
+    if wrong:
+        for fault in wrong:
+            console.print(fault, style="red", markup=False)
+        return 2
+    prepare(place)
+    limits = measured_limits(place)
+    console.print(
+        f"{place.threads} threads, {' '.join(place.flags)}; a copy moves {1e-9 * limits.bandwidth:.1f} GB/s, multiply-adds "
+        f"{1e-9 * limits.operations['double']:.0f} GFLOP/s double, {1e-9 * limits.operations['float']:.0f} float",
+        highlight=False,
+    )
+    jobs = [(case, type_) for case in cases for type_ in types_of(case, given)]
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        built = build_all(place, jobs, progress)
+    rows = measure(place, built, given, limits)
+    tables.show(console, rows, limits, place.targets)
+    if given.plot is not None:
+        from benchmarks.suite.plot import draw
+
+        draw(rows, place.targets, given.plot)
+    ours = set(map(our_name, place.targets))
+    measured = [each for row in rows for name, each in row.contenders.items() if name in ours or name == GCC]
+    return 0 if all(each.ran and each.right for each in measured) else 1
+
+
+def main() -> int:
+    given = arguments()
+    sys.path.append(str(ROOT))
+    console = Console(width=170 if not sys.stdout.isatty() else None)
+    cases, unknown = chosen(given)
+    if given.list:
+        for case in cases if given.folder or given.only else CASES:
+            numbers = " ".join(f"{name}={value}" for name, value in case.numbers(given.quick).items())
+            console.print(f"{case.group:12} {case.name:22} {'/'.join(case.types):13} {numbers}", highlight=False)
+        return 0
+    if unknown or not cases:
+        console.print(f"no kernel is called {' or '.join(unknown or given.only)}; --list names them", style="red")
+        return 2
+    scratch = Path(tempfile.mkdtemp(prefix="tilepragma-suite-")) if given.keep is None else given.keep.resolve()
+    scratch.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("TILEK_CACHE_DIR", str(scratch / "cache"))
+    try:
+        return perform(given, cases, scratch, console)
+    except (PolybenchError, BuildError, OSError) as error:
+        console.print(str(error), style="red", markup=False)
+        return 2
+    finally:
+        if given.keep is None:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+/* Table 4.1 of the thesis: 3-D Jacobi, 7 points. */
+#include "suite.h"
+
+static void kernel(int steps, int n, real A[EXTENT(N, n)][EXTENT(N, n)][EXTENT(N, n)], real B[EXTENT(N, n)][EXTENT(N, n)][EXTENT(N, n)])
+{
+#pragma scop
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                for (int k = 1; k < n - 1; k++)
+                    B[i][j][k] = REAL(0.142) * (A[i][j][k] + A[i][j][k - 1] + A[i][j][k + 1] + A[i][j - 1][k] + A[i][j + 1][k]
+                                 + A[i - 1][j][k] + A[i + 1][j][k]);
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                for (int k = 1; k < n - 1; k++)
+                    A[i][j][k] = B[i][j][k];
+    }
+#pragma endscop
+}
+
+int main(void)
+{
+    const unsigned long long count = (unsigned long long)N * N * N;
+    real *const A = suite_array(count), *const B = suite_array(count);
+    polybench_timer_start();
+    kernel(STEPS, N, (real(*)[N][N])A, (real(*)[N][N])B);
+    polybench_timer_stop();
+    polybench_free_data(A);
+    polybench_free_data(B);
+    return 0;
+}

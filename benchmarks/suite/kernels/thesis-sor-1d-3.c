@@ -1,0 +1,22 @@
+/* Table 4.1 of the thesis: 1-D SOR, 3 points. */
+#include "suite.h"
+
+static void kernel(int steps, int n, real A[EXTENT(N, n)])
+{
+#pragma scop
+    for (int t = 0; t < steps; t++)
+        for (int i = 1; i < n - 1; i++)
+            A[i] = REAL(0.333) * (A[i - 1] + A[i] + A[i + 1]);
+#pragma endscop
+}
+
+int main(void)
+{
+    const unsigned long long count = N;
+    real *const A = suite_array(count);
+    polybench_timer_start();
+    kernel(STEPS, N, A);
+    polybench_timer_stop();
+    polybench_free_data(A);
+    return 0;
+}

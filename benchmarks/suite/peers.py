@@ -1,0 +1,66 @@
+"""Source-to-source tools that take part where they are installed: PPCG and PLUTO.
+
+Their settings are the better of those seen (defaults, PPCG with --tile, PLUTO without unroll-and-jam); each is a contender of its
+own, and per kernel the best one counts.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+PPCG_OPENMP, PPCG_TILED, PPCG_OPENCL = "PPCG OpenMP", "PPCG OpenMP tiled", "PPCG OpenCL"
+PLUTO, PLUTO_PLAIN = "PLUTO", "PLUTO nounrolljam"
+PEERS = (PPCG_OPENMP, PPCG_TILED, PPCG_OPENCL, PLUTO, PLUTO_PLAIN)
+#: Files that PPCG's OpenCL programs need and that it does not install: they lie in its source tree, beside the program.
+_OCL_UTILITIES = "ocl_utilities.c"
+
+
+@dataclass(frozen=True)
+class PeerTool:
+    """One tool with one setting. `command` reads a file SOURCE; `suffix` is that of the C file that it leaves."""
+
+    name: str
+    command: tuple[str, ...]
+    suffix: str
+    flags: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
+    more: tuple[Path, ...] = ()
+    device: bool = False
+
+    def translate(self, source: Path) -> Iterable[tuple[str, ...]]:
+        """The commands that translate `source`, run in its folder."""
+        return (tuple(source.name if word == "SOURCE" else word for word in self.command),)
+
+    def inputs(self, source: Path) -> tuple[Path, ...]:
+        """The C files to compile afterwards."""
+        return (source.with_name(source.stem + self.suffix), *self.more)
+
+
+def find_tools(ppcg: str | None = None, pluto: str | None = None) -> tuple[PeerTool, ...]:
+    """Those that are there: at the given paths, else in PATH as `ppcg` and `polycc`."""
+    tools: list[PeerTool] = []
+    ppcg = shutil.which(ppcg or "ppcg")
+    if ppcg is not None:
+        openmp = (ppcg, "--target=c", "--openmp")
+        tools.append(PeerTool(PPCG_OPENMP, (*openmp, "SOURCE"), ".ppcg.c", ("-fopenmp",)))
+        tools.append(PeerTool(PPCG_TILED, (*openmp, "--tile", "SOURCE"), ".ppcg.c", ("-fopenmp",)))
+        utilities = [folder / _OCL_UTILITIES for folder in _around(Path(ppcg))]
+        found = next((path for path in utilities if path.is_file()), None)
+        if found is not None:
+            command = (ppcg, "--target=opencl", "SOURCE")
+            flags = (f"-I{found.parent}", "-Wno-deprecated-declarations")
+            tools.append(PeerTool(PPCG_OPENCL, command, "_host.c", flags, ("-lOpenCL",), (found,), device=True))
+    polycc = shutil.which(pluto or "polycc")
+    if polycc is not None:
+        base = (polycc, "--pet", "--tile", "--parallel")
+        tools.append(PeerTool(PLUTO, (*base, "SOURCE"), ".pluto.c", ("-fopenmp",)))
+        tools.append(PeerTool(PLUTO_PLAIN, (*base, "--nounrolljam", "SOURCE"), ".pluto.c", ("-fopenmp",)))
+    return tuple(tools)
+
+
+def _around(program: Path) -> Iterable[Path]:
+    real = program.resolve().parent
+    return (real, real.parent, real.parent / "share" / "ppcg", program.parent)

@@ -1,0 +1,80 @@
+"""Each kernel's program as every contender has it: the original, with OpenMP by hand, as calls of a BLAS, for other tools, ours."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.polybench_programs import Program, read_programs
+from benchmarks.suite.blas import PRODUCTS, with_calls
+from benchmarks.suite.cases import POLYBENCH, Case
+from benchmarks.suite.hand import HAND, PatchError, with_additions
+
+KERNELS = Path(__file__).resolve().parent / "kernels"
+_ARRAY = re.compile(r"\*const (\w+) = suite_array")
+#: Initial data that take longer than the kernel: a product of a matrix with itself. The data are replaced by random ones anyway.
+_SLOW_START = ("cholesky", "lu", "ludcmp")
+_SLOW_PART = re.compile(r"^[ \t]*/\* Make the matrix positive semi-definite", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The programs at hand by name, and the folders that hold their headers."""
+
+    programs: dict[str, Program]
+    folders: tuple[Path, ...]
+
+    def text(self, program: str) -> str:
+        """The original, without the part of its initialisation that would take minutes. Raises PatchError."""
+        text = self.programs[program].source.read_text()
+        if program not in _SLOW_START:
+            return text
+        shortened, found = _SLOW_PART.subn("  if (n > 0) return;\n\\g<0>", text)
+        if found != 1:
+            raise PatchError(f"{program}: the part of the initialisation to leave out is not where it was")
+        return shortened
+
+    def by_hand(self, program: str) -> str | None:
+        """With OpenMP, or None where a person would find no loop for it. Raises PatchError."""
+        additions = HAND.get(program)
+        return None if additions is None else with_additions(self.text(program), additions)
+
+    def with_library(self, program: str) -> str | None:
+        """As calls of a BLAS, or None where it is no product."""
+        return with_calls(self.text(program), program) if program in PRODUCTS else None
+
+    def ours(self, program: str) -> str:
+        """With its scop as a kernel block and nothing else changed."""
+        return self.programs[program].as_kernels(self.text(program))
+
+
+def read_sources(polybench: Path | None) -> Sources:
+    """The suite's own kernels and, with a folder, PolyBench/C. Raises PolybenchError."""
+    programs = {
+        path.stem: Program(path, "double", (), tuple(_ARRAY.findall(path.read_text())), False)
+        for path in sorted(KERNELS.glob("*.c"))
+    }
+    folders = [KERNELS]
+    if polybench is not None:
+        programs |= {program.name: program for program in read_programs(polybench)}
+        folders.append(polybench.resolve() / "utilities")
+    return Sources(programs, tuple(folders))
+
+
+def faults(sources: Sources, cases: tuple[Case, ...]) -> list[str]:
+    """What is wrong with the tables for these texts: programs that are missing, loops that are not found."""
+    found = []
+    for case in cases:
+        if case.source not in sources.programs:
+            found.append(
+                f"{case.name}: no program {case.source}" + (" in that folder" if case.group == POLYBENCH else "")
+            )
+            continue
+        try:
+            sources.by_hand(case.source)
+            sources.with_library(case.source)
+            sources.ours(case.source)
+        except PatchError as error:
+            found.append(f"{case.name}: {error}")
+    return found

@@ -1,0 +1,146 @@
+"""Running the contenders of a case in turn, on the same random data, and comparing what they leave."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy
+
+from benchmarks.measure import environment
+from benchmarks.polybench_programs import Program, arrays_in, run_settings
+from benchmarks.suite.contenders import GCC, Built, Contender
+from benchmarks.suite.results import TOLERANCE, WIDTH, Measurement, Row
+
+#: A contender is stopped when it takes this many times as long as the original, and never before the second number of seconds.
+PATIENCE, LEAST_SECONDS = 60.0, 120.0
+FIRST_SECONDS = 1200.0
+_WRONG_DATA = "cannot be compared: the original leaves no finite number"
+
+
+class RunError(Exception):
+    """A program that failed; the message says how."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Seconds between start and stop of the clock, of the whole process, and the hash of each array."""
+
+    seconds: float
+    process: float
+    hashes: tuple[str, ...]
+
+
+def run(contender: Contender, settings: str, limit: float, dump: str = "-") -> Run:
+    """One process. Raises RunError."""
+    runs = (settings, settings) if contender.warm and dump == "-" else (settings,)
+    before = os.times().elapsed
+    try:
+        done = subprocess.run(
+            (str(contender.program), dump, *runs),
+            cwd=contender.program.parent,
+            env=environment(**contender.environment),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise RunError(f"stopped after {limit:.0f} s") from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise RunError("; ".join([f"status {done.returncode}", *said[-3:]]))
+    words = done.stdout.strip().splitlines()[-1].split()
+    return Run(float(words[1]), os.times().elapsed - before, tuple(words[2:]))
+
+
+def difference(program: Program, wanted: Path, found: Path, scratch: tuple[str, ...]) -> float:
+    """The largest difference of two dumps, relative to the largest element of its array; infinite where one is no number
+    and the other is. Raises RunError where the first holds no finite number to compare.
+    """
+    largest = 0.0
+    for (_, name, left), (_, _, right) in zip(arrays_in(program, wanted), arrays_in(program, found), strict=True):
+        if name in scratch or left.tobytes() == right.tobytes():
+            continue
+        one, other = left.astype(numpy.float64), right.astype(numpy.float64)
+        finite = numpy.isfinite(one)
+        if not finite.any():
+            raise RunError(_WRONG_DATA)
+        if (finite != numpy.isfinite(other)).any():
+            return float("inf")
+        scale = float(numpy.abs(one[finite]).max()) or 1.0
+        largest = max(largest, float(numpy.abs(one - other)[finite].max()) / scale)
+    return largest
+
+
+class CaseRuns:
+    """The runs of one case, and what came of them in `row`."""
+
+    def __init__(self, built: Built, program: Program, quick: bool, scratch: Path) -> None:
+        case, type_ = built.case, built.type
+        self.built, self.program, self.scratch = built, program, scratch
+        self.settings = f"{run_settings(Program(program.source, type_, (), program.arrays, False), {}, 1)},time=1"
+        flops, elements = case.count(case.flops, quick), case.count(case.moved, quick)
+        self.row = Row(case.name, case.group, type_, dict(case.numbers(quick)), flops, elements * WIDTH[type_])
+        self.row.contenders = {name: Measurement(match=f"not built: {why}") for name, why in built.failures.items()}
+        self.limit = FIRST_SECONDS
+
+    def take(self, rounds: int, progress: Callable[[str], None]) -> Row:
+        """Each contender once to compare its results (and to warm up), then `rounds` times in turn."""
+        original = next((each for each in self.built.contenders if each.name == GCC), None)
+        if original is None:
+            return self.row
+        fit = self._compare_all(original, progress)
+        for _ in range(rounds):
+            for contender in fit:
+                progress(contender.name)
+                try:
+                    taken = run(contender, self.settings, self.limit)
+                except RunError as error:
+                    self.row.contenders[contender.name].match = f"failed: {error}"
+                    continue
+                self.row.contenders[contender.name].seconds.append(taken.seconds)
+        return self.row
+
+    def _compare_all(self, original: Contender, progress: Callable[[str], None]) -> list[Contender]:
+        """The contenders that can be timed: those that ran, with right results or not."""
+        fit: list[Contender] = []
+        wanted: Run | None = None
+        dump = self.scratch / "wanted.dump"
+        for contender in sorted(self.built.contenders, key=lambda each: each is not original):
+            progress(contender.name)
+            measurement = self.row.contenders[contender.name] = Measurement()
+            try:
+                taken = run(contender, self.settings, self.limit)
+                if wanted is None:
+                    wanted, self.limit = taken, max(LEAST_SECONDS, PATIENCE * taken.process)
+                    measurement.match = "bits"
+                else:
+                    measurement.match, measurement.difference = self._compared(original, wanted, contender, taken, dump)
+                fit.append(contender)
+            except RunError as error:
+                measurement.match = f"failed: {error}"
+        dump.unlink(missing_ok=True)
+        return fit
+
+    def _compared(
+        self, original: Contender, wanted: Run, contender: Contender, taken: Run, dump: Path
+    ) -> tuple[str, float]:
+        arrays = self.program.arrays
+        names = [arrays[k] if k < len(arrays) else "" for k in range(len(wanted.hashes))]
+        unlike = [name for name, one, other in zip(names, wanted.hashes, taken.hashes, strict=True) if one != other]
+        if not set(unlike) - set(self.built.case.scratch):
+            return "bits", 0.0
+        if not dump.exists():
+            run(original, self.settings, self.limit, str(dump))
+        found = self.scratch / "found.dump"
+        try:
+            run(contender, self.settings, self.limit, str(found))
+            apart = difference(self.program, dump, found, self.built.case.scratch)
+        finally:
+            found.unlink(missing_ok=True)
+        return ("tolerance" if apart <= TOLERANCE[self.row.type] else f"differs by {apart:.1e}"), apart

@@ -1,0 +1,111 @@
+"""The suite's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, our_name
+from benchmarks.suite.peers import PEERS
+from benchmarks.suite.results import BEST, Limits, Measurement, Ratio, Row, best_peer, means, ratio, ratios
+
+#: Beyond this much between least and most of its rounds, in parts of the median, a time is marked.
+UNSTEADY = 0.1
+
+
+def seconds_cell(measurement: Measurement | None) -> str:
+    """The median, with how far least and most are apart."""
+    if measurement is None:
+        return ""
+    if not measurement.ran:
+        return "failed"
+    spread = (max(measurement.seconds) - min(measurement.seconds)) / measurement.median
+    return f"{measurement.median:.3f} ±{50 * spread:.0f}%" if spread > UNSTEADY else f"{measurement.median:.3f}"
+
+
+def ratio_cell(found: Ratio | None) -> str:
+    return "" if found is None else f"{found.value:.2f} ({found.least:.2f}-{found.most:.2f})"
+
+
+def match_cell(measurement: Measurement | None) -> str:
+    if measurement is None:
+        return ""
+    if measurement.match == "tolerance":
+        return f"{measurement.difference:.0e}"
+    return (
+        measurement.match
+        if measurement.match == "bits"
+        else "WRONG"
+        if measurement.match.startswith("differs")
+        else "failed"
+    )
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="left" if k < 2 else "right", no_wrap=True)
+    return table
+
+
+def times_table(rows: Sequence[Row], targets: Sequence[str]) -> Table:
+    """Medians of all contenders, in seconds."""
+    ours = [our_name(target) for target in targets]
+    order = (GCC, HAND_OPENMP, *PEERS, OPENBLAS, *ours)
+    names = [name for name in order if any(name in row.contenders for row in rows)]
+    table = _table("seconds (median; ± half the spread where it is over 10 %)", ("kernel", "type", *names))
+    for row in rows:
+        table.add_row(row.case, row.type, *(seconds_cell(row.contenders.get(name)) for name in names))
+    return table
+
+
+def target_table(rows: Sequence[Row], limits: Limits, target: str) -> Table:
+    """What ours reaches on one target, and against whom."""
+    against = list(dict.fromkeys(each.against for row in rows for each in ratios(row, (target,))))
+    columns = ("kernel", "type", "GFLOP/s", "GB/s", "share", *(f"vs {name}" for name in against), "best", "result")
+    table = _table(f"ours on {target}: over 1 is faster (least-most of the rounds)", columns)
+    for row in rows:
+        ours = row.contenders.get(our_name(target))
+        if ours is None:
+            continue
+        rates: tuple[str, ...] = ("", "", "")
+        if ours.ran:
+            seconds = ours.median
+            share = limits.share(row.type, row.flops, row.moved, seconds)
+            rates = (f"{1e-9 * row.flops / seconds:.2f}", f"{1e-9 * row.moved / seconds:.2f}", f"{100 * share:.0f}%")
+        cells = (ratio_cell(ratio(row, target, name)) for name in against)
+        best = best_peer(row) if BEST in against else None
+        table.add_row(row.case, row.type, *rates, *cells, best or "", match_cell(ours))
+    return table
+
+
+def means_table(rows: Sequence[Row], targets: Sequence[str]) -> Table:
+    """Geometric means of the ratios: a line for each group and target, a column for each contender."""
+    found = means(rows, targets)
+    against = list(dict.fromkeys(mean.against for mean in found))
+    table = _table("geometric means of the ratios (kernels; least)", ("kernels", "type", "target", *against))
+    for kind in dict.fromkeys((mean.group, mean.type, mean.target) for mean in found):
+        line = {mean.against: mean for mean in found if (mean.group, mean.type, mean.target) == kind}
+        cells = (
+            f"{line[name].value:.2f} ({line[name].count}; {line[name].least:.2f} {line[name].least_case})"
+            if name in line
+            else ""
+            for name in against
+        )
+        table.add_row(*kind, *cells)
+    return table
+
+
+def show(console: Console, rows: Sequence[Row], limits: Limits, targets: Sequence[str]) -> None:
+    """All tables, and whatever went wrong in full."""
+    console.print(times_table(rows, targets))
+    for target in targets:
+        console.print(target_table(rows, limits, target))
+    console.print(means_table(rows, targets))
+    for row in rows:
+        for name, measurement in row.contenders.items():
+            if not measurement.right:
+                text = f"{row.case} {row.type}, {name}: {measurement.match}"
+                console.print(text, style="red", markup=False, highlight=False)
