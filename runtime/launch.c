@@ -11,8 +11,6 @@
 #include "temporaries.h"
 #include "verify.h"
 
-#include <stdlib.h>
-
 /* Under TILEK_STRICT this does not return. */
 static void report(const tilek_kernel *kernel, tilek_target target, const tilek_candidate *next, int is_last_try, const tilek_message *why)
 {
@@ -77,15 +75,15 @@ tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue
     tilek_call own = *call;
     tilek_message why;
     tilek_status status;
-    void *block;
+    tilek_scratch scratch;
     if (!tilek_has_temporaries(kernel)) return execute(state, call, queue, ran);
-    status = tilek_make_temporaries(kernel, &own, &block, &why);
+    status = tilek_take_scratch(state, &own, &scratch, &why);
     if (status != TILEK_OK) {
         tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s", kernel->name, why.text);
         return status;
     }
     status = execute(state, &own, queue, ran);
-    free(block);
+    tilek_give_scratch(state, &scratch);
     return status;
 }
 

@@ -33,8 +33,35 @@ static size_t sum(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a +
 
 static size_t align(size_t bytes) { return bytes > SIZE_MAX - 63 ? SIZE_MAX : (bytes + 63) / 64 * 64; }
 
-tilek_status tilek_make_temporaries(const tilek_kernel *kernel, tilek_call *call, void **block, tilek_message *why)
+/* The memory of an earlier launch where it is enough, else new. */
+static int take(tilek_state *state, size_t bytes, tilek_scratch *scratch)
 {
+    tilek_state_lock();
+    scratch->block = state->scratch;
+    scratch->bytes = state->scratch_bytes;
+    state->scratch = NULL;
+    tilek_state_unlock();
+    if (scratch->block != NULL && scratch->bytes >= bytes) return 1;
+    free(scratch->block);
+    scratch->block = malloc(bytes);
+    scratch->bytes = bytes;
+    return scratch->block != NULL;
+}
+
+void tilek_give_scratch(tilek_state *state, tilek_scratch *scratch)
+{
+    void *old;
+    tilek_state_lock();
+    old = state->scratch;
+    state->scratch = scratch->block;
+    state->scratch_bytes = scratch->bytes;
+    tilek_state_unlock();
+    free(old);
+}
+
+tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, tilek_scratch *scratch, tilek_message *why)
+{
+    const tilek_kernel *kernel = state->kernel;
     const size_t arrays = (size_t)kernel->array_count * sizeof *call->arrays;
     size_t wanted = 0, others = 0, place = align(arrays);
     tilek_array *own;
@@ -47,17 +74,16 @@ tilek_status tilek_make_temporaries(const tilek_kernel *kernel, tilek_call *call
         tilek_say(why, "its temporary arrays would take %llu MiB, more than %d times its data", (unsigned long long)(wanted >> 20), (int)TIMES_THE_DATA);
         return TILEK_UNSUPPORTED;
     }
-    *block = malloc(sum(sum(place, wanted), 1));
-    if (*block == NULL) {
+    if (!take(state, sum(place, wanted), scratch)) {
         tilek_say(why, "memory for its temporary arrays is exhausted");
         return TILEK_NO_MEMORY;
     }
-    own = *block;
+    own = scratch->block;
     memcpy(own, call->arrays, arrays);
     call->arrays = own;
     for (int index = 0; index < kernel->array_count; ++index) {
         if ((kernel->arrays[index].flags & TILEK_TEMPORARY) == 0) continue;
-        own[index].base = (char *)*block + place;
+        own[index].base = (char *)scratch->block + place;
         place += align(bytes_of(&kernel->arrays[index], &own[index]));
     }
     return TILEK_OK;

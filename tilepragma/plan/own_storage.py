@@ -27,10 +27,9 @@ from tilepragma.plan.row_loops import names_in
 from tilepragma.plan.strategy import Region
 
 if TYPE_CHECKING:
-    import islpy as isl
-
     from tilepragma.polyhedral.array_expansion import Expansion
     from tilepragma.polyhedral.array_flow import ArrayFlow
+    from tilepragma.polyhedral.copy_loops import CellSet
     from tilepragma.polyhedral.old_values import OldValues
     from tilepragma.polyhedral.scop import Scop
 
@@ -41,13 +40,15 @@ MOST_RANK = 8
 @dataclass(frozen=True)
 class OwnKernel:
     """`kernel` computes what the region's does. `instead`: for each new array the one whose values it holds; `copies` are the added
-    statements. `dead` are the arrays that nobody reads after the region. `notes` say what was done and why, a clause each.
+    statements, which are made again and again in loops where it `repeats` them. `dead` are the arrays that nobody reads after the
+    region. `notes` say what was done and why, a clause each.
     """
 
     kernel: Kernel
     instead: Mapping[DataObject, DataObject]
     copies: tuple[Statement, ...]
     dead: frozenset[DataObject]
+    repeats: bool
     notes: tuple[str, ...]
 
 
@@ -169,7 +170,7 @@ class _Rewriting:
         body = dataclasses.replace(body, statements=(*body.statements, *after))
         copies = (*(one for each in before.values() for one in each), *after)
         changed = dataclasses.replace(kernel, body=body, objects=(*kernel.objects, *instead))
-        return OwnKernel(changed, instead, copies, self.dead, tuple(notes))
+        return OwnKernel(changed, instead, copies, self.dead, any(copy.around for copy in copied), tuple(notes))
 
     # -- new arrays ---------------------------------------------------------------------------------------------------
 
@@ -186,12 +187,10 @@ class _Rewriting:
         return own, change
 
     def _renamed(
-        self, object_: DataObject, ending: str, cells: isl.Set, around: int
+        self, object_: DataObject, ending: str, cells: CellSet, around: int
     ) -> tuple[DataObject, Callable[[Access], Access]]:
         """A copy of the array for one iteration of the loops around at a time."""
-        import islpy as isl
-
-        own, bounds = self._array(object_, ending, cells.project_out(isl.dim_type.set, 0, around))
+        own, bounds = self._array(object_, ending, cells, around)
 
         def change(access: Access) -> Access:
             return dataclasses.replace(access, object=own, subscripts=_shifted(access.subscripts, bounds))
@@ -199,38 +198,23 @@ class _Rewriting:
         return own, change
 
     def _array(
-        self, object_: DataObject, ending: str, cells: isl.Set
+        self, object_: DataObject, ending: str, cells: CellSet, around: int = 0
     ) -> tuple[DataObject, tuple[Polynomial | None, ...]]:
-        """An array that holds { [x] : cell }, and for each dimension what is subtracted from subscripts, if anything is.
-
-        Raises _UnwritableError.
+        """An array that holds { [x] : [o, x] in cells }, o being the iterators of `around` loops, and for each dimension what is subtracted
+        from subscripts, if anything is. Raises _UnwritableError.
         """
-        import islpy as isl
-
         from tilepragma.polyhedral.footprints import bounding_box
 
-        box = bounding_box(self.region.scop, cells)
-        if box is None or not all(self.on_host(expression(value)) for bounds in box for value in bounds):
+        box = bounding_box(self.region.scop, cells, around)
+        if box is None or not all(self.on_host(expression(end)) for side in box for end in (side.least, side.greatest)):
             raise _UnwritableError
-        lengths: list[Expression] = []
-        lowers: list[Polynomial | None] = []
-        for place, (low, high) in enumerate(box):
-            negative = cells.remove_divs().upper_bound_val(
-                isl.dim_type.set, place, isl.Val(-1, context=cells.get_ctx())
-            )
-            end = high + number(1)
-            if not negative.is_empty():
-                lowers.append(low)
-                end = end - low
-            else:
-                lowers.append(None)
-            # An array of no element has no type in C.
-            lengths.append(expression(maximum((end, number(1)))))
+        lowers = tuple(side.least if side.negative else None for side in box)
+        ends = (side.greatest + number(1) - (side.least if side.negative else number(0)) for side in box)
+        # An array of no element has no type in C.
+        lengths = tuple(expression(maximum((end, number(1)))) for end in ends)
         name = self._name(f"{object_.name}_{ending}")
-        own = DataObject(
-            name, name, object_.element, Storage.CONTIGUOUS, Scope.TEMPORARY, tuple(lengths), range=object_.range
-        )
-        return own, tuple(lowers)
+        own = DataObject(name, name, object_.element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=object_.range)
+        return own, lowers
 
     def _name(self, wanted: str) -> str:
         count, name = 1, wanted

@@ -192,6 +192,9 @@ def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
     scop = proven_scop(attempt.region, own, apart.statements)
     if scop is None:
         return None
+    if own.repeats and is_settled(attempt.choice(STRATEGIES).taken):
+        # Wavefronts of tiles keep to the cache, which copies at each step of a loop leave.
+        return None
     other = _Attempt(own.kernel, apart, attempt.floating, attempt.targets, scop)
     # Hyperplanes are not asked: they may take long, and could but replace the wavefronts that this is to spare.
     choice, without = (each.choice(STRATEGIES[:1]) for each in (other, attempt))

@@ -18,6 +18,9 @@ from tilepragma.polyhedral.scop import Scop, ScopStatement
 
 _COPY = "C"
 
+CellSet = isl.Set
+"""{ [o, x] }: cells x of an array in iterations o"""
+
 
 def iterator(name: str) -> DataObject:
     """An iterator for loops that no user wrote."""

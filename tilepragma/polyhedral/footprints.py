@@ -79,23 +79,31 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         return _bounds(scop, elements, scop.layouts.get(object_, ()))
 
 
-def bounding_box(scop: Scop, cells: isl.Set) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
-    """(least, greatest) by dimension of a box that holds { [x] }; None where they are no simple functions of the parameters.
+@dataclass(frozen=True)
+class Side:
+    """One dimension of a box: inclusive bounds, and whether the least may be negative."""
 
-    The box is the smallest where the cells have no gaps.
+    least: Polynomial
+    greatest: Polynomial
+    negative: bool
 
-    Raises OperationLimitError.
+
+def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[Side, ...] | None:
+    """A box that holds { [x] : [o, x] in cells }, o being the first `around` dimensions, and is the smallest where there are no gaps.
+
+    None where its sides are no simple functions of the parameters. Raises OperationLimitError.
     """
     reader = _Reader(scop)
     found = []
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the extents of new arrays"):
         # isl's operations do not count the work that divisions make.
-        cells = cells.remove_divs().coalesce()
+        cells = cells.project_out(isl.dim_type.set, 0, around).remove_divs().coalesce()
         for place in range(cells.dim(isl.dim_type.set)):
-            low, high = reader.value(cells.dim_min(place)), reader.value(cells.dim_max(place))
-            if low is None or high is None:
+            least, greatest = reader.value(cells.dim_min(place)), reader.value(cells.dim_max(place))
+            if least is None or greatest is None:
                 return None
-            found.append((low, high))
+            below = cells.upper_bound_val(isl.dim_type.set, place, isl.Val(-1, context=cells.get_ctx()))
+            found.append(Side(least, greatest, not below.is_empty()))
     return tuple(found)
 
 
