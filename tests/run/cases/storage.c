@@ -285,3 +285,40 @@ CASE(old_rows)
     check_record("values", values, N * N * sizeof *values);
     free(values);
 }
+
+// case to_and_fro: a copy anew in each step of the loop around, of part of the array, of rows behind pointers too
+static void to_and_fro(int steps, int n, double *a, double **rows)
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = t; i < n - 1; i++)
+            a[i] = 0.5 * a[i + 1] + 0.25 * a[i];
+        for (int i = n - 1; i > 0; i--)
+            a[i] = 0.5 * a[i - 1] + 0.25 * a[i];
+    }
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 0; i < n - 1; i++)
+            for (int j = 0; j < n - 1; j++)
+                rows[i][j] -= 0.5 * rows[i + 1][j + 1];
+        for (int i = n - 1; i > 0; i--)
+            for (int j = n - 1; j > 0; j--)
+                rows[i][j] -= 0.5 * rows[i - 1][j - 1];
+    }
+}
+
+CASE(to_and_fro)
+{
+    enum { N = 23 };
+    static const int sizes[][2] = {{6, N}, {30, N}, {4, 1}, {0, N}, {3, 2}};
+    for (int k = 0; k < 5; k++) {
+        double *rows[N], *const values = check_doubles(N * N), *const a = check_doubles(N);
+        for (int i = 0; i < N; i++)
+            rows[i] = values + (N - 1 - i) * N;
+        to_and_fro(sizes[k][0], sizes[k][1], a, rows);
+        check_record("a", a, N * sizeof *a);
+        check_record("values", values, N * N * sizeof *values);
+        free(values);
+        free(a);
+    }
+}
