@@ -80,10 +80,10 @@ def _held(bounds: Bounds, by: tuple[Polynomial, ...], given: isl.Set, frame: Fra
 
 def _point(value: Polynomial, by: tuple[Polynomial, ...], given: isl.Set, frame: Frame) -> isl.Set | None:
     """{ [q, r] : q . s + r = value }, its parts as those of elements."""
-    parts = split_subscript(expression(value), by, frame, isl.Set.from_params(given))
-    if parts is None:
+    split = split_subscript(expression(value), by, frame, isl.Set.from_params(given))
+    if split is None:
         return None
-    return reduce(isl.Set.flat_product, (isl.Map.from_pw_aff(part).range() for part in parts))
+    return reduce(isl.Set.flat_product, (isl.Map.from_pw_aff(part).range() for part in split.parts))
 
 
 @dataclass(frozen=True)
