@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.looptree import Kernel, Loop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import written_objects
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
+from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan, Launch, SectionBound, Step, TileSize
 from tilepragma.plan.mapping import top_loops
+from tilepragma.plan.summary import all_steps
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_text
@@ -124,7 +125,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFa
         storage=plan.storage,
         rejected=tuple(dict.fromkeys(_other_reasons(plan))),
         checks=tuple(_checks(plan)),
-        tile_sizes=", ".join(_tile_size(size) for size in plan.sizes),
+        tile_sizes=_tile_sizes(plan),
         data=tuple(_data_row(argument, sizes) for argument in plan.arrays),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
         launches=launch_groups(plan, sizes),
@@ -141,9 +142,26 @@ def _checks(plan: KernelPlan) -> Iterator[str]:
         yield plain_text(condition)
 
 
-def _tile_size(size: TileSize) -> str:
-    other = "" if size.device == size.host else f" ({size.device} on devices)"
-    return f"{size.object.host} = {size.host}{other}"
+def _tile_sizes(plan: KernelPlan) -> str:
+    """`i_size = 32 (16 on devices)`; a size that only cores or only devices use says so."""
+    host, device = (_named_in(steps) for steps in (plan.host_steps, plan.device_steps))
+    return ", ".join(_tile_size(size, size.object in host, size.object in device) for size in plan.sizes)
+
+
+def _named_in(steps: tuple[Step, ...]) -> frozenset[DataObject]:
+    found: set[DataObject] = set()
+    for step in all_steps(steps):
+        trees: tuple[object, ...] = (step.body,) if isinstance(step, Launch) else ()
+        trees = (step.loop.lower, step.loop.upper) if isinstance(step, HostLoop) else trees
+        found |= {node.object for tree in trees for node in walk(tree) if isinstance(node, Access)}
+    return frozenset(found)
+
+
+def _tile_size(size: TileSize, on_host: bool, on_device: bool) -> str:
+    name = size.object.host
+    if on_host and on_device:
+        return f"{name} = {size.host}" + ("" if size.device == size.host else f" ({size.device} on devices)")
+    return f"{name} = {size.device} (on devices)" if on_device else f"{name} = {size.host} (on cores)"
 
 
 def _targets(plan: KernelPlan) -> str:
