@@ -41,6 +41,8 @@ DEVICE_TILE, LONG_DEVICE_TILE = 16, 32
 """Extents of tiles where nobody says anything else. The long ones are for a row that vectors run along; one whose iterations wait
 for each other is kept short, so that a processor can overlap it with the next: Gauss-Seidel with 8 takes 0.6 of the time with 32.
 """
+FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 64, 256
+"""Of tiles of two rows, where a short chain would be too little work for a tile: trisolv and smith_waterman take half of the time."""
 HOST_STEPS = 8
 """Time steps of a tile, whose iterations come back to the same elements; of more than 8 a few time steps would be one wavefront's tile."""
 STENCIL_TILES = {2: (64, 64, 2048), 3: (HOST_STEPS, 64, 256), 4: (HOST_STEPS, 16, 256)}
@@ -110,6 +112,8 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
 
 def _host_tile(planned: PlannedPart, level: int) -> int:
     points, rows = planned.points, len(planned.part.carrying)
+    if points.chained is not None and rows == 2:
+        return LONG_CHAINED_HOST_TILE if level == points.chained else FLAT_HOST_TILE
     if level == points.chained:
         return CHAINED_HOST_TILE
     if points.repeating is None or points.along is None:

@@ -9,7 +9,16 @@ from tilepragma.ir.dump import expression_text
 from tilepragma.ir.looptree import Barrier, If
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.wavefront_plan import CHAINED_HOST_TILE, HOST_TILE, LONG_HOST_TILE
+from tilepragma.plan.summary import PlanKind, are_wavefronts, plan_kind
+from tilepragma.plan.wavefront_plan import (
+    CHAINED_HOST_TILE,
+    FLAT_HOST_TILE,
+    HOST_STEPS,
+    HOST_TILE,
+    LONG_CHAINED_HOST_TILE,
+    LONG_HOST_TILE,
+    STENCIL_TILES,
+)
 
 GAUSS_SEIDEL = c_function(ROOT / "samples" / "gauss_seidel" / "gauss_seidel.c", "relax").text
 LU = c_function(HYPERPLANES, "lu").text
@@ -106,7 +115,25 @@ def test_no_hyperplane_makes_a_chain_parallel() -> None:
 def test_tiles_are_short_where_neighbours_in_memory_wait_for_each_other() -> None:
     made = plan(ALONG)
     assert shape(made.host_steps) == [["t"]]
-    assert sizes(made) == {"i_size": HOST_TILE, "j_size": CHAINED_HOST_TILE}
+    assert sizes(made) == {"i_size": FLAT_HOST_TILE, "j_size": LONG_CHAINED_HOST_TILE}
+    swept = plan(ALONG.replace("    for (int j", "    for (int t = 0; t < n; t++)\n    for (int j", 1))
+    assert sizes(swept)["t_size"] == HOST_STEPS
+    assert sorted(sizes(swept).values()) == [CHAINED_HOST_TILE, HOST_STEPS, HOST_TILE]
+
+
+def test_tiles_of_time_steps_stay_in_the_cache() -> None:
+    made = plan("""
+    void f(int steps, int n, double a[n][n], double b[n][n])
+    {
+    #pragma tilek kernel
+        for (int t = 0; t < steps; t++) {
+            for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+            for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) a[i][j] = b[i][j];
+        }
+    }""")
+    assert sorted(sizes(made).values()) == sorted(STENCIL_TILES[3])
+    assert plan_kind(made) is PlanKind.HOST_LOOPS
+    assert are_wavefronts(made.host_steps, made.sizes)
 
 
 def test_tiles_are_long_along_memory() -> None:
