@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
@@ -187,8 +189,15 @@ def _collect(node: object, found: dict[DataObject, None]) -> None:
         for length in node.object.lengths:
             if length is not None:
                 _collect(length, found)
-    for child in children(node):
+    for child in _printed(node):
         _collect(child, found)
+
+
+def _printed(node: object) -> Iterable[object]:
+    """The children of a node that are in the text."""
+    if not isinstance(node, Block):
+        return children(node)
+    return [one for place, one in enumerate(node.statements) if not is_idle(one, node.statements[place + 1 :])]
 
 
 def used_dimensions(launch: Launch, *kinds: AxisKind) -> list[Axis]:

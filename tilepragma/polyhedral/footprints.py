@@ -164,7 +164,7 @@ def _needs_old_values(read: _Access, writes: Iterable[_Access]) -> bool:
 
 def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> isl.Set | None:
     """{ A[a] : lower_d <= a_d < lower_d + length_d }; None where a bound is not affine, or cuts through a row of strides."""
-    bounds = [_ends(lower, length) for lower, length in section]
+    bounds = [section_ends(lower, length) for lower, length in section]
     by = scop.layouts.get(object_, ())
     if by:
         bounds = _whole_rows(bounds[0], by) if len(bounds) == 1 else []
@@ -183,7 +183,7 @@ def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -
     return result.set_tuple_name(object_.name)
 
 
-def _ends(lower: Expression, length: Expression) -> tuple[Polynomial, Polynomial]:
+def section_ends(lower: Expression, length: Expression) -> tuple[Polynomial, Polynomial]:
     """(low, end) where the section is not empty; `condition ? length : 0` is not where the condition fails."""
     low = polynomial(lower)
     if isinstance(length, Conditional) and polynomial(length.otherwise).constant == 0:
