@@ -154,7 +154,16 @@ class _Extraction:
         statements = tuple(self._statement(f"S{place}", found, depth) for place, found in enumerate(self.found))
         assumptions = self._assumptions(frame.parameters) if layouts is None else ()
         strides = self.seen.strides
-        return Scop(self.context, statements, tuple(self.reasons), frame.parameters, self.written, strides, assumptions)
+        return Scop(
+            self.context,
+            statements,
+            tuple(self.reasons),
+            frame.parameters,
+            self.written,
+            strides,
+            assumptions,
+            self.seen.assumed,
+        )
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
