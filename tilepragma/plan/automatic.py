@@ -15,6 +15,7 @@ from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
+from tilepragma.plan.summary import are_wavefronts
 
 #: Why an answer cannot become a plan, if it cannot.
 Objection = Callable[[Automatic], str | None]
@@ -73,7 +74,7 @@ class _Search:
         self.rejected += answer.notes
         against = self.objection(answer)
         if against is None:
-            if _is_whole(answer):
+            if is_settled(answer):
                 self.best = answer
                 return
             depths = answer.depths
@@ -84,7 +85,7 @@ class _Search:
 
     def _replace(self, best: Automatic, answer: Automatic) -> None:
         """Take the later answer, or its part for cores, where that is faster."""
-        if not _is_whole(answer):
+        if not is_settled(answer):
             return
         if _strides(answer) < _strides(best):
             clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
@@ -101,11 +102,6 @@ class _Search:
     def _reject(self, clause: str, reason: str) -> None:
         self.rejected.append(clause)
         self.reason = self.reason or reason
-
-
-def _is_whole(answer: Automatic) -> bool:
-    """Whether nothing is left sequential that is as deep as what is parallel."""
-    return answer.depths.sequential < answer.depths.parallel
 
 
 def _joined(host: Automatic, device: Automatic) -> Automatic:
@@ -127,6 +123,24 @@ def _strides(answer: Automatic) -> float:
 
 def _times(number: float) -> str:
     return "in none" if number == 0 else "in 1 access" if number == 1 else f"in {number:g} accesses"
+
+
+def is_settled(answer: Automatic | None) -> bool:
+    """Whether no other answer is looked for: nothing is left in order that has as many loops as what runs in parallel."""
+    return answer is not None and answer.depths.sequential < answer.depths.parallel
+
+
+def is_better(one: Automatic | None, other: Automatic | None) -> bool:
+    """Whether an answer that needs storage of its own is worth it against one that does not: less in order; then, no wavefronts of tiles;
+    then, more loops in one launch.
+    """
+    return one is not None and (other is None or _merits(one) > _merits(other))
+
+
+def _merits(answer: Automatic) -> tuple[int, ...]:
+    depths = answer.depths
+    in_order = 0 if is_settled(answer) else -depths.sequential
+    return in_order, -are_wavefronts(answer.device_steps, answer.sizes), depths.launched, depths.parallel
 
 
 def _deep(loops: int) -> str:

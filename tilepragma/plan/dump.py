@@ -21,6 +21,8 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
         yield f"  runs as written: {plan.as_written}"
     for declaration in plan.prologue:
         yield f"  first {statement_text(declaration).strip()}"
+    for storage in plan.storage:
+        yield f"  {storage}"
     for argument in plan.arrays:
         yield f"  {_argument(argument)}"
     if plan.scalars:

@@ -157,7 +157,8 @@ class KernelPlan:
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
     `operations` is for profiles, empty where the work is not known at launch. `rejected` are clauses on what the automatic planner
     considered and did not take, and why; `obstacles` are the errors, with places and remedies, that kept launches from a region that
-    runs as written; none where it was something else.
+    runs as written; none where it was something else. `storage` has a clause on each array that the plan keeps values in for itself
+    (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote.
     """
 
     kernel: Kernel
@@ -178,6 +179,8 @@ class KernelPlan:
     rejected: tuple[str, ...] = ()
     conditions: tuple[HostExpression, ...] = ()
     obstacles: tuple[Diagnostic, ...] = ()
+    storage: tuple[str, ...] = ()
+    source: Kernel | None = None
 
     @property
     def host(self) -> tuple[Launch, ...]:

@@ -38,10 +38,14 @@ class Region:
     live_out: frozenset[str]
     final: frozenset[str]
     floating: FloatingRules
+    known: Scop | None = None
+    """the Scop, where somebody has found it before"""
 
     @cached_property
     def scop(self) -> Scop:
         """The Scop of all statements. Raises OperationLimitError."""
+        if self.known is not None:
+            return self.known
         from tilepragma.polyhedral.extraction import extract_scop
 
         return extract_scop(self.statements, self.kernel.functions, self.written)

@@ -44,6 +44,7 @@ def extract_scop(
     written: frozenset[DataObject],
     movable: Movable | None = None,
     *,
+    context: isl.Context | None = None,
     assuming: bool = True,
     around: Iterable[Statement] = (),
 ) -> Scop:
@@ -51,12 +52,13 @@ def extract_scop(
 
     `assuming`: arrays that are written may be seen through strides (a[i*m + j] as a[i][j]) where that is right if
     the Scop's `assumptions` hold. Of statements that are a part of `around` both are what they are for all of it, and not repeated.
+    `context` is that of another Scop with which this one is to be compared.
 
     With `movable`, for code that is to be transformed, each statement's `node` can be moved on its own: it holds all of a
     control structure that is not affine, all uses of the variables that it declares, and nothing is a statement that is
     not a leaf. Raises OperationLimitError.
     """
-    context = isl.Context()
+    context = context if context is not None else isl.Context()
     body = tuple(body)
     if _depth(body) > MOST_LOOPS:
         raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")

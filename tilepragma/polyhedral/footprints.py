@@ -77,6 +77,34 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         return _bounds(scop, elements, scop.layouts.get(object_, ()))
 
 
+@dataclass(frozen=True)
+class Side:
+    """One dimension of a box: inclusive bounds, and whether the least may be negative."""
+
+    least: Polynomial
+    greatest: Polynomial
+    negative: bool
+
+
+def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[Side, ...] | None:
+    """A box that holds { [x] : [o, x] in cells }, o being the first `around` dimensions, and is the smallest where there are no gaps.
+
+    None where its sides are no simple functions of the parameters. Raises OperationLimitError.
+    """
+    reader = ParameterReader(scop.context, scop.parameters)
+    found = []
+    with operation_limit(scop.context, DEFAULT_LIMIT, "finding the extents of new arrays"):
+        # isl's operations do not count the work that divisions make.
+        cells = cells.project_out(isl.dim_type.set, 0, around).remove_divs().coalesce()
+        for place in range(cells.dim(isl.dim_type.set)):
+            least, greatest = reader.value(cells.dim_min(place)), reader.value(cells.dim_max(place))
+            if least is None or greatest is None:
+                return None
+            below = cells.upper_bound_val(isl.dim_type.set, place, isl.Val(-1, context=cells.get_ctx()))
+            found.append(Side(least, greatest, not below.is_empty()))
+    return tuple(found)
+
+
 def _bounds(
     scop: Scop, elements: isl.Set, strides: Sequence[Polynomial]
 ) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
