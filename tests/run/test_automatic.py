@@ -49,6 +49,8 @@ KINDS = {
         ("decreasing", DOALL),
         ("shifted", DOALL),
         ("last_values", PARALLEL | DOALL),
+        # Each instance has arrays of its own.
+        ("local_arrays", DOALL),
         # Their locals tie the iterations together.
         ("local_", {PlanKind.AS_WRITTEN}),
     ),

@@ -25,6 +25,7 @@ from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
+from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.own_storage import proven_scop, with_own_storage
 from tilepragma.plan.scalars import ScalarContext
@@ -246,7 +247,7 @@ def _plan(
     check_axes(kernel.directive, region.user, diagnostics)
     preferred = preferred_target(kernel.directive, region.user, targets)
     all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
-    data = DataContext(kernel, all_uses, on_host, diagnostics, region.assumptions)
+    data = DataContext(kernel, without_names(all_uses, kernel, on_host), on_host, diagnostics, region.assumptions)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:

@@ -156,7 +156,16 @@ class _Extraction:
         statements = tuple(self._statement(f"S{place}", found, depth) for place, found in enumerate(self.found))
         assumptions = self._assumptions(frame.parameters) if layouts is None else ()
         strides = self.seen.strides
-        return Scop(self.context, statements, tuple(self.reasons), frame.parameters, self.written, strides, assumptions)
+        return Scop(
+            self.context,
+            statements,
+            tuple(self.reasons),
+            frame.parameters,
+            self.written,
+            strides,
+            assumptions,
+            self.seen.assumed,
+        )
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -213,7 +222,8 @@ class _Extraction:
             count[0] += 1
 
     def _leaf(self, node: Any, at: _Place, count: list[int]) -> None:
-        """Whatever is no affine control: one statement with all that it may touch."""
+        """Whatever is no affine control: one statement with all that it may touch, at any time while it runs."""
+        at = self._while_running(node, at)
         if isinstance(node, Declaration):
             for declarator in node.declarators:
                 self.depths[declarator.object] = len(at.loops)
@@ -223,6 +233,11 @@ class _Extraction:
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
         self._add(touched, at, count, getattr(node, "range", NOWHERE), node)
+
+    def _while_running(self, node: Any, at: _Place) -> _Place:
+        """The place without what is known of locals that `node` itself writes."""
+        written = [use.object for use in uses(node, self.functions) if use.writes]
+        return replace(at, locals=at.locals.without(written)) if written else at
 
     def _add(self, touched: Iterable[Use], at: _Place, count: list[int], range_: SourceRange, node: Statement) -> None:
         own = tuple(use for use in touched if self._is_data(use, at))
@@ -237,7 +252,8 @@ class _Extraction:
         return use.writes or use.object in self.written or use.object.storage is not Storage.SCALAR
 
     def _if(self, node: If, at: _Place, count: list[int]) -> None:
-        self._add(uses(node.condition, self.functions), at, count, node.range, node)
+        evaluated = uses(node.condition, self.functions)
+        self._add(evaluated, self._while_running(node.condition, at), count, node.range, node)
         try:
             holds = condition(node.condition, at.frame)
             inside = replace(at, domain=at.domain.intersect(holds))
@@ -251,7 +267,7 @@ class _Extraction:
 
     def _loop(self, loop: Loop, at: _Place, count: list[int]) -> None:
         for bound in (loop.lower, loop.upper, loop.step):
-            self._add(uses(bound, self.functions), at, count, loop.header, loop)
+            self._add(uses(bound, self.functions), self._while_running(loop, at), count, loop.header, loop)
         frame = at.frame.inside(loop.iterator)
         domain = at.domain.add_dims(isl.dim_type.set, 1)
         exact = at.exact

@@ -90,7 +90,7 @@ def _outside_rows(array: HeldArray, references: list[Reference], scop: Scop, fra
     bounds, by = next(iter(array.section), None), scop.layouts[array.object]
     for reference in references:
         if bounds is not None and reference.relation.dim(isl.dim_type.out) == len(by) + 1:
-            where = beyond_section(reference, bounds, by, frame, scop.parameters)
+            where = beyond_section(reference, bounds, scop, frame)
             if where is not None:
                 yield _beyond(array, reference, where)
                 return

@@ -19,10 +19,14 @@ from tilepragma.ir.polynomial import Polynomial, expression
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, affine_polynomial
 from tilepragma.polyhedral.delinearise import split_subscript
 from tilepragma.polyhedral.footprints import section_ends
-from tilepragma.polyhedral.scop import Reference
+from tilepragma.polyhedral.operation_limit import OperationLimitError, operation_limit
+from tilepragma.polyhedral.scop import Reference, Scop
 
 _SET = isl.dim_type.set
 _PARAMETER = isl.dim_type.param
+
+#: isl's operations for the proof of one reference.
+_MOST_WORK = 400_000
 
 #: Values of the scalars that strides are made of.
 _STRIDES = ((5, 7, 6, 4), (8, 5, 9, 6), (1, 2, 1, 3))
@@ -30,19 +34,23 @@ _STRIDES = ((5, 7, 6, 4), (8, 5, 9, 6), (1, 2, 1, 3))
 Bounds = tuple[Expression, Expression]
 
 
-def beyond_section(
-    reference: Reference, bounds: Bounds, by: tuple[Polynomial, ...], frame: Frame, parameters: Mapping[str, Expression]
-) -> str | None:
-    """Where the reference touches an element outside `[lower : length]`, in words; None where it does not, or that is not known.
-
-    `parameters` says what the Scop's stand for.
+def beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Frame) -> str | None:
+    """Where the reference touches an element outside `[lower : length]` of its array although what the Scop assumes holds, in words;
+    None where it does not, or that is not known.
     """
+    by, parameters = scop.layouts[reference.object], scop.parameters
     touched = reference.relation.range().reset_tuple_id()
+    if scop.assumed is not None:
+        touched = touched.intersect_params(scop.assumed)
     if not reference.exact and not _bounded(touched):
         return None
-    held = _held(bounds, by, touched.params(), frame)
-    if held is not None and touched.is_subset(held):
-        return None
+    try:
+        with operation_limit(scop.context, _MOST_WORK, "proving a section for all strides"):
+            held = _held(bounds, by, touched.params(), frame)
+            if held is not None and touched.is_subset(held):
+                return None
+    except OperationLimitError:
+        pass  # some strides are easier
     for chosen in _choices(by, frame):
         places = chosen.places(touched, by, parameters)
         within = chosen.within(bounds)

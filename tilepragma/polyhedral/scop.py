@@ -79,7 +79,7 @@ class Scop:
 
     `parameters`: what each parameter of the sets stands for, by its name. `written` are the objects that the region changes;
     `layouts` has, of each array of one dimension that is seen as one of several (a[i*m + j] as a[i][j]), the strides, greatest first.
-    `assumptions` are tests of parameters; where one of them fails nothing is said of the region.
+    `assumptions` are tests of parameters, and `assumed` is { [p] : they hold }; where one of them fails nothing is said of the region.
     """
 
     context: isl.Context
@@ -89,3 +89,4 @@ class Scop:
     written: frozenset[DataObject] = frozenset()
     layouts: Mapping[DataObject, tuple[Polynomial, ...]] = field(default_factory=dict)
     assumptions: tuple[Expression, ...] = ()
+    assumed: isl.Set | None = None

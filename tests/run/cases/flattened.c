@@ -324,3 +324,32 @@ CASE(whole_arrays)
         free(v);
     }
 }
+
+// case walked_cells: cells that a loop without a count walks on to, from a number that was known before it
+static void walked_cells(int n, int m, double u[n * m])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        int p = i * m;
+        while (p < n * m) {
+            u[p] = 0.5 * u[p] + i;
+            p += m;
+        }
+        int q = i;
+        do {
+            u[q] = 0.25 * u[q] - i;
+            q += 3;
+        } while (q < m);
+    }
+}
+
+CASE(walked_cells)
+{
+    for (int n = 1; n < 30; n += 7) {
+        const int m = 31;
+        double *const u = check_doubles((size_t)(n * m));
+        walked_cells(n, m, u);
+        check_record("u", u, (size_t)(n * m) * sizeof *u);
+        free(u);
+    }
+}

@@ -23,7 +23,7 @@ def region(body: str) -> str:
     "body",
     [
         f"if (mask[i]) {SWEEP}",
-        f"if (mask[i] > 0 && mask[i - 1] > 0) {{ u[i][0] = 1; {SWEEP} }}",
+        f"if (mask[i] > 0 && i > 3) {{ {{ {SWEEP} }} }}",
         f"if (mask[i] < 0) continue; {SWEEP}",
     ],
 )

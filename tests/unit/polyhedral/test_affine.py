@@ -215,6 +215,24 @@ def test_what_may_be_anything_is_not_known(change: str) -> None:
     assert not reference.exact
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while (k < n) { a[k] = x; k++; }",
+        "do { a[k] = x; k += 2; } while (k < n);",
+        "for (int l = 0; l < 2; l++) { a[k] = x; k++; }",
+        "for (int l = 0; l < 2; l++) { a[k] = x; if (index[l]) k = 0; }",
+        "switch (m) { case 1: k = 2; case 2: a[k] = x; }",
+        "a[k] = (float)(k = 3);",
+        "if (m > (k = index[i])) { a[k] = x; }",
+        "for (int l = k; l < n; l += 1 + k) { a[k] = x; k = l; }",
+    ],
+)
+def test_locals_are_not_known_while_they_change(body: str) -> None:
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {body} }}")
+    assert not any(one.exact for one in references(made, "a"))
+
+
 @pytest.mark.parametrize("type_", ["unsigned", "short", "float"])
 def test_what_may_not_hold_its_initializer_is_not_known(type_: str) -> None:
     made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ const {type_} k = i - 1; a[(int)k] = x; }}")

@@ -1,0 +1,72 @@
+"""Subscripts without the locals that only name a part of them: `const size_t c = y * w + x; … a[c - w]` touches what a[y * w + x - w] does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from tilepragma.ir.accesses import Use
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
+from tilepragma.ir.looptree import Declarator, Kernel, Loop
+from tilepragma.ir.polynomial import Polynomial, expression, polynomial
+from tilepragma.ir.traversal import children
+from tilepragma.ir.types import INT, ScalarType
+
+
+def without_names(uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]) -> tuple[Use, ...]:
+    """The uses with what such locals stand for in their subscripts: sums of products of iterators and of values that `invariant` holds for."""
+    uses = tuple(uses)
+    writes = Counter(use.object for use in uses if use.writes)
+    named: dict[DataObject, Polynomial] = {}
+    _collect(kernel.body, frozenset(), named, writes, invariant)
+    if not named:
+        return uses
+    return tuple(replace(use, subscripts=tuple(_plain(one, named) for one in use.subscripts)) for use in uses)
+
+
+def _collect(
+    node: Any,
+    iterators: frozenset[DataObject],
+    named: dict[DataObject, Polynomial],
+    writes: Mapping[DataObject, int],
+    invariant: Callable[[Expression], bool],
+) -> None:
+    """In textual order, so that a local may be made of others."""
+    if isinstance(node, Loop):
+        iterators |= {node.iterator}
+    elif isinstance(node, Declarator):
+        object_, value = node.object, node.initializer
+        if writes[object_] == 1 and _counts(object_) and value is not None and not isinstance(value, tuple):
+            sum_ = _written_out(polynomial(value), named)
+            if all(_is_iterator(atom, iterators) or invariant(atom) for atom in sum_.atoms):
+                named[object_] = sum_
+    for child in children(node):
+        _collect(child, iterators, named, writes, invariant)
+
+
+def _is_iterator(atom: Expression, iterators: frozenset[DataObject]) -> bool:
+    return isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in iterators
+
+
+def _counts(object_: DataObject) -> bool:
+    """Whether it is a local integer wide enough for any subscript."""
+    type_ = object_.element
+    if object_.scope is not Scope.LOCAL or object_.storage is not Storage.SCALAR or object_.volatile:
+        return False
+    return isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= (INT.bits if type_.signed else 64)
+
+
+def _written_out(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:
+    for object_, known in named.items():
+        atom = Access(object_, (), (), object_.element)
+        if atom in value.atoms and value.split(atom) is not None:
+            value = value.substitute(atom, known)
+    return value
+
+
+def _plain(subscript: Expression, named: Mapping[DataObject, Polynomial]) -> Expression:
+    value = polynomial(subscript)
+    plain = _written_out(value, named)
+    return subscript if plain == value else expression(plain)
