@@ -17,35 +17,26 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from benchmarks.measure import ROOT
 from benchmarks.polybench_programs import PolybenchError
-from benchmarks.suite import tables
+from benchmarks.suite import plot, tables
 from benchmarks.suite.blas import find_library
+from benchmarks.suite.builds import BuildError, Workplace, build, cores, prepare
 from benchmarks.suite.cases import BOTH, CASES, POLYBENCH, Case
-from benchmarks.suite.contenders import (
-    GCC,
-    HAND_OPENMP,
-    OPENBLAS,
-    BuildError,
-    Built,
-    Workplace,
-    build,
-    cores,
-    our_name,
-    prepare,
-)
+from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, PEERS, Built, our_name
 from benchmarks.suite.machine import description, measured_limits
-from benchmarks.suite.peers import PEERS, find_tools
+from benchmarks.suite.peers import find_tools
 from benchmarks.suite.programs import faults, read_sources
 from benchmarks.suite.results import Limits, Row, as_json
 from benchmarks.suite.runs import CaseRuns
 
-REPEATS, QUICK_REPEATS = 5, 3
+REPEATS, QUICK_REPEATS = 5, 2
 TARGETS = ("serial", "threads", "opencl", "cuda")
 
 
@@ -54,7 +45,7 @@ def arguments() -> argparse.Namespace:
         prog="python -m benchmarks.suite", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     options.add_argument("folder", nargs="?", type=Path, metavar="FOLDER", help="a copy of PolyBench/C 4.2.1")
-    options.add_argument("--quick", action="store_true", help="small sizes, double only, three rounds: under 5 minutes")
+    options.add_argument("--quick", action="store_true", help="small sizes, double only, two rounds: under 5 minutes")
     options.add_argument(
         "--only", nargs="+", default=[], metavar="NAME", help="these kernels (or groups, as --list names them)"
     )
@@ -62,10 +53,10 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--types", nargs="+", choices=(*BOTH, "int"), help="instead of double, float and int")
     options.add_argument("--without", nargs="+", default=[], metavar="NAME", help="leave these contenders out")
     options.add_argument(
-        "--repeats", type=int, metavar="N", help=f"rounds (default {REPEATS}; {QUICK_REPEATS} with --quick)"
+        "--repeats", type=_count, metavar="N", help=f"rounds (default {REPEATS}; {QUICK_REPEATS} with --quick)"
     )
     options.add_argument(
-        "--threads", type=int, default=cores(), metavar="N", help="threads for everyone (default: all cores)"
+        "--threads", type=_count, default=cores(), metavar="N", help="threads for everyone (default: all cores)"
     )
     options.add_argument(
         "--exact", action="store_true", help="compile everything with -ffp-contract=off: bits are equal"
@@ -80,6 +71,13 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--keep", type=Path, metavar="DIR", help="leave sources and programs there")
     options.add_argument("--list", action="store_true", help="name the kernels and their sizes, and measure nothing")
     return options.parse_args()
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError
+    return value
 
 
 def chosen(given: argparse.Namespace) -> tuple[tuple[Case, ...], list[str]]:
@@ -130,6 +128,10 @@ def build_all(place: Workplace, jobs: Sequence[tuple[Case, str]], progress: Prog
     return built
 
 
+def _say(progress: Progress, bar: TaskID, title: str, name: str) -> None:
+    progress.update(bar, description=f"{title}: {name}")
+
+
 def measure(place: Workplace, built: Sequence[Built], given: argparse.Namespace, limits: Limits) -> list[Row]:
     rows: list[Row] = []
     rounds = given.repeats or (QUICK_REPEATS if given.quick else REPEATS)
@@ -140,9 +142,7 @@ def measure(place: Workplace, built: Sequence[Built], given: argparse.Namespace,
         for each in built:
             runs = CaseRuns(each, place.sources.programs[each.case.source], place.quick, place.scratch)
             title = f"{each.case.name} {each.type}"
-            rows.append(
-                runs.take(rounds, lambda name, title=title: progress.update(bar, description=f"{title}: {name}"))
-            )
+            rows.append(runs.take(rounds, partial(_say, progress, bar, title)))
             progress.advance(bar)
             if given.json is not None:
                 given.json.write_text(json.dumps(as_json(machine, limits, rows, place.targets), indent=1) + "\n")
@@ -170,9 +170,7 @@ def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, con
     rows = measure(place, built, given, limits)
     tables.show(console, rows, limits, place.targets)
     if given.plot is not None:
-        from benchmarks.suite.plot import draw
-
-        draw(rows, place.targets, given.plot)
+        plot.draw(rows, place.targets, given.plot)
     ours = set(map(our_name, place.targets))
     measured = [each for row in rows for name, each in row.contenders.items() if name in ours or name == GCC]
     return 0 if all(each.ran and each.right for each in measured) else 1
@@ -195,8 +193,10 @@ def main() -> int:
     scratch.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("TILEK_CACHE_DIR", str(scratch / "cache"))
     try:
+        if given.plot is not None:
+            plot.check()
         return perform(given, cases, scratch, console)
-    except (PolybenchError, BuildError, OSError) as error:
+    except (PolybenchError, BuildError, plot.PlotError, OSError) as error:
         console.print(str(error), style="red", markup=False)
         return 2
     finally:

@@ -66,14 +66,13 @@ def _candidates() -> Iterable[Path]:
     for name in ("openblas", "openblasp"):
         found = ctypes.util.find_library(name)
         if found is not None:
-            for folder in (
-                "/usr/lib64",
-                "/usr/lib",
-                "/usr/local/lib",
-                *map(str, Path("/usr/lib").glob("*-linux-gnu*")),
-            ):
-                if (Path(folder) / found).is_file():
-                    yield Path(folder) / found
+            folders = (
+                Path("/usr/lib64"),
+                Path("/usr/lib"),
+                Path("/usr/local/lib"),
+                *Path("/usr/lib").glob("*-linux-gnu*"),
+            )
+            yield from (place / found for place in folders if (place / found).is_file())
 
 
 def find_library() -> Library | None:

@@ -6,19 +6,18 @@ import datetime
 import os
 import platform
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import COMPILER, ROOT, environment, output_of
-from benchmarks.suite.contenders import HERE, BuildError, Workplace, tool
+from benchmarks.measure import ROOT, environment, output_of
+from benchmarks.suite.builds import COMPILE, HERE, BuildError, Workplace, tool
 from benchmarks.suite.results import Limits
 
 
 def measured_limits(place: Workplace) -> Limits:
     """Copy bandwidth and peak arithmetic on as many threads as everything else gets. Raises BuildError."""
     options = ("-std=gnu99", "-O3", "-march=native", "-fopenmp", "-o", "limits")
-    tool((*shlex.split(COMPILER), *options, HERE / "limits.c"), place.scratch)
+    tool((*COMPILE, *options, HERE / "limits.c"), place.scratch)
     text = output_of(("./limits",), place.scratch, OMP_NUM_THREADS=str(place.threads), OMP_PROC_BIND="true")
     bandwidth, double, single = map(float, text.split())
     return Limits(bandwidth, {"double": double, "float": single})
@@ -31,7 +30,7 @@ def description(place: Workplace) -> dict[str, Any]:
         "cores": len(os.sched_getaffinity(0)),
         "threads": place.threads,
         "system": platform.platform(),
-        "compiler": _first_line((*shlex.split(COMPILER), "--version")),
+        "compiler": _first_line((*COMPILE, "--version")),
         "flags": " ".join(place.flags),
         "extents": "parameters" if place.parametric else "numbers",
         "openblas": None if place.library is None else place.library.path.name,

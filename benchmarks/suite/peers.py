@@ -11,16 +11,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-PPCG_OPENMP, PPCG_TILED, PPCG_OPENCL = "PPCG OpenMP", "PPCG OpenMP tiled", "PPCG OpenCL"
-PLUTO, PLUTO_PLAIN = "PLUTO", "PLUTO nounrolljam"
-PEERS = (PPCG_OPENMP, PPCG_TILED, PPCG_OPENCL, PLUTO, PLUTO_PLAIN)
+from benchmarks.suite.contenders import PLUTO, PLUTO_PLAIN, PPCG_OPENCL, PPCG_OPENMP, PPCG_TILED
+
 #: Files that PPCG's OpenCL programs need and that it does not install: they lie in its source tree, beside the program.
 _OCL_UTILITIES = "ocl_utilities.c"
 
 
 @dataclass(frozen=True)
 class PeerTool:
-    """One tool with one setting. `command` reads a file SOURCE; `suffix` is that of the C file that it leaves."""
+    """One tool with one setting. `command` reads a file SOURCE, with preprocessor options where OPTIONS stands; a tool that
+    takes none reads preprocessed text. `suffix` is that of the C file that it leaves.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -30,9 +31,17 @@ class PeerTool:
     more: tuple[Path, ...] = ()
     device: bool = False
 
-    def translate(self, source: Path) -> Iterable[tuple[str, ...]]:
-        """The commands that translate `source`, run in its folder."""
-        return (tuple(source.name if word == "SOURCE" else word for word in self.command),)
+    @property
+    def preprocessed(self) -> bool:
+        """Whether it reads preprocessed text."""
+        return "OPTIONS" not in self.command
+
+    def translation(self, source: Path, options: Iterable[str]) -> tuple[str, ...]:
+        """The command that translates `source`, run in its folder."""
+        words: list[str] = []
+        for word in self.command:
+            words += [source.name] if word == "SOURCE" else options if word == "OPTIONS" else [word]
+        return tuple(words)
 
     def inputs(self, source: Path) -> tuple[Path, ...]:
         """The C files to compile afterwards."""
@@ -45,12 +54,12 @@ def find_tools(ppcg: str | None = None, pluto: str | None = None) -> tuple[PeerT
     ppcg = shutil.which(ppcg or "ppcg")
     if ppcg is not None:
         openmp = (ppcg, "--target=c", "--openmp")
-        tools.append(PeerTool(PPCG_OPENMP, (*openmp, "SOURCE"), ".ppcg.c", ("-fopenmp",)))
-        tools.append(PeerTool(PPCG_TILED, (*openmp, "--tile", "SOURCE"), ".ppcg.c", ("-fopenmp",)))
+        tools.append(PeerTool(PPCG_OPENMP, (*openmp, "OPTIONS", "SOURCE"), ".ppcg.c", ("-fopenmp",)))
+        tools.append(PeerTool(PPCG_TILED, (*openmp, "--tile", "OPTIONS", "SOURCE"), ".ppcg.c", ("-fopenmp",)))
         utilities = [folder / _OCL_UTILITIES for folder in _around(Path(ppcg))]
         found = next((path for path in utilities if path.is_file()), None)
         if found is not None:
-            command = (ppcg, "--target=opencl", "SOURCE")
+            command = (ppcg, "--target=opencl", "OPTIONS", "SOURCE")
             flags = (f"-I{found.parent}", "-Wno-deprecated-declarations")
             tools.append(PeerTool(PPCG_OPENCL, command, "_host.c", flags, ("-lOpenCL",), (found,), device=True))
     polycc = shutil.which(pluto or "polycc")

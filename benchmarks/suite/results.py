@@ -8,8 +8,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, our_name
-from benchmarks.suite.peers import PLUTO, PLUTO_PLAIN, PPCG_OPENCL, PPCG_OPENMP, PPCG_TILED
+from benchmarks.suite.contenders import (
+    GCC,
+    HAND_OPENMP,
+    OPENBLAS,
+    PLUTO,
+    PLUTO_PLAIN,
+    PPCG_OPENCL,
+    PPCG_OPENMP,
+    PPCG_TILED,
+    our_name,
+)
 
 WIDTH = {"double": 8, "float": 4, "int": 4}
 #: Largest difference that counts as the same result, relative to the largest element of an array, where bits differ because
@@ -39,11 +48,14 @@ class Limits:
 
 @dataclass
 class Measurement:
-    """One contender on one case. `match` is "bits", "tolerance", or what is wrong; `difference` is relative to the largest element."""
+    """One contender on one case. `match` is "bits", "tolerance", or what is wrong; `difference` is relative to the largest element.
+    `kernels`: of ours on a device, the seconds of its launches alone, without copies, from a run of its own.
+    """
 
     seconds: list[float] = field(default_factory=list)
     match: str = ""
     difference: float = 0.0
+    kernels: float | None = None
 
     @property
     def ran(self) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, our_name
-from benchmarks.suite.peers import PEERS
+from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, PEERS, our_name
 from benchmarks.suite.results import BEST, Limits, Measurement, Ratio, Row, best_peer, means, ratio, ratios
 
 #: Beyond this much between least and most of its rounds, in parts of the median, a time is marked.
@@ -64,7 +63,9 @@ def times_table(rows: Sequence[Row], targets: Sequence[str]) -> Table:
 def target_table(rows: Sequence[Row], limits: Limits, target: str) -> Table:
     """What ours reaches on one target, and against whom."""
     against = list(dict.fromkeys(each.against for row in rows for each in ratios(row, (target,))))
-    columns = ("kernel", "type", "GFLOP/s", "GB/s", "share", *(f"vs {name}" for name in against), "best", "result")
+    device = any(row.contenders[our_name(target)].kernels for row in rows if our_name(target) in row.contenders)
+    more = (("best",) if BEST in against else ()) + (("launches s",) if device else ())
+    columns = ("kernel", "type", "GFLOP/s", "GB/s", "share", *(f"vs {name}" for name in against), *more, "result")
     table = _table(f"ours on {target}: over 1 is faster (least-most of the rounds)", columns)
     for row in rows:
         ours = row.contenders.get(our_name(target))
@@ -76,25 +77,23 @@ def target_table(rows: Sequence[Row], limits: Limits, target: str) -> Table:
             share = limits.share(row.type, row.flops, row.moved, seconds)
             rates = (f"{1e-9 * row.flops / seconds:.2f}", f"{1e-9 * row.moved / seconds:.2f}", f"{100 * share:.0f}%")
         cells = (ratio_cell(ratio(row, target, name)) for name in against)
-        best = best_peer(row) if BEST in against else None
-        table.add_row(row.case, row.type, *rates, *cells, best or "", match_cell(ours))
+        best = (best_peer(row) or "",) if BEST in against else ()
+        launches = ("" if ours.kernels is None else f"{ours.kernels:.3f}",) if device else ()
+        table.add_row(row.case, row.type, *rates, *cells, *best, *launches, match_cell(ours))
     return table
 
 
 def means_table(rows: Sequence[Row], targets: Sequence[str]) -> Table:
-    """Geometric means of the ratios: a line for each group and target, a column for each contender."""
+    """Geometric means of the ratios: a line for each group and target, a column for each contender; the least ratio of all."""
     found = means(rows, targets)
     against = list(dict.fromkeys(mean.against for mean in found))
-    table = _table("geometric means of the ratios (kernels; least)", ("kernels", "type", "target", *against))
+    columns = ("kernels", "type", "target", *(f"vs {name}" for name in against), "least")
+    table = _table("geometric means of the ratios (of how many kernels)", columns)
     for kind in dict.fromkeys((mean.group, mean.type, mean.target) for mean in found):
         line = {mean.against: mean for mean in found if (mean.group, mean.type, mean.target) == kind}
-        cells = (
-            f"{line[name].value:.2f} ({line[name].count}; {line[name].least:.2f} {line[name].least_case})"
-            if name in line
-            else ""
-            for name in against
-        )
-        table.add_row(*kind, *cells)
+        cells = (f"{line[name].value:.2f} ({line[name].count})" if name in line else "" for name in against)
+        worst = line.get(BEST) or line.get(GCC) or next(iter(line.values()))
+        table.add_row(*kind, *cells, f"{worst.least:.2f} {worst.least_case}")
     return table
 
 

@@ -30,18 +30,19 @@ class _Said:
 
 @dataclass(frozen=True)
 class DataContext:
-    """The region, all uses in it, and whether the host can evaluate an atom at launch."""
+    """The region, all uses in it, and whether the host can evaluate an atom at launch; `conditions` hold wherever the arguments count."""
 
     kernel: Kernel
     uses: tuple[Use, ...]
     invariant: Callable[[Expression], bool]
     diagnostics: Diagnostics
+    conditions: tuple[Expression, ...] = ()
 
 
 def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple[ArrayArgument, ...]:
     """One argument for every outside array in use and every scalar of `shared`. Errors go to the diagnostics."""
     said = _said(context)
-    footprints = Footprints(context.kernel)
+    footprints = Footprints(context.kernel, context.conditions)
     arguments = []
     for object_ in context.kernel.objects:
         if object_.storage is Storage.SCALAR and object_ not in shared:

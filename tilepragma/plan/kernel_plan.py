@@ -127,6 +127,17 @@ class FinalValue:
 
 
 @dataclass(frozen=True)
+class LastValue:
+    """After the region `iterator` holds `value` where `condition` is not 0 (None: always), both expressions over host objects that
+    the region does not change.
+    """
+
+    iterator: DataObject
+    value: Expression
+    condition: Expression | None
+
+
+@dataclass(frozen=True)
 class OperationCount:
     """`count` floating-point operations in each iteration of `loops` (outermost first); their bounds are host expressions."""
 
@@ -157,7 +168,7 @@ class KernelPlan:
     arrays: tuple[ArrayArgument, ...]
     scalars: tuple[DataObject, ...]
     counts: tuple[CountClause, ...]
-    final_values: tuple[FinalValue, ...]
+    final_values: tuple[FinalValue | LastValue, ...]
     targets: tuple[Target, ...]
     preferred: Target
     floating: FloatingRules

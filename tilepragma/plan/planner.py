@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.automatic import STRATEGIES, Choice, choose, is_better, is_settled
@@ -20,8 +20,9 @@ from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
-from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
 from tilepragma.plan.operations import operation_counts
@@ -70,12 +71,31 @@ def make_plan(
     if said.clauses or not targets or own.has_errors:
         planned = Planned(_plan(kernel, said, floating, own, targets))
     else:
-        planned = _automatic(kernel, said, floating, own, targets)
+        planned = _least_as_written(kernel, said, floating, own, targets)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
         return None
     verify_rules(planned.plan)
+    return planned
+
+
+def _least_as_written(
+    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+) -> Planned:
+    """The plan of a region in which nobody said anything; conditions on data go inside loops only where it
+    would run as written else, since they cost more there.
+    """
+    found = Diagnostics()
+    planned = _automatic(kernel, said, floating, found, targets)
+    inner = with_inner_conditions(kernel)
+    if planned.plan.as_written is not None and inner is not kernel:
+        again = Diagnostics()
+        other = _automatic(inner, _take_apart(inner, again), floating, again, targets)
+        if other.plan.as_written is None:
+            planned, found = other, again
+    for item in found:
+        diagnostics.add(item)
     return planned
 
 
@@ -90,6 +110,8 @@ class _Region:
     device: Clauses
     automatic: Automatic | None = None
     """the engine, not the user, vouches for the loops that have tiles"""
+    assumptions: tuple[Expression, ...] = ()
+    """where it does so: tests of parameters"""
     reason: str | None = None
     """why nothing could be distributed where the user left it to us"""
     rejected: tuple[str, ...] = ()
@@ -164,7 +186,8 @@ class _Attempt:
         if lost is not None:
             return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
         found = Diagnostics()
-        plan = _plan(self.kernel, replace(self.said, automatic=answer), self.floating, found, self.targets)
+        ours = replace(self.said, automatic=answer, assumptions=self.region.assumptions)
+        plan = _plan(self.kernel, ours, self.floating, found, self.targets)
         proof = None if found.has_errors else proof_of(plan, self.region.original)
         if proof is None:
             against: str | None = _errors(found)[0].message
@@ -223,7 +246,7 @@ def _plan(
     check_axes(kernel.directive, region.user, diagnostics)
     preferred = preferred_target(kernel.directive, region.user, targets)
     all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
-    data = DataContext(kernel, all_uses, on_host, diagnostics)
+    data = DataContext(kernel, all_uses, on_host, diagnostics, region.assumptions)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
@@ -237,6 +260,8 @@ def _plan(
             rejected=rejected,
             obstacles=obstacles,
         )
+    if not all(map(on_host, region.assumptions)):
+        diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, on_host)
     steps = region.automatic or _said_steps(kernel, region, live_out, final, diagnostics)
@@ -259,7 +284,10 @@ def _plan(
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
         rejected=region.rejected,
-        conditions=launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
+        conditions=(
+            *launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
+            *region.assumptions,
+        ),
     )
 
 
@@ -340,7 +368,11 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
 
 
 def _said_steps(
-    kernel: Kernel, region: _Region, live_out: frozenset[str], final: tuple[FinalValue, ...], diagnostics: Diagnostics
+    kernel: Kernel,
+    region: _Region,
+    live_out: frozenset[str],
+    final: tuple[FinalValue | LastValue, ...],
+    diagnostics: Diagnostics,
 ) -> Automatic:
     """The launches of what the user said, one after another."""
     counts = {

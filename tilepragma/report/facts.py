@@ -221,7 +221,8 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
     for nest in nests:
         try:
             # Plans with tiles of their own have those of least communication.
-            analysis = analyse_nest(nest, plan.kernel.functions, written, owned, bool(plan.sizes))
+            region = plan.kernel.body.statements
+            analysis = analyse_nest(nest, plan.kernel.functions, written, owned, bool(plan.sizes), region)
         except OperationLimitError:
             problem = "Its dependences are unknown: the engine reached its limit of operations."
             yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)

@@ -1,0 +1,188 @@
+"""How each contender's program is built."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.measure import COMPILER, TILECC, environment
+from benchmarks.polybench_programs import HOOKS
+from benchmarks.suite.blas import Library
+from benchmarks.suite.cases import Case
+from benchmarks.suite.contenders import DEVICES, GCC, HAND_OPENMP, OPENBLAS, Built, Contender, our_name
+from benchmarks.suite.peers import PeerTool
+from benchmarks.suite.programs import Sources
+
+HERE = Path(__file__).resolve().parent
+COMPILE = tuple(shlex.split(COMPILER))
+BUILD_SECONDS = 300
+
+
+class BuildError(Exception):
+    """A program that could not be made; the message is what its tool said."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What all builds share. `exact`: without contraction of multiply-add, so that results are equal bit for bit.
+    `parametric`: array extents are parameters instead of numbers (PolyBench's POLYBENCH_USE_C99_PROTO).
+    """
+
+    sources: Sources
+    scratch: Path
+    quick: bool
+    exact: bool
+    parametric: bool
+    threads: int
+    targets: tuple[str, ...]
+    contenders: tuple[str, ...]
+    library: Library | None
+    tools: tuple[PeerTool, ...]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The options of every contender's compiler."""
+        exact = ("-ffp-contract=off",) if self.exact else ()
+        return ("-std=gnu99", "-O3", "-march=native", *exact, "-Wno-unknown-pragmas")
+
+    def definitions(self, case: Case, type_: str) -> tuple[str, ...]:
+        """Preprocessor options of a case: sizes, element type, where headers are."""
+        folders = (self.sources.programs[case.source].source.parent, *self.sources.folders)
+        numbers = (f"-D{name}={value}" for name, value in case.numbers(self.quick).items())
+        shape = ("-DPOLYBENCH_USE_C99_PROTO",) if self.parametric else ()
+        return (f"-DDATA_TYPE_IS_{type_.upper()}", *HOOKS, *shape, *(f"-I{folder}" for folder in folders), *numbers)
+
+    @property
+    def openmp(self) -> dict[str, str]:
+        """The environment of programs with OpenMP."""
+        return {"OMP_NUM_THREADS": str(self.threads), "OMP_PROC_BIND": "true"}
+
+    @property
+    def support(self) -> Path:
+        """What all programs link against: data, clock, hashes."""
+        return self.scratch / "support.o"
+
+
+def tool(command: Sequence[str | Path], folder: Path) -> str:
+    """Standard output of a build tool. Raises BuildError."""
+    words = [str(word) for word in command]
+    try:
+        done = subprocess.run(
+            words,
+            cwd=folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=BUILD_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise BuildError(f"{words[0]}: stopped after {BUILD_SECONDS} s") from None
+    except OSError as error:
+        raise BuildError(f"{words[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).splitlines()
+        raise BuildError("\n".join([f"{words[0]}: status {done.returncode}", *said[:6]]))
+    return done.stdout
+
+
+def prepare(place: Workplace) -> None:
+    """What all programs link against. Raises BuildError."""
+    support = HERE.parent / "polybench_support.c"
+    tool((*COMPILE, "-std=c99", "-O2", "-c", "-o", place.support, support), place.scratch)
+
+
+def build(place: Workplace, case: Case, type_: str) -> Built:
+    """Every contender's program for a case at one type."""
+    making = _Making(
+        place, case, (*place.flags, *place.definitions(case, type_)), place.scratch / f"{case.name}.{type_}"
+    )
+    making.folder.mkdir(exist_ok=True)
+    sources = place.sources
+    making.compile(GCC, sources.text(case.source), {})
+    making.compile(HAND_OPENMP, sources.by_hand(case.source), place.openmp, "-fopenmp")
+    if place.library is not None:
+        calls = ("-include", str(HERE / "blas.h"), *place.library.options())
+        threads = {"OPENBLAS_NUM_THREADS": str(place.threads)}
+        making.compile(OPENBLAS, sources.with_library(case.source), threads, *calls)
+    for peer in place.tools:
+        making.peer(peer)
+    making.ours()
+    return Built(case, type_, tuple(making.contenders), making.failures)
+
+
+@dataclass
+class _Making:
+    """One case at one type while its programs are made."""
+
+    place: Workplace
+    case: Case
+    options: tuple[str, ...]
+    folder: Path
+    contenders: list[Contender] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def compile(self, name: str, text: str | None, variables: dict[str, str], *more: str) -> None:
+        """A contender of one C text; None: it does not take part here."""
+        if text is None or name not in self.place.contenders:
+            return
+        source = self.folder / f"{self.case.source}.{name.replace(' ', '-')}.c"
+        source.write_text(text)
+        program = source.with_suffix("")
+        try:
+            tool((*COMPILE, *self.options, "-o", program, source, *more, self.place.support, "-lm"), self.folder)
+        except BuildError as error:
+            self.failures[name] = str(error)
+        else:
+            self.contenders.append(Contender(name, program, variables))
+
+    def peer(self, peer: PeerTool) -> None:
+        """A source-to-source tool's program, in a folder of its own."""
+        if peer.name not in self.place.contenders:
+            return
+        apart = self.folder / peer.name.replace(" ", "-")
+        apart.mkdir(exist_ok=True)
+        source = apart / f"{self.case.source.replace('-', '_')}.c"
+        source.write_text(self.place.sources.text(self.case.source))
+        definitions = [option for option in self.options if option.startswith(("-D", "-I"))]
+        try:
+            if peer.preprocessed:
+                source.write_text(tool((*COMPILE, *self.options, "-E", "-P", source), apart))
+            tool(peer.translation(source, definitions), apart)
+            options = self.place.flags if peer.preprocessed else self.options
+            link: list[str | Path] = [*peer.inputs(source), self.place.support, *peer.libraries, "-lm"]
+            tool((*COMPILE, *options, f"-I{apart}", *peer.flags, "-o", apart / "program", *link), apart)
+        except BuildError as error:
+            self.failures[peer.name] = str(error)
+        else:
+            self.contenders.append(Contender(peer.name, apart / "program", self.place.openmp, warm=peer.device))
+
+    def ours(self) -> None:
+        """One binary for all targets."""
+        targets = [target for target in self.place.targets if our_name(target) in self.place.contenders]
+        if not targets:
+            return
+        source, program = self.folder / f"{self.case.source}.ours.c", self.folder / f"{self.case.source}.ours"
+        source.write_text(self.place.sources.ours(self.case.source))
+        try:
+            tool((*TILECC, *self.options, "-o", program, source, self.place.support, "-lm"), self.folder)
+        except BuildError as error:
+            self.failures.update(dict.fromkeys(map(our_name, targets), str(error)))
+            return
+        for target in targets:
+            variables = {
+                "TILEK_TARGET": target,
+                "TILEK_STRICT": "1",
+                "TILEK_NUM_THREADS": str(self.place.threads),
+            }
+            self.contenders.append(Contender(our_name(target), program, variables, warm=target in DEVICES))
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0))
