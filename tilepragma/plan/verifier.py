@@ -251,7 +251,7 @@ def _results_go_back(plan: KernelPlan) -> Iterator[str]:
     for argument in plan.arrays:
         object_ = argument.object
         names = {object_.name, "".join(object_.host.split())}
-        if not argument.writes or argument.copy_out or argument.present or object_.scope is Scope.REGION:
+        if not argument.writes or argument.copy_out or argument.present or object_.scope is not Scope.EXTERNAL:
             continue
         if not names & unwanted:
             yield f"'{object_.name}' is written and may be read after the kernel, but is not copied out"
