@@ -26,7 +26,7 @@ ARRAYS = {
 }
 SIZES = (0, 1, 6, 11)
 #: How many nests end in a loop with a scratch row.
-SCRATCH = 1.0
+SCRATCH = 0.12
 
 
 @dataclass(frozen=True)
