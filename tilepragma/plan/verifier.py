@@ -251,7 +251,9 @@ def _results_go_back(plan: KernelPlan) -> Iterator[str]:
     for argument in plan.arrays:
         object_ = argument.object
         names = {object_.name, "".join(object_.host.split())}
-        if not argument.writes or argument.copy_out or argument.present or object_.scope is not Scope.EXTERNAL:
+        if not argument.writes or argument.copy_out or argument.present:
+            continue
+        if object_.scope in (Scope.REGION, Scope.TEMPORARY):
             continue
         if not names & unwanted:
             yield f"'{object_.name}' is written and may be read after the kernel, but is not copied out"
