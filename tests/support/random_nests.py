@@ -25,6 +25,8 @@ ARRAYS = {
     "K": (1, "int"),
 }
 SIZES = (0, 1, 6, 11)
+#: How many nests end in a loop with a scratch row.
+SCRATCH = 0.12
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,30 @@ class Maker:
             body: tuple[Node, ...] = (For("i = 1; i <= n / 2; i++", self.grow("i", statements, loops - 1)),)
         else:
             body = self.grow("", statements, loops)
-        return Nest(self.seed, body, self.chance.random() < 0.25)
+        outside = self.chance.random() < 0.25
+        if random.Random(f"scratch {self.seed}").random() < SCRATCH:
+            body = (*body, self.scratch())
+        return Nest(self.seed, body, outside)
+
+    def scratch(self) -> Node:
+        """A loop whose iterations fill a row, nearly or wholly, and read it again."""
+        row = self.chance.choice(["X", "Y"])
+        self.arrays = sorted({*self.arrays, "A"} - {"X", "Y"})
+        around = self.chance.choice(["i", "i", "ij"])
+        inner = ITERATORS[len(around)]
+        whole = For(f"{inner} = 0; {inner} < m; {inner}++", (Statement(f"{row}[{inner}] = {self.sum(around, '')};"),))
+        part = For(self.header(inner, around), (Statement(f"{row}[{inner}] = {self.sum(around + inner, '')};"),))
+        target = f"A[{around[-1]}][{inner}]"
+        shift = self.chance.choice(["", " - 1", " + 1"])
+        read = Statement(f"{target} = {self.sum(around + inner, '')} + 0.0625 * {row}[{inner}{shift}];")
+        body: tuple[Node, ...] = (
+            *((whole,) if self.chance.random() < 0.7 else ()),
+            part,
+            For(self.header(inner, around), (read,)),
+        )
+        for place in reversed(range(len(around))):
+            body = (For(self.header(around[place], around[:place]), body),)
+        return body[0]
 
     def grow(self, around: str, statements: int, loops: int) -> tuple[Node, ...]:
         """A block of that many statements under at most `loops` more loops; `around` are the iterators of those around."""

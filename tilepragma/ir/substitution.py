@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.types import RecordType, ScalarType, VoidType
 
 T = TypeVar("T")
@@ -37,13 +37,13 @@ def _changed(node: Any, instead: Mapping[DataObject, DataObject]) -> Any:
     return dataclasses.replace(node, **changes) if changes else node
 
 
-def with_accesses(node: T, change: Callable[[Access], Access]) -> T:
+def with_accesses(node: T, change: Callable[[Access], Expression]) -> T:
     """`node` with `change` made to every access, those in subscripts first; untouched parts are shared, not copied."""
     result: T = _with_accesses(node, change)
     return result
 
 
-def _with_accesses(node: Any, change: Callable[[Access], Access]) -> Any:
+def _with_accesses(node: Any, change: Callable[[Access], Expression]) -> Any:
     if type(node) is tuple:
         parts = tuple(_with_accesses(part, change) for part in node)
         return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts

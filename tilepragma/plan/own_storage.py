@@ -23,6 +23,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
 from tilepragma.plan.invariance import host_evaluable, written_objects
+from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.row_loops import names_in
 from tilepragma.plan.strategy import Region
 
@@ -93,7 +94,8 @@ def proven_scop(region: Region, own: OwnKernel, statements: tuple[Statement, ...
 
 
 def _candidates(region: Region) -> tuple[DataObject, ...]:
-    """Arrays that the region writes, and no function of it uses, over which some dependence is false."""
+    """Arrays that the region writes over which some dependence is false, but for those that a function uses or a clause names private."""
+    named = named_in_clauses(region.kernel.directive, region.kernel.body)
     called = {use.object for use in function_uses(region.kernel.functions)}
     false = {one.source.object for one in region.dependences if one.sink.writes}
     return tuple(
@@ -104,6 +106,7 @@ def _candidates(region: Region) -> tuple[DataObject, ...]:
         and one.scope is not Scope.LOCAL
         and one.rank < MOST_RANK
         and one not in called
+        and one.host not in named
         and one not in region.scop.layouts
     )
 

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.scop import Scop
 
 
+#: Statements of a region that is settled with storage of its own, up to which hyperplanes are asked for better strides: they may take long.
+_MOST_RESCHEDULED = 6
+
+
 @dataclass(frozen=True)
 class PlanDefaults:
     """What the command line says: `targets` are those to build for (never AUTO)."""
@@ -220,10 +224,11 @@ def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
         # Wavefronts of tiles keep to the cache, which copies at each step of a loop leave.
         return None
     other = _Attempt(own.kernel, apart, attempt.floating, attempt.targets, scop)
-    # Hyperplanes are not asked: they may take long, and could but replace the wavefronts that this is to spare.
     choice, without = (each.choice(STRATEGIES[:1]) for each in (other, attempt))
     if not is_settled(choice.taken) or not is_better(choice.taken, without.taken):
         return None
+    if len(scop.statements) <= _MOST_RESCHEDULED:
+        choice = other.choice(STRATEGIES)
     planned = other.planned(choice, diagnostics)
     return replace(planned, plan=replace(planned.plan, storage=own.notes, source=attempt.kernel))
 

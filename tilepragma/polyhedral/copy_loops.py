@@ -9,7 +9,9 @@ import islpy as isl
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Scope, Storage, integer
-from tilepragma.ir.looptree import Block, ExpressionStatement, Loop
+from tilepragma.ir.looptree import Block, Declaration, ExpressionStatement, Loop, Statement
+from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import with_blocks
 from tilepragma.ir.types import LONG
 from tilepragma.polyhedral.extraction import extract_scop
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
@@ -50,7 +52,29 @@ def copy_loops(
         node = ExpressionStatement(assignment)
         loops = tuple(_loop(one) for one in iterators)
         statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, node)
-        return scan((ScannedStatement(statement, times),), Symbols(symbols), first_index, known)
+        made = scan((ScannedStatement(statement, times),), Symbols(symbols), first_index, known)
+        return replace(made, block=_inlined(made.block))
+
+
+def _inlined(block: Block) -> Block:
+    """The block with the values of the constants that it declares in their place: there may be several of one name."""
+    values = {
+        one.object: one.initializer
+        for statement in block.statements
+        if isinstance(statement, Declaration)
+        for one in statement.declarators
+        if one.initializer is not None and not isinstance(one.initializer, tuple)
+    }
+
+    def value(access: Access) -> Expression:
+        return values.get(access.object, access)
+
+    def inside(statement: Statement) -> Statement:
+        if isinstance(statement, Block):
+            return _inlined(statement)
+        return with_accesses(with_blocks(statement, _inlined), value) if values else with_blocks(statement, _inlined)
+
+    return replace(block, statements=tuple(inside(one) for one in block.statements if not isinstance(one, Declaration)))
 
 
 def box_around(cells: isl.Set, around: int) -> isl.Set:

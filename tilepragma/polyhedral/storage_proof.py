@@ -18,8 +18,8 @@ from typing import Any
 import islpy as isl
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.expressions import Access, Assignment, DataObject, Scope
-from tilepragma.ir.looptree import Declaration, Declarator, ExpressionStatement, Statement
+from tilepragma.ir.expressions import Access, Assignment, DataObject
+from tilepragma.ir.looptree import ExpressionStatement, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.array_flow import ArrayFlow, Site, UnknownFlowError, array_flow
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -88,7 +88,7 @@ class _Sources:
 
 
 def _value_fault(original: Scop, changed: Scop, own: OwnStorage, added: Collection[int]) -> str | None:
-    found_copies = tuple(_copies(changed, own, added))
+    found_copies = tuple(_copies(changed, added))
     copies = [one for one in found_copies if one is not None]
     twins = [one for one in changed.statements if id(one.node) not in added]
     if len(twins) != len(original.statements):
@@ -131,21 +131,11 @@ class _Copy:
     source: Site
 
 
-def _copies(changed: Scop, own: OwnStorage, added: Collection[int]) -> Iterator[_Copy | None]:
-    """The added statements but for declarations of constants that they need; None for what is no copy of one element."""
-    constants = {
-        one.object
-        for copy in own.copies
-        for one in walk(copy)
-        if isinstance(one, Declarator) and one.object.const and one.object.scope is Scope.LOCAL
-    }
+def _copies(changed: Scop, added: Collection[int]) -> Iterator[_Copy | None]:
+    """The added statements; None for what is no copy of one element."""
     for statement in changed.statements:
-        if id(statement.node) not in added:
-            continue
-        sites = [Site(statement, place) for place in range(len(statement.references))]
-        sites = [site for site in sites if site.reference.object not in constants]
-        if sites or not isinstance(statement.node, Declaration):
-            yield _copy(statement, sites)
+        if id(statement.node) in added:
+            yield _copy(statement, [Site(statement, place) for place in range(len(statement.references))])
 
 
 def _copy(statement: ScopStatement, sites: list[Site]) -> _Copy | None:

@@ -23,7 +23,7 @@ CASE(channels)
     for (int k = 0; k < 6; k++) {
         const int nr = sizes[k][0], nq = sizes[k][1], np = sizes[k][2];
         double *const a = check_doubles((size_t)nr * nq * np), *const c = check_doubles((size_t)np * np), *const sum = check_doubles(9);
-        if (np > 0)
+        if (nq > 0 && np > 0)
             channels(nr, nq, np, (void *)a, (void *)c, sum);
         check_record("a", a, (size_t)nr * nq * np * sizeof *a);
         check_record("sum", sum, 9 * sizeof *sum);

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from source import plan
 
@@ -19,7 +17,7 @@ from tilepragma.polyhedral.point_order import Steps
 @pytest.fixture(autouse=True)
 def _structure_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.node.get_closest_marker("all_strategies") is None:
-        monkeypatch.setattr("tilepragma.plan.planner.choose", partial(choose, strategies=(structure,)))
+        monkeypatch.setattr("tilepragma.plan.planner.STRATEGIES", (structure,))
 
 
 def tree(steps: tuple[Step, ...]) -> str:
