@@ -69,6 +69,8 @@ def arguments() -> argparse.Namespace:
         "--plot", type=Path, metavar="FILE", help="draw the ratios (.svg, .png, .pdf; needs matplotlib)"
     )
     options.add_argument("--keep", type=Path, metavar="DIR", help="leave sources and programs there")
+    options.add_argument("--reuse", action="store_true", help="do not build again what lies in the folder of --keep")
+    options.add_argument("--march", default="native", metavar="NAME", help="-march for everyone (default: native)")
     options.add_argument("--list", action="store_true", help="name the kernels and their sizes, and measure nothing")
     return options.parse_args()
 
@@ -111,7 +113,18 @@ def workplace(given: argparse.Namespace, scratch: Path) -> Workplace:
     library = find_library() if OPENBLAS in contenders else None
     tools = find_tools(given.ppcg, given.pluto)
     return Workplace(
-        sources, scratch, given.quick, given.exact, given.parametric, given.threads, targets, contenders, library, tools
+        sources=sources,
+        scratch=scratch,
+        quick=given.quick,
+        exact=given.exact,
+        parametric=given.parametric,
+        architecture=given.march,
+        reuse=given.reuse and given.keep is not None,
+        threads=given.threads,
+        targets=targets,
+        contenders=contenders,
+        library=library,
+        tools=tools,
     )
 
 

@@ -24,6 +24,8 @@ WIDTH = {"double": 8, "float": 4, "int": 4}
 #: Largest difference that counts as the same result, relative to the largest element of an array, where bits differ because
 #: operations are contracted or sums are taken in another order.
 TOLERANCE = {"double": 1e-9, "float": 1e-3, "int": 0.0}
+#: No ill-conditioned kernel is allowed more: beyond that a result says nothing.
+MOST_TOLERANCE = 1e-2
 BEST = "best of peers"
 ALL = "all"
 #: Contenders on the same cores without a library: of these the best counts.
