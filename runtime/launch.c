@@ -8,6 +8,7 @@
 #include "present.h"
 #include "profile.h"
 #include "span.h"
+#include "temporaries.h"
 #include "verify.h"
 
 /* Under TILEK_STRICT this does not return. */
@@ -39,7 +40,7 @@ static int is_refused(const tilek_state *state, tilek_target target)
     return (refused >> target & 1u) != 0;
 }
 
-tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue, tilek_target *ran)
+static tilek_status execute(tilek_state *state, const tilek_call *call, int queue, tilek_target *ran)
 {
     tilek_candidate candidates[TILEK_TARGETS];
     const int count = tilek_candidates(state->kernel, candidates);
@@ -65,6 +66,24 @@ tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue
             tilek_state_unlock();
         }
     }
+    return status;
+}
+
+tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue, tilek_target *ran)
+{
+    const tilek_kernel *kernel = state->kernel;
+    tilek_call own = *call;
+    tilek_message why;
+    tilek_status status;
+    tilek_scratch scratch;
+    if (!tilek_has_temporaries(kernel)) return execute(state, call, queue, ran);
+    status = tilek_take_scratch(state, &own, &scratch, &why);
+    if (status != TILEK_OK) {
+        tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s", kernel->name, why.text);
+        return status;
+    }
+    status = execute(state, &own, queue, ran);
+    tilek_give_scratch(state, &scratch);
     return status;
 }
 
@@ -101,6 +120,7 @@ static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call)
             tilek_span a, b;
             tilek_message why;
             if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_WRITES) == 0) continue;
+            if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_TEMPORARY) != 0) continue;
             if (tilek_span_of(&kernel->arrays[one], &call->arrays[one], &a, &why) != TILEK_OK ||
                 tilek_span_of(&kernel->arrays[other], &call->arrays[other], &b, &why) != TILEK_OK || tilek_spans_meet(&a, &b))
                 return 1;
@@ -116,7 +136,8 @@ int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
     if (!tilek_start() || !is_valid(kernel)) return 1;
     if ((kernel->flags & TILEK_MUST_BE_APART) != 0 && arrays_meet(kernel, call)) call->enabled = 0;
     state = tilek_state_of(kernel);
-    if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
+    /* Nothing could run in place of a call without its temporaries once the caller has gone on. */
+    if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_has_temporaries(kernel) && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
         tilek_launch_later(kernel, call) == TILEK_OK)
         return 0;
     wait_for(call);

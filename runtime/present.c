@@ -210,6 +210,7 @@ static int may_touch(const tilek_array_shape *shape, const tilek_array *array, c
 {
     tilek_span span;
     tilek_message unused;
+    if ((shape->flags & TILEK_TEMPORARY) != 0) return 0;
     if ((shape->flags & TILEK_UNKNOWN_EXTENT) != 0 || tilek_span_of(shape, array, &span, &unused) != TILEK_OK) return 1;
     return tilek_spans_meet(&span, &entry->span);
 }

@@ -82,6 +82,7 @@ static void finish(void)
         if (state->kernel->state != NULL) *state->kernel->state = NULL;
         for (int target = 0; target < TILEK_TARGETS; ++target) free(state->steps[target]);
         free(state->differences);
+        free(state->scratch);
         free(state);
     }
     tilek_messages_free();

@@ -41,6 +41,8 @@ typedef struct tilek_state {
     unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
     tilek_step_figures *steps[TILEK_TARGETS]; /* per launch, NULL before the first step that is measured */
+    void *scratch;          /* memory of the last launch's temporaries, for the next; NULL while one has it */
+    size_t scratch_bytes;
     tilek_difference *differences; /* per array, NULL before the first verification */
 } tilek_state;
 

@@ -17,7 +17,8 @@ typedef struct snapshot { void *copies[1]; } snapshot;
 
 typedef struct record { snapshot *results; tilek_target target; } record;
 
-static int is_written(const tilek_kernel *kernel, int index) { return (kernel->arrays[index].flags & TILEK_WRITES) != 0; }
+/* Temporaries are nobody's afterwards. */
+static int is_written(const tilek_kernel *kernel, int index) { return (kernel->arrays[index].flags & (TILEK_WRITES | TILEK_TEMPORARY)) == TILEK_WRITES; }
 
 /* Whether what the kernel leaves in the array can be seen later: values that stay on the device and go with it (live:not, create) are
  * not compared. */

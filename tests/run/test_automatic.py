@@ -48,8 +48,7 @@ KINDS = {
         ("data_conditions", PARALLEL),
         ("decreasing", DOALL),
         ("shifted", DOALL),
-        # The last value of j cannot be computed at launch.
-        ("last_values", {PlanKind.AS_WRITTEN}),
+        ("last_values", PARALLEL | DOALL),
         # Their locals tie the iterations together.
         ("local_", {PlanKind.AS_WRITTEN}),
     ),

@@ -30,7 +30,7 @@ from tilepragma.codegen.manifest import (
 from tilepragma.codegen.nests import counts_in_iterations
 from tilepragma.codegen.steps import step_functions
 from tilepragma.ir.directives import Target
-from tilepragma.ir.expressions import DataObject, IntegerLiteral
+from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
 from tilepragma.ir.looptree import TiledLoop
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
@@ -130,6 +130,7 @@ def _motions(argument: ArrayArgument) -> tuple[str, ...]:
         "COPY_IN": argument.copy_in,
         "COPY_OUT": argument.copy_out,
         "MUST_BE_PRESENT": argument.present,
+        "TEMPORARY": argument.object.scope is Scope.TEMPORARY,
         "UNKNOWN_EXTENT": bool(argument.object.rank and not argument.section),
     }
     return tuple(name for name, holds in chosen.items() if holds)

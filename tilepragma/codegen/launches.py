@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declarator, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import FinalValue, HostLoop, KernelPlan, Launch, Step, launches_in
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def number(plan: KernelPlan) -> Numbering:
             if loop.launch_bounds and known:
                 bounded[loop.loop.index] = loop.loop
     for value in plan.final_values:
-        for loop in (value.loop, *value.enclosing):
+        for loop in (value.loop, *value.enclosing) if isinstance(value, FinalValue) else ():
             bounded.setdefault(loop.loop.index, loop.loop)
     first_arguments: dict[TiledLoop, int] = {}
     count = 0
@@ -187,8 +189,15 @@ def _collect(node: object, found: dict[DataObject, None]) -> None:
         for length in node.object.lengths:
             if length is not None:
                 _collect(length, found)
-    for child in children(node):
+    for child in _printed(node):
         _collect(child, found)
+
+
+def _printed(node: object) -> Iterable[object]:
+    """The children of a node that are in the text."""
+    if not isinstance(node, Block):
+        return children(node)
+    return [one for place, one in enumerate(node.statements) if not is_idle(one, node.statements[place + 1 :])]
 
 
 def used_dimensions(launch: Launch, *kinds: AxisKind) -> list[Axis]:

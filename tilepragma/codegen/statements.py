@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tilepragma.base.ranges import NOWHERE
+from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
 from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import Access
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
@@ -30,7 +29,6 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
-from tilepragma.ir.traversal import walk
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class StatementPrinter:
         for place, statement in enumerate(block.statements):
             if alone and isinstance(statement, TileNest):
                 self._nest(statement)
-            elif not _is_idle(statement, block.statements[place + 1 :]):
+            elif not is_idle(statement, block.statements[place + 1 :]):
                 self.statement(statement)
 
     def statement(self, node: Statement) -> None:
@@ -184,14 +182,3 @@ def _declared(block: Block) -> frozenset[str]:
 
 def _meets_barriers(loop: Loop) -> bool:
     return any(isinstance(statement, Barrier) for statement in loop.body.statements)
-
-
-def _is_idle(statement: Statement, rest: tuple[Statement, ...]) -> bool:
-    """Whether it is a constant that the planner declared (the user's text has none there) and nobody reads."""
-    if not isinstance(statement, Declaration) or statement.range != NOWHERE:
-        return False
-    return all(
-        one.object.const
-        and not any(isinstance(node, Access) and node.object == one.object for later in rest for node in walk(later))
-        for one in statement.declarators
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.printer import ASSIGNMENT, ObjectMap, Printer
 from tilepragma.ir.directives import ClauseExpression
-from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.plan.kernel_plan import HostExpression
 
 #: Prints objects as the user's function names them.
@@ -28,6 +28,8 @@ def extents(object_: DataObject) -> list[str]:
     """
     if object_.storage is not Storage.CONTIGUOUS:
         return []
+    if object_.scope is Scope.TEMPORARY:
+        return [host_text(length) for length in object_.lengths if length is not None]
     first = object_.lengths[0]
     result = ["-1" if first is None else host_text(first)]
     element = f"{object_.host}[0]"
@@ -43,7 +45,7 @@ def array_initializer(object_: DataObject, section: list[tuple[str, str]]) -> st
     """`{.base = …}` of a tilek_array; `section` has lower and length of each dimension, as text."""
     if object_.storage is Storage.SCALAR:
         return f"{{.base = (void *)&{object_.host}}}"
-    parts = [f".base = (void *){object_.host}"]
+    parts = [".base = NULL" if object_.scope is Scope.TEMPORARY else f".base = (void *){object_.host}"]
     if not section:
         return "{" + parts[0] + "}"
     parts.append(".lower = {" + ", ".join(lower for lower, _ in section) + "}")

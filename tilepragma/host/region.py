@@ -13,7 +13,7 @@ from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
 from tilepragma.ir.looptree import Axis, Loop, TiledLoop
-from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.kernel_plan import KernelPlan, LastValue
 
 #: Precedence of operands of `!=` and `&&`.
 _EQUALITY, _AND = 9, 5
@@ -120,6 +120,10 @@ def _queue(plan: KernelPlan) -> str:
 def _final_values(plan: KernelPlan, numbering: Numbering) -> list[str]:
     lines = []
     for value in plan.final_values:
+        if isinstance(value, LastValue):
+            guard = "" if value.condition is None else f"if ({host_text(value.condition)}) "
+            lines.append(f"{guard}{value.iterator.host} = {host_text(value.value)};")
+            continue
         bounds = _entry(numbering, value.loop)
         condition = " && ".join(f"{_entry(numbering, loop)}.trip > 0" for loop in value.enclosing)
         guard = f"if ({condition}) " if condition else ""

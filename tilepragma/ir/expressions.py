@@ -35,6 +35,8 @@ class Scope(Enum):
     """outside the region: a parameter of the kernel"""
     REGION = "region"
     """among the statements of the region's own block, outside every loop: made by the host before the first launch"""
+    TEMPORARY = "temporary"
+    """made by the planner: storage that a launch has for itself, which has no name in the user's function"""
     LOCAL = "local"
     """inside a loop, condition or inner block of the region, or inside a function: private to each iteration"""
 

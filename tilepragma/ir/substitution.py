@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.types import RecordType, ScalarType, VoidType
 
 T = TypeVar("T")
@@ -35,6 +35,29 @@ def _changed(node: Any, instead: Mapping[DataObject, DataObject]) -> Any:
         if new is not old:
             changes[name] = new
     return dataclasses.replace(node, **changes) if changes else node
+
+
+def with_accesses(node: T, change: Callable[[Access], Access]) -> T:
+    """`node` with `change` made to every access, those in subscripts first; untouched parts are shared, not copied."""
+    result: T = _with_accesses(node, change)
+    return result
+
+
+def _with_accesses(node: Any, change: Callable[[Access], Access]) -> Any:
+    if type(node) is tuple:
+        parts = tuple(_with_accesses(part, change) for part in node)
+        return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
+    if isinstance(node, DataObject):
+        return node
+    kind: Any = type(node)
+    changes = {}
+    for name in _fields(kind):
+        old = getattr(node, name)
+        new = _with_accesses(old, change)
+        if new is not old:
+            changes[name] = new
+    changed = dataclasses.replace(node, **changes) if changes else node
+    return change(changed) if isinstance(changed, Access) else changed
 
 
 @functools.cache

@@ -1,20 +1,21 @@
 """The automatic planner: its strategies, in the order in which they are tried, and which answer is taken.
 
-The first answer is taken that leaves no launch sequential which has as many loops as the deepest parallel one, unless a later
-such answer has innermost loops that step through memory in fewer strides; failing that, the first that gains anything; failing that, the
-region runs as written.
+The first answer is taken that leaves no launch sequential which has as many loops as the deepest parallel one; failing that, the
+first that gains anything; failing that, the region runs as written. A later answer takes its place whose innermost loops step through
+memory in fewer strides, and on cores one that does more of the work in a launch: their caches keep what its tiles come back to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
+from tilepragma.plan.summary import are_wavefronts
 
 #: Why an answer cannot become a plan, if it cannot.
 Objection = Callable[[Automatic], str | None]
@@ -57,39 +58,62 @@ class _Search:
     @property
     def is_over(self) -> bool:
         """Whether nothing could be better than what was found."""
-        return self.best is not None and not 0 < _strides(self.best) < inf
+        if self.best is None:
+            return False
+        return not 0 < _strides(self.best) < inf and self.best.depths.launched >= self.best.depths.parallel
 
     def look_at(self, answer: Automatic | Refusal) -> None:
         """Keep the answer if it is better than those before, and say why of the one that is not taken."""
         if isinstance(answer, Refusal):
-            self._reject(answer.reason, answer.reason)
+            if self.best is None:
+                self._reject(answer.reason, answer.reason)
             return
-        if self.best is not None and not _strides(answer) < _strides(self.best):
+        if self.best is not None:
+            self._replace(self.best, answer)
             return
+        self.rejected += answer.notes
         against = self.objection(answer)
-        if against is None and answer.depths.sequential < answer.depths.parallel:
-            if self.best is not None:
-                self.rejected.append(
-                    f"{self.best.strategy}: innermost loops step through memory in strides {_times(_strides(self.best))}, "
-                    f"those of {answer.strategy} {_times(_strides(answer))}"
-                )
-            self.best = answer
-            self.rejected += answer.notes
-            return
-        if self.best is None:
-            self.rejected += answer.notes
         if against is None:
+            if is_settled(answer):
+                self.best = answer
+                return
             depths = answer.depths
             against = f"what must run on one core is {_deep(depths.sequential)}, what could run in parallel {_deep(depths.parallel)}"
             if self.second_best is None and _gains(answer):
                 self.second_best = answer
         self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
 
+    def _replace(self, best: Automatic, answer: Automatic) -> None:
+        """Take the later answer, or its part for cores, where that is faster."""
+        if not is_settled(answer):
+            return
+        if _strides(answer) < _strides(best):
+            clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
+            self._take(answer, f"{best.strategy}: innermost loops {clause}")
+        elif answer.depths.launched > best.depths.launched:
+            clause = f"each launch does the work of {_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
+            self._take(_joined(answer, best), f"{best.strategy}, on cores: {clause}")
+
+    def _take(self, answer: Automatic, clause: str) -> None:
+        if self.objection(answer) is None:
+            self.best = answer
+            self.rejected += (clause, *answer.notes)
+
     def _reject(self, clause: str, reason: str) -> None:
-        """Say nothing of what was only tried because it might be faster."""
-        if self.best is None:
-            self.rejected.append(clause)
-            self.reason = self.reason or reason
+        self.rejected.append(clause)
+        self.reason = self.reason or reason
+
+
+def _joined(host: Automatic, device: Automatic) -> Automatic:
+    """One answer for cores and another for devices."""
+    return replace(
+        device,
+        strategy=f"{host.strategy} on cores, {device.strategy} on devices",
+        host_steps=host.host_steps,
+        shared=tuple(dict.fromkeys((*device.shared, *host.shared))),
+        sizes=host.sizes,
+        notes=host.notes,
+    )
 
 
 def _strides(answer: Automatic) -> float:
@@ -101,8 +125,30 @@ def _times(number: float) -> str:
     return "in none" if number == 0 else "in 1 access" if number == 1 else f"in {number:g} accesses"
 
 
+def is_settled(answer: Automatic | None) -> bool:
+    """Whether no other answer is looked for: nothing is left in order that has as many loops as what runs in parallel."""
+    return answer is not None and answer.depths.sequential < answer.depths.parallel
+
+
+def is_better(one: Automatic | None, other: Automatic | None) -> bool:
+    """Whether an answer that needs storage of its own is worth it against one that does not: less in order; then, no wavefronts of tiles;
+    then, more loops in one launch.
+    """
+    return one is not None and (other is None or _merits(one) > _merits(other))
+
+
+def _merits(answer: Automatic) -> tuple[int, ...]:
+    depths = answer.depths
+    in_order = 0 if is_settled(answer) else -depths.sequential
+    return in_order, -are_wavefronts(answer.device_steps, answer.sizes), depths.launched, depths.parallel
+
+
 def _deep(loops: int) -> str:
     return "no loop" if loops == 0 else "1 loop deep" if loops == 1 else f"{loops} loops deep"
+
+
+def _loops(answer: Automatic) -> str:
+    return f"{answer.depths.launched} loop{'s' if answer.depths.launched > 1 else ''}"
 
 
 def _gains(answer: Automatic) -> bool:

@@ -30,18 +30,19 @@ class _Said:
 
 @dataclass(frozen=True)
 class DataContext:
-    """The region, all uses in it, and whether the host can evaluate an atom at launch."""
+    """The region, all uses in it, and whether the host can evaluate an atom at launch; `conditions` hold wherever the arguments count."""
 
     kernel: Kernel
     uses: tuple[Use, ...]
     invariant: Callable[[Expression], bool]
     diagnostics: Diagnostics
+    conditions: tuple[Expression, ...] = ()
 
 
 def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple[ArrayArgument, ...]:
     """One argument for every outside array in use and every scalar of `shared`. Errors go to the diagnostics."""
     said = _said(context)
-    footprints = Footprints(context.kernel)
+    footprints = Footprints(context.kernel, context.conditions)
     arguments = []
     for object_ in context.kernel.objects:
         if object_.storage is Storage.SCALAR and object_ not in shared:
@@ -165,6 +166,8 @@ def _modes(object_: DataObject, uses: list[Use], said: _Said, diagnostics: Diagn
 def _motion(object_: DataObject, writes: bool, said: _Said, kernel: Kernel) -> tuple[bool, bool]:
     """(copy in, copy out) where the object is not present, before it is known what the region overwrites."""
     live = said.clause.live if said.clause is not None else None
+    if object_.scope is Scope.TEMPORARY:
+        return False, False
     if object_.scope is Scope.REGION and object_.storage is not Storage.SCALAR and live is None:
         return _is_initialized(object_, kernel), False
     leaves = live in (Live.OUT, Live.IN_OUT) or (live is None and object_.name not in kernel.forgotten)
@@ -190,7 +193,7 @@ def _section(
     inferred = _inferred(object_, uses, context, footprints)
     if said.section is not None:
         return said_section(object_, said.section, inferred, context.diagnostics)
-    if object_.scope is Scope.REGION:
+    if object_.scope in (Scope.REGION, Scope.TEMPORARY):
         return whole_section(object_) or inferred(uses[0].range)
     return touched_section(object_, uses, context.invariant) or inferred(uses[0].range)
 

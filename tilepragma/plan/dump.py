@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tilepragma.ir.dump import plain_text, statement_text
 from tilepragma.plan.chains import axis_text
-from tilepragma.plan.kernel_plan import ArrayArgument, HostCondition, HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.kernel_plan import ArrayArgument, FinalValue, HostCondition, HostLoop, KernelPlan, Launch, Step
 
 
 def plan_text(plan: KernelPlan) -> str:
@@ -21,6 +21,8 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
         yield f"  runs as written: {plan.as_written}"
     for declaration in plan.prologue:
         yield f"  first {statement_text(declaration).strip()}"
+    for storage in plan.storage:
+        yield f"  {storage}"
     for argument in plan.arrays:
         yield f"  {_argument(argument)}"
     if plan.scalars:
@@ -30,7 +32,11 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
     for count in plan.counts:
         yield f"  {count.axis.value} {count.dimension} count {count.count.text}"
     for final in plan.final_values:
-        yield f"  after it {final.iterator.host} has the last value of loop {final.loop.symbol}"
+        if isinstance(final, FinalValue):
+            yield f"  after it {final.iterator.host} has the last value of loop {final.loop.symbol}"
+        else:
+            where = "" if final.condition is None else f" where {plain_text(final.condition)}"
+            yield f"  after it {final.iterator.host} is {plain_text(final.value)}{where}"
     for size in plan.sizes:
         yield f"  tile size {size.object.name}: {size.host} on the host, {size.device} on devices"
     if plan.host_steps == plan.device_steps:

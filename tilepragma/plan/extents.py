@@ -25,7 +25,7 @@ from tilepragma.ir.polynomial import (
     polynomial,
     select,
 )
-from tilepragma.ir.types import INT
+from tilepragma.ir.types import INT, LONG
 
 #: Stands for "no element" in minima: larger than any index, and far enough from overflow.
 _BEYOND = number(2**62)
@@ -208,7 +208,9 @@ def _reached(lower: Polynomial, limit: Polynomial, step: Polynomial, down: bool)
     distance = limit - lower
     if distance.constant is not None and constant is not None:
         return lower + number(abs(distance.constant) // abs(constant) * constant)
-    quotient = Binary("/", expression(distance), expression(step), expression(distance).type)
+    # Both of one sign: of a constant step both positive, so that the engine knows what the quotient is.
+    apart, size = (-distance, -step) if constant is not None and constant < 0 else (distance, step)
+    quotient = Binary("/", expression(apart), expression(size), LONG)
     return lower + of_atom(quotient) * step
 
 

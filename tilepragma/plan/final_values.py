@@ -9,23 +9,49 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.looptree import Block, Kernel, Loop, Tile, TiledLoop
 from tilepragma.ir.polynomial import expression, polynomial
-from tilepragma.ir.traversal import children
+from tilepragma.ir.traversal import children, walk
 from tilepragma.plan.extents import NotExactError, last_value
-from tilepragma.plan.kernel_plan import FinalValue
+from tilepragma.plan.invariance import written_objects
+from tilepragma.plan.kernel_plan import FinalValue, LastValue
 from tilepragma.plan.symbols import loop_symbols
 
 
 def final_values(
     kernel: Kernel, needed: frozenset[str], on_host: Callable[[Expression], bool]
+) -> tuple[FinalValue | LastValue, ...]:
+    """Values of those iterators among `needed` that only loop headers write and the host can compute at launch."""
+    plain = _of_rectangles(kernel, needed, on_host)
+    rest = needed - {value.iterator.name for value in plain}
+    iterators = [loop.iterator for loop in walk(kernel.body) if isinstance(loop, Loop) and loop.iterator.name in rest]
+    last = (_last_entered(kernel, one, on_host) for one in dict.fromkeys(iterators))
+    return (*plain, *(one for one in last if one is not None))
+
+
+def _last_entered(kernel: Kernel, iterator: DataObject, on_host: Callable[[Expression], bool]) -> LastValue | None:
+    """From the loop over the iterator that is entered last, if the engine can tell which that is."""
+    from tilepragma.polyhedral.loop_ends import loop_end
+    from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+    if any(use.object == iterator for use in function_uses(kernel.functions)):
+        return None
+    try:
+        found = loop_end(kernel.body.statements, iterator, written_objects(kernel))
+    except OperationLimitError:
+        return None
+    if found is None or not on_host(found.value) or not (found.condition is None or on_host(found.condition)):
+        return None
+    return LastValue(iterator, found.value, found.condition)
+
+
+def _of_rectangles(
+    kernel: Kernel, needed: frozenset[str], on_host: Callable[[Expression], bool]
 ) -> tuple[FinalValue, ...]:
-    """Values of those iterators among `needed` that only loop headers write and the host can compute at launch, in
-    textual order of the loops: a later one counts where its loop is reached. The loops' bounds are expressions over host objects.
-    """
+    """In textual order of the loops: a later one counts where its loop is reached. The loops' bounds are expressions over host objects."""
     symbols = loop_symbols(kernel)
     found: dict[DataObject, list[FinalValue | None]] = {}
     for path, certain in _loops(kernel.body, (), True):

@@ -25,9 +25,10 @@ _TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>(?:0|[1-9]\d*)[uUl
 
 @dataclass(frozen=True)
 class Footprints:
-    """Asks the engine about the arrays of a region; the Scop is made when it is first needed."""
+    """Asks the engine about the arrays of a region where the launch's `conditions` hold; the Scop is made when it is first needed."""
 
     kernel: Kernel
+    conditions: tuple[Expression, ...] = ()
 
     def section(
         self, object_: DataObject, invariant: Callable[[Expression], bool]
@@ -76,11 +77,12 @@ class Footprints:
 
     @cached_property
     def _scop(self) -> Scop | None:
-        from tilepragma.polyhedral.extraction import extract_scop
+        from tilepragma.polyhedral.extraction import scop_under
         from tilepragma.polyhedral.operation_limit import OperationLimitError
 
         try:
-            return extract_scop(self.kernel.body.statements, self.kernel.functions, written_objects(self.kernel))
+            body, written = self.kernel.body.statements, written_objects(self.kernel)
+            return scop_under(self.conditions, body, self.kernel.functions, written)
         except OperationLimitError:
             return None
 

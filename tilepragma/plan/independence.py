@@ -96,18 +96,13 @@ class NestDependences:
 
 def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestDependences:
     """Those of objects that no clause (`named`) gives each instance a copy of. Raises OperationLimitError."""
-    from tilepragma.polyhedral.dependences import memory_dependences
-    from tilepragma.polyhedral.extraction import extract_scop
-    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
-
-    scop = extract_scop((root,), region.kernel.functions, region.written)
-    with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
-        dependences = [one for one in memory_dependences(scop) if one.source.object.host not in named]
     leaves = tuple(leaves_of(root))
     holding = _holding(root, leaves)
-    edges = [
-        _Edge(one, holding[id(one.source_statement.node)], holding[id(one.sink_statement.node)]) for one in dependences
-    ]
+    edges = []
+    for one in region.dependences:
+        ends = id(one.source_statement.node), id(one.sink_statement.node)
+        if ends[0] in holding and ends[1] in holding and one.source.object.host not in named:
+            edges.append(_Edge(one, holding[ends[0]], holding[ends[1]]))
     return NestDependences(leaves, edges)
 
 

@@ -127,6 +127,17 @@ class FinalValue:
 
 
 @dataclass(frozen=True)
+class LastValue:
+    """After the region `iterator` holds `value` where `condition` is not 0 (None: always), both expressions over host objects that
+    the region does not change.
+    """
+
+    iterator: DataObject
+    value: Expression
+    condition: Expression | None
+
+
+@dataclass(frozen=True)
 class OperationCount:
     """`count` floating-point operations in each iteration of `loops` (outermost first); their bounds are host expressions."""
 
@@ -146,7 +157,8 @@ class KernelPlan:
     all (never AUTO); `preferred` is the user's explicit choice or what the clauses imply, AUTO where nothing is said.
     `operations` is for profiles, empty where the work is not known at launch. `rejected` are clauses on what the automatic planner
     considered and did not take, and why; `obstacles` are the errors, with places and remedies, that kept launches from a region that
-    runs as written; none where it was something else.
+    runs as written; none where it was something else. `storage` has a clause on each array that the plan keeps values in for itself
+    (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote.
     """
 
     kernel: Kernel
@@ -156,7 +168,7 @@ class KernelPlan:
     arrays: tuple[ArrayArgument, ...]
     scalars: tuple[DataObject, ...]
     counts: tuple[CountClause, ...]
-    final_values: tuple[FinalValue, ...]
+    final_values: tuple[FinalValue | LastValue, ...]
     targets: tuple[Target, ...]
     preferred: Target
     floating: FloatingRules
@@ -167,6 +179,8 @@ class KernelPlan:
     rejected: tuple[str, ...] = ()
     conditions: tuple[HostExpression, ...] = ()
     obstacles: tuple[Diagnostic, ...] = ()
+    storage: tuple[str, ...] = ()
+    source: Kernel | None = None
 
     @property
     def host(self) -> tuple[Launch, ...]:

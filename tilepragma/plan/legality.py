@@ -48,7 +48,7 @@ def check_legality(body: Block, context: LegalityContext) -> None:
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
-        scop = extract_scop(body.statements, context.functions, context.written)
+        scop = extract_scop(body.statements, context.functions, context.written, assuming=False)
         with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
             found = [one for one in memory_dependences(scop) if one.source.object not in context.owned]
             for nest, ordered in _with_ordered(body, frozenset()):

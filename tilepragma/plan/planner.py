@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.automatic import choose
+from tilepragma.plan.automatic import STRATEGIES, Choice, choose, is_better, is_settled
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
-from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
 from tilepragma.plan.operations import operation_counts
+from tilepragma.plan.own_storage import proven_scop, with_own_storage
 from tilepragma.plan.scalars import ScalarContext
-from tilepragma.plan.strategy import Automatic, Region
+from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
 from tilepragma.plan.verifier_proofs import Proof, proof_of
 from tilepragma.plan.wrapping import launch_conditions
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.scop import Scop
 
 
 @dataclass(frozen=True)
@@ -64,12 +71,31 @@ def make_plan(
     if said.clauses or not targets or own.has_errors:
         planned = Planned(_plan(kernel, said, floating, own, targets))
     else:
-        planned = _automatic(kernel, said, floating, own, targets)
+        planned = _least_as_written(kernel, said, floating, own, targets)
     for item in own:
         diagnostics.add(item)
     if diagnostics.has_errors:
         return None
     verify_rules(planned.plan)
+    return planned
+
+
+def _least_as_written(
+    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+) -> Planned:
+    """The plan of a region in which nobody said anything; conditions on data go inside loops only where it
+    would run as written else, since they cost more there.
+    """
+    found = Diagnostics()
+    planned = _automatic(kernel, said, floating, found, targets)
+    inner = with_inner_conditions(kernel)
+    if planned.plan.as_written is not None and inner is not kernel:
+        again = Diagnostics()
+        other = _automatic(inner, _take_apart(inner, again), floating, again, targets)
+        if other.plan.as_written is None:
+            planned, found = other, again
+    for item in found:
+        diagnostics.add(item)
     return planned
 
 
@@ -84,6 +110,8 @@ class _Region:
     device: Clauses
     automatic: Automatic | None = None
     """the engine, not the user, vouches for the loops that have tiles"""
+    assumptions: tuple[Expression, ...] = ()
+    """where it does so: tests of parameters"""
     reason: str | None = None
     """why nothing could be distributed where the user left it to us"""
     rejected: tuple[str, ...] = ()
@@ -95,51 +123,108 @@ class _Region:
         return bool(self.host or self.device)
 
 
-def _automatic(
-    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
-) -> Planned:
-    """The plan of a region in which nobody said anything."""
-    written = written_objects(kernel)
-    live_out = kernel.read_after | said_live_out(kernel)
-    final = final_values(kernel, live_out, host_evaluable(written))
-    known = frozenset(value.iterator.name for value in final)
-    trials: list[_Trial] = []
-
-    def objection(answer: Automatic) -> str | None:
-        """Nobody asked for the launches, so what is wrong with them is no error."""
-        lost = region.left_behind(answer)
-        if lost is not None:
-            return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
-        found = Diagnostics()
-        plan = _plan(kernel, replace(said, automatic=answer), floating, found, targets)
-        proof = None if found.has_errors else proof_of(plan, region.original)
-        trials.append(_Trial(answer, plan, found, proof))
-        if proof is None:
-            return _errors(found)[0].message
-        return f"not proven right: {proof.faults[0].message}" if proof.faults else None
-
-    region = Region(kernel, said.statements, written, live_out, known, floating)
-    choice = choose(region, objection)
-    for trial in trials:
-        if trial.answer is choice.taken:
-            for item in trial.found:
-                diagnostics.add(item)
-            return Planned(replace(trial.plan, rejected=choice.rejected), trial.proof)
-    obstacles = _errors(trials[0].found) if trials else ()
-    if obstacles and choice.reason == obstacles[0].message:
-        said = replace(said, obstacles=obstacles)
-    said = replace(said, reason=choice.reason, rejected=choice.rejected)
-    return Planned(_plan(kernel, said, floating, diagnostics, targets))
-
-
 @dataclass(frozen=True)
 class _Trial:
-    """The plan of one strategy's answer with what was found on the way, and its proof where no error was."""
+    """The plan of one strategy's answer with what was found on the way, its proof where no error was, and what is wrong with it."""
 
     answer: Automatic
     plan: KernelPlan
     found: Diagnostics
     proof: Proof | None
+    against: str | None
+
+
+@dataclass
+class _Attempt:
+    """What the strategies make of a kernel that nobody gave tiles. Every answer is made and judged once."""
+
+    kernel: Kernel
+    said: _Region
+    floating: FloatingRules
+    targets: tuple[Target, ...]
+    known: Scop | None = None
+    answers: dict[Strategy, Automatic | Refusal] = field(default_factory=dict)
+    trials: list[_Trial] = field(default_factory=list)
+
+    @cached_property
+    def region(self) -> Region:
+        """What strategies see of the kernel."""
+        written = written_objects(self.kernel)
+        live_out = self.kernel.read_after | said_live_out(self.kernel)
+        final = final_values(self.kernel, live_out, host_evaluable(written))
+        names = frozenset(value.iterator.name for value in final)
+        return Region(self.kernel, self.said.statements, written, live_out, names, self.floating, self.known)
+
+    def choice(self, strategies: tuple[Strategy, ...]) -> Choice:
+        """The best that these can do."""
+        return choose(self.region, self._objection, tuple(partial(self._answer, each) for each in strategies))
+
+    def planned(self, choice: Choice, diagnostics: Diagnostics) -> Planned:
+        """The plan of a choice, and what is to be said of it."""
+        for trial in self.trials:
+            if trial.answer is choice.taken:
+                for item in trial.found:
+                    diagnostics.add(item)
+                return Planned(replace(trial.plan, rejected=choice.rejected), trial.proof)
+        said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
+        obstacles = _errors(self.trials[0].found) if self.trials else ()
+        if obstacles and choice.reason == obstacles[0].message:
+            said = replace(said, obstacles=obstacles)
+        return Planned(_plan(self.kernel, said, self.floating, diagnostics, self.targets))
+
+    def _answer(self, strategy: Strategy, region: Region) -> Automatic | Refusal:
+        if strategy not in self.answers:
+            self.answers[strategy] = strategy(region)
+        return self.answers[strategy]
+
+    def _objection(self, answer: Automatic) -> str | None:
+        """Nobody asked for the launches, so what is wrong with them is no error."""
+        for trial in self.trials:
+            if trial.answer is answer:
+                return trial.against
+        lost = self.region.left_behind(answer)
+        if lost is not None:
+            return f"'{lost.host}' may be read after the kernel, but its last value there cannot be computed at launch"
+        found = Diagnostics()
+        ours = replace(self.said, automatic=answer, assumptions=self.region.assumptions)
+        plan = _plan(self.kernel, ours, self.floating, found, self.targets)
+        proof = None if found.has_errors else proof_of(plan, self.region.original)
+        if proof is None:
+            against: str | None = _errors(found)[0].message
+        else:
+            against = f"not proven right: {proof.faults[0].message}" if proof.faults else None
+        self.trials.append(_Trial(answer, plan, found, proof, against))
+        return against
+
+
+def _automatic(
+    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+) -> Planned:
+    """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
+    attempt = _Attempt(kernel, said, floating, targets)
+    planned = _with_storage(attempt, diagnostics)
+    return planned if planned is not None else attempt.planned(attempt.choice(STRATEGIES), diagnostics)
+
+
+def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
+    """The plan of the region that keeps values in storage of its own, where that is better; None elsewhere."""
+    own = with_own_storage(attempt.region)
+    if own is None:
+        return None
+    apart = _take_apart(own.kernel, Diagnostics())
+    scop = proven_scop(attempt.region, own, apart.statements)
+    if scop is None:
+        return None
+    if own.repeats and is_settled(attempt.choice(STRATEGIES).taken):
+        # Wavefronts of tiles keep to the cache, which copies at each step of a loop leave.
+        return None
+    other = _Attempt(own.kernel, apart, attempt.floating, attempt.targets, scop)
+    # Hyperplanes are not asked: they may take long, and could but replace the wavefronts that this is to spare.
+    choice, without = (each.choice(STRATEGIES[:1]) for each in (other, attempt))
+    if not is_settled(choice.taken) or not is_better(choice.taken, without.taken):
+        return None
+    planned = other.planned(choice, diagnostics)
+    return replace(planned, plan=replace(planned.plan, storage=own.notes, source=attempt.kernel))
 
 
 def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:
@@ -161,7 +246,7 @@ def _plan(
     check_axes(kernel.directive, region.user, diagnostics)
     preferred = preferred_target(kernel.directive, region.user, targets)
     all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
-    data = DataContext(kernel, all_uses, on_host, diagnostics)
+    data = DataContext(kernel, all_uses, on_host, diagnostics, region.assumptions)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
@@ -175,6 +260,8 @@ def _plan(
             rejected=rejected,
             obstacles=obstacles,
         )
+    if not all(map(on_host, region.assumptions)):
+        diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, on_host)
     steps = region.automatic or _said_steps(kernel, region, live_out, final, diagnostics)
@@ -197,7 +284,10 @@ def _plan(
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
         rejected=region.rejected,
-        conditions=launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
+        conditions=(
+            *launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
+            *region.assumptions,
+        ),
     )
 
 
@@ -278,7 +368,11 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
 
 
 def _said_steps(
-    kernel: Kernel, region: _Region, live_out: frozenset[str], final: tuple[FinalValue, ...], diagnostics: Diagnostics
+    kernel: Kernel,
+    region: _Region,
+    live_out: frozenset[str],
+    final: tuple[FinalValue | LastValue, ...],
+    diagnostics: Diagnostics,
 ) -> Automatic:
     """The launches of what the user said, one after another."""
     counts = {

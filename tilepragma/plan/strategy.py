@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import FloatingRules, Kernel, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import Step, TileSize
@@ -38,10 +38,14 @@ class Region:
     live_out: frozenset[str]
     final: frozenset[str]
     floating: FloatingRules
+    known: Scop | None = None
+    """the Scop, where somebody has found it before"""
 
     @cached_property
     def scop(self) -> Scop:
         """The Scop of all statements. Raises OperationLimitError."""
+        if self.known is not None:
+            return self.known
         from tilepragma.polyhedral.extraction import extract_scop
 
         return extract_scop(self.statements, self.kernel.functions, self.written)
@@ -54,6 +58,16 @@ class Region:
 
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the dependences"):
             return memory_dependences(self.scop)
+
+    @property
+    def assumptions(self) -> tuple[Expression, ...]:
+        """What the engine assumes of the parameters, as tests: no plan is right where one of them fails."""
+        from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+        try:
+            return self.scop.assumptions
+        except OperationLimitError:
+            return ()
 
     @property
     def original(self) -> Original | None:

@@ -8,7 +8,7 @@ from enum import Enum
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, TileSize
 
 
 class PlanKind(Enum):
@@ -27,11 +27,15 @@ def plan_kind(plan: KernelPlan) -> PlanKind:
     """
     if plan.as_written is not None:
         return PlanKind.AS_WRITTEN
-    loops = [step.loop for step in all_steps(plan.device_steps) if isinstance(step, HostLoop)]
-    if not loops:
+    if not any(isinstance(step, HostLoop) for step in all_steps(plan.device_steps)):
         return PlanKind.DOALL
-    sizes = {size.object for size in plan.sizes}
-    return PlanKind.WAVEFRONTS if any(_mentions(loop, sizes) for loop in loops) else PlanKind.HOST_LOOPS
+    return PlanKind.WAVEFRONTS if are_wavefronts(plan.device_steps, plan.sizes) else PlanKind.HOST_LOOPS
+
+
+def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool:
+    """Whether the host goes through wavefronts of tiles: a loop of its own has a bound that mentions a tile's size."""
+    objects = {size.object for size in sizes}
+    return any(_mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
 
 
 def _mentions(loop: Loop, sizes: Set[DataObject]) -> bool:

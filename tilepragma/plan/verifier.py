@@ -8,7 +8,7 @@ from dataclasses import InitVar, dataclass
 from typing import Any
 
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.directives import Target, TileKind
+from tilepragma.ir.directives import Live, Target, TileKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, ExpressionStatement, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
@@ -242,6 +242,23 @@ def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
             yield f"'{name}' must be present and is copied"
 
 
+def _results_go_back(plan: KernelPlan) -> Iterator[str]:
+    """What is written goes back, unless the user says that it is not wanted, or nobody can read it after the region."""
+    unwanted = set(plan.kernel.forgotten)
+    for clause in plan.kernel.directive.data:
+        if clause.live in (Live.IN, Live.NOT):
+            unwanted |= {"".join(section.path.split()) for section in clause.sections}
+    for argument in plan.arrays:
+        object_ = argument.object
+        names = {object_.name, "".join(object_.host.split())}
+        if not argument.writes or argument.copy_out or argument.present:
+            continue
+        if object_.scope in (Scope.REGION, Scope.TEMPORARY):
+            continue
+        if not names & unwanted:
+            yield f"'{object_.name}' is written and may be read after the kernel, but is not copied out"
+
+
 def _reductions_by_address(plan: KernelPlan) -> Iterator[str]:
     by_address = {argument.object for argument in plan.arrays}
     for launch in _launches(plan):
@@ -304,6 +321,7 @@ RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
     ("statements lie under every axis", _statements_covered),
     ("every object is accounted for", _objects_accounted),
     ("arguments are consistent", _arguments_consistent),
+    ("results go back", _results_go_back),
     ("reductions are reached by address", _reductions_by_address),
     ("barriers are uniform", _barriers_uniform),
     ("symbols are unique", _symbols_unique),

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import ClauseExpression, LoopDirective
+from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import written_objects
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Step
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, LastValue, Step
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_scalars import needed_before, wrong_copies
 
@@ -77,16 +78,35 @@ def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
             yield Fault("barriers are uniform", message, True)
         for message in wrong_copies(plan, launch):
             yield Fault("copies have values", message, True)
+    yield from _wrong_last_values(plan)
     yield from _against_the_region(plan, original)
+
+
+def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
+    """What iterators are given after the region must be what the last of their loops leaves."""
+    for one in plan.final_values:
+        if isinstance(one, LastValue):
+            from tilepragma.polyhedral.loop_ends import LoopEnd, is_loop_end
+            from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+            claimed = LoopEnd(one.value, one.condition)
+            try:
+                right = is_loop_end(claimed, plan.kernel.body.statements, one.iterator, written_objects(plan.kernel))
+            except OperationLimitError:
+                right = False
+            if not right:
+                text = f"'{one.iterator.host}' is not shown to be {plain_text(one.value)} after the region"
+                yield Fault("iterators keep their last values", text, False)
 
 
 def original_of(plan: KernelPlan) -> Original:
     """The region of a plan, as the user wrote it. Raises OperationLimitError."""
     from tilepragma.polyhedral.dependences import memory_dependences
-    from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.extraction import scop_under
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
-    scop = extract_scop(_statements(plan), plan.kernel.functions, written_objects(plan.kernel))
+    conditions = [one for one in plan.conditions if not isinstance(one, ClauseExpression)]
+    scop = scop_under(conditions, _statements(plan), plan.kernel.functions, written_objects(plan.kernel))
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
         return Original(scop, memory_dependences(scop))
 
@@ -119,6 +139,9 @@ def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator
         yield Fault("the proof ends", str(error), False)
         return
     yield from (Fault(finding.rule, finding.message, finding.certain) for finding in findings)
+    for one in known.scop.assumptions:
+        if one not in plan.conditions:
+            yield Fault("what is assumed is tested at launch", f"nothing tests '{plain_text(one)}' at launch", False)
     region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
     for steps, sizes in _runs(plan):

@@ -41,6 +41,12 @@ DEVICE_TILE, LONG_DEVICE_TILE = 16, 32
 """Extents of tiles where nobody says anything else. The long ones are for a row that vectors run along; one whose iterations wait
 for each other is kept short, so that a processor can overlap it with the next: Gauss-Seidel with 8 takes 0.6 of the time with 32.
 """
+HOST_STEPS = 8
+"""Time steps of a tile, whose iterations come back to the same elements; of more than 8 a few time steps would be one wavefront's tile."""
+STENCIL_TILES = {2: (64, 64, 2048), 3: (HOST_STEPS, 64, 256), 4: (HOST_STEPS, 16, 256)}
+"""By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose elements stay in 1 MiB of cache; among those the
+fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d.
+"""
 HOST_ROWS, DEVICE_ROWS = 2, 4
 """How many rows of a band take part in a wavefront: a launch on a device has three dimensions for all but one of them."""
 
@@ -72,14 +78,17 @@ class _TiledRow:
 def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Draft:
     """The host's loop over wavefronts of tiles of the part's band, around the launch of one wavefront."""
     part, outside = planned.part, around.rows
-    summed = part.carrying[: DEVICE_ROWS if loops.device else HOST_ROWS]
+    # The row that vectors run along has the longest tiles, hence the fewest.
+    levels = sorted(part.carrying, key=lambda level: not loops.device and level == planned.points.along)
+    count = DEVICE_ROWS if loops.device else HOST_ROWS
+    summed, inner_levels = tuple(levels[:count]), tuple(levels[count:])
     rows: list[_TiledRow] = []
     for level in summed:
         rows.append(_tiled_row(loops, planned, level, outside))
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
     bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
-    inner, tiles = _inner_tiles(loops, planned, part.carrying[len(summed) :], bounded)
+    inner, tiles = _inner_tiles(loops, planned, inner_levels, bounded)
     fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
     every = bounds_of(fronts.range())
     dealt = [bounds_of(fronts.tile_range(place, value(wavefront))) for place in range(len(rows) - 1)]
@@ -91,16 +100,22 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
     """New names for a row's tiles, and which tiles hold points that satisfy `inside`."""
     part = planned.part
     base = base_name(part.statements, level)
-    host, device = HOST_TILE, DEVICE_TILE
-    if level == planned.points.along:
-        host, device = LONG_HOST_TILE, LONG_DEVICE_TILE
-    elif level == planned.points.chained:
-        host = CHAINED_HOST_TILE
-    size = loops.sizes.of(planned.number, level, base, host, device)
+    device = LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
+    size = loops.sizes.of(planned.number, level, base, _host_tile(planned, level), device)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(
         level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
     )
+
+
+def _host_tile(planned: PlannedPart, level: int) -> int:
+    points, rows = planned.points, len(planned.part.carrying)
+    if level == points.chained:
+        return CHAINED_HOST_TILE
+    if points.repeating is None or points.along is None:
+        return LONG_HOST_TILE if level == points.along else HOST_STEPS if level == points.repeating else HOST_TILE
+    steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]
+    return along if level == points.along else steps if level == points.repeating else others
 
 
 def _inner_tiles(

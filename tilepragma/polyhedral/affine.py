@@ -59,6 +59,14 @@ class NotAffineError(Exception):
 
 
 @dataclass(frozen=True)
+class ReturnedValue:
+    """What a function without effects returns, an expression of its parameters."""
+
+    parameters: tuple[DataObject, ...]
+    value: Expression
+
+
+@dataclass(frozen=True)
 class Frame:
     """{ [i_1, …, i_n] } over parameters: the space in which expressions under the loops of `iterators` are functions.
 
@@ -72,6 +80,10 @@ class Frame:
     parameters: dict[str, Expression] = field(default_factory=dict, compare=False)
     known: Mapping[DataObject, isl.PwAff] = field(default_factory=dict, compare=False)
     """{ [i] -> [value(i)] } of scalars whose value here is known otherwise: those that a declaration gave their one value"""
+    sums: Mapping[DataObject, Polynomial] = field(default_factory=dict, compare=False)
+    """scalars that are known as sums of products of others"""
+    returned: Mapping[str, ReturnedValue] = field(default_factory=dict, compare=False)
+    """what functions return, by name"""
 
     @property
     def space(self) -> isl.Space:
@@ -96,6 +108,14 @@ class Frame:
     def knowing(self, object_: DataObject, value: isl.PwAff) -> Frame:
         """This frame where a scalar has a known value, { [i] -> [value(i)] }."""
         return replace(self, known={**self.known, object_: value})
+
+    def written_out(self, value: Polynomial) -> Polynomial:
+        """The value without the scalars that are known as sums, where it is linear in them."""
+        for object_, known in self.sums.items():
+            atom = Access(object_, (), (), object_.element)
+            if atom in value.atoms and value.split(atom) is not None:
+                value = value.substitute(atom, known)
+        return value
 
     def number(self, value: int) -> isl.PwAff:
         """{ [i] -> [value] }"""
@@ -123,7 +143,8 @@ class Frame:
             return False
         if isinstance(node, Access):
             object_ = node.object
-            varies = object_ in self.written or object_ in self.iterators or object_ in self.known or object_.volatile
+            varies = object_ in self.written or object_ in self.iterators or object_.volatile
+            varies = varies or object_ in self.known or object_ in self.sums
             return not varies and object_.storage is Storage.SCALAR
         return True
 
@@ -137,7 +158,7 @@ def affine(expression: Expression, frame: Frame) -> isl.PwAff:
     """{ [i] -> [expression(i)] }. Raises NotAffineError."""
     if not _is_integer(expression):
         raise NotAffineError(expression, "is not an integer")
-    return affine_polynomial(polynomial(expression), expression, frame)
+    return affine_polynomial(frame.written_out(polynomial(expression)), expression, frame)
 
 
 def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
@@ -224,6 +245,8 @@ def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
             return _choice(atom, frame)
         if isinstance(atom, Call) and atom.callee is Callee.HELPER:
             return _helper(atom, frame)
+        if isinstance(atom, Call) and atom.callee is Callee.USER and atom.function in frame.returned:
+            return _returned(atom, frame)
     except NotAffineError:
         if not frame.invariant(atom):
             raise
@@ -274,6 +297,15 @@ def _helper(atom: Call, frame: Frame) -> isl.PwAff:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     quotient = left.div(frame.number(divisor))
     return quotient.floor() if atom.function == "tilek_floor_quotient" else quotient.ceil()
+
+
+def _returned(atom: Call, frame: Frame) -> isl.PwAff:
+    function = frame.returned[atom.function]
+    others = {name: value for name, value in frame.returned.items() if name != atom.function}
+    inside = replace(frame, returned=others)
+    for parameter, argument in zip(function.parameters, atom.arguments, strict=True):
+        inside = inside.knowing(parameter, affine(argument, frame))
+    return affine(function.value, inside)
 
 
 def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:

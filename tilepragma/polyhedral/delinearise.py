@@ -1,20 +1,22 @@
 """`a[i*m + j]` seen as a[i][j]: one subscript taken apart by the array's parametric strides, where that is provable.
 
-With strides s_1 > s_2 > … > s_k (polynomials of parameters, each a multiple of the next), a subscript e is
-e = q_1 s_1 + … + q_k s_k + r. The map e -> (q_1, …, q_k, r) is one to one where 0 <= q_(l+1) < s_l / s_(l+1) and
-0 <= r < s_k, which the domain of the access must imply.
+With strides s_1 > s_2 > … > s_k (polynomials of parameters), a subscript e is e = q_1 s_1 + … + q_k s_k + r. The map
+e -> (q_1, …, q_k, r) is one to one where 0 <= q_(l+1) < floor(s_l / s_(l+1)) and 0 <= r < s_k. The domain of the access must
+imply that, or it is assumed of the parameters, and tested at launch: `a[i*m + j]` with j < w is a[i][j] where w <= m.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import reduce
 from math import gcd
 
 import islpy as isl
 
-from tilepragma.ir.expressions import Expression
-from tilepragma.ir.polynomial import Monomial, Polynomial, number, polynomial
+from tilepragma.ir.expressions import Access, Binary, Call, Callee, Expression, integer
+from tilepragma.ir.polynomial import Monomial, Polynomial, expression, number, of_atom, polynomial
+from tilepragma.ir.types import LONG
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
 
 #: A subscript is divided in at most this many steps; more terms than that no hand-written one has.
@@ -22,12 +24,20 @@ _MOST_STEPS = 64
 #: What a part may hand to the one before it: division by n + 2 makes the last column i*(n + 2) + n + 1 the column -1 of row i + 1.
 _CARRIES = (0, -1, 1)
 
+#: Greatest first.
+Strides = tuple[Polynomial, ...]
 
-def strides(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Polynomial, ...]:
-    """The parametric strides in the subscripts of one array, greatest first; empty where there are none, or no chain of them."""
-    found: set[Polynomial] = set()
+
+def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
+    """The chains of parametric strides, greatest first, by which the subscripts of one array may be taken apart; none where
+    the factor of some iterator is no polynomial of parameters.
+
+    Strides are the factors of iterators, without the numbers in them (2*i*m is row 2*i of length m) or with what these have in common
+    ((i*m + j)*3 + k is row i of length 3*m). Of two that are no multiples of each other that of the outer iterator is the greater.
+    """
+    found: dict[Polynomial, tuple[int, int]] = {}
     for subscript, frame in subscripts:
-        value = polynomial(subscript)
+        value = frame.written_out(polynomial(subscript))
         for atom in value.atoms:
             if frame.invariant(atom):
                 continue
@@ -35,39 +45,139 @@ def strides(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Polynomial,
             if parts is None or not all(frame.invariant(other) for other in parts[0].atoms):
                 return ()
             if parts[0].constant is None:
-                found.add(_primitive(parts[0]))
-    ordered = sorted(found, key=lambda stride: (-_degree(stride), repr(stride)))
-    for greater, less in zip(ordered, ordered[1:], strict=False):
-        if divide(greater, less)[1].terms:
-            return ()
-    return tuple(ordered)
+                primitive, content = _primitive(parts[0])
+                common, depth = found.get(primitive, (0, len(frame.iterators)))
+                found[primitive] = gcd(common, content), min(depth, _depth(atom, frame))
+    ordered = sorted(found.items(), key=lambda one: (-_degree(one[0]), one[1][1], repr(one[0])))
+    chains = (
+        tuple(primitive for primitive, _ in ordered),
+        tuple(primitive * number(common) for primitive, (common, _) in ordered),
+    )
+    return tuple(dict.fromkeys(chain for chain in chains if chain))
+
+
+def _depth(atom: Expression, frame: Frame) -> int:
+    object_ = atom.object if isinstance(atom, Access) else None
+    return frame.iterators.index(object_) if object_ in frame.iterators else len(frame.iterators)
+
+
+@dataclass(frozen=True)
+class Split:
+    """{ [i] -> [q_1, …, q_k, r] } of one subscript, right for the parameters { [p] : `assumed` }."""
+
+    parts: tuple[isl.PwAff, ...]
+    assumed: isl.Set
 
 
 def split_subscript(
-    subscript: Expression, by: tuple[Polynomial, ...], frame: Frame, domain: isl.Set
-) -> tuple[isl.PwAff, ...] | None:
-    """{ [i] -> [q_1, …, q_k, r] } of one subscript, where `domain` implies the ranges of the parts; else None."""
-    rest = polynomial(subscript)
+    subscript: Expression, by: Strides, frame: Frame, domain: isl.Set, *, assuming: bool = False
+) -> Split | None:
+    """The subscript taken apart where `domain` implies the ranges of its parts; else None.
+
+    `assuming`: where it does not, but would if the strides were no less than something, that may be assumed.
+    """
+    rest = frame.written_out(polynomial(subscript))
     parts: list[Polynomial] = []
     for stride in by:
         quotient, rest = divide(rest, stride)
         parts.append(quotient)
     parts.append(rest)
+    assumed = isl.Set.universe(isl.Space.params_alloc(frame.context, 0))
     try:
         for place in reversed(range(len(by))):
-            extent = divide(by[place], by[place + 1])[0] if place + 1 < len(by) else by[place]
-            limit = affine_polynomial(extent, subscript, frame)
-            for carry in _CARRIES:
-                part = parts[place + 1] - number(carry) * extent
-                function = affine_polynomial(part, subscript, frame)
-                if domain.is_subset(function.ge_set(frame.number(0)).intersect(function.lt_set(limit))):
-                    parts[place : place + 2] = parts[place] + number(carry), part
-                    break
-            else:
+            carried = _carried(parts, place, by, subscript, frame, domain.intersect_params(assumed), assuming)
+            if carried is None:
                 return None
-        return tuple(affine_polynomial(part, subscript, frame) for part in parts)
+            parts[place : place + 2] = carried[0]
+            assumed = assumed.intersect(carried[1])
+        return Split(tuple(affine_polynomial(part, subscript, frame) for part in parts), assumed)
     except NotAffineError:
         return None
+
+
+def _carried(
+    parts: list[Polynomial],
+    place: int,
+    by: Strides,
+    subscript: Expression,
+    frame: Frame,
+    domain: isl.Set,
+    assuming: bool,
+) -> tuple[list[Polynomial], isl.Set] | None:
+    """Two neighbouring parts, the second in its range for the parameters that follow."""
+    length = extent(by, place + 1)
+    limit = affine_polynomial(length, subscript, frame)
+    possible = None
+    for carry in _CARRIES:
+        part = parts[place + 1] - number(carry) * length
+        function = affine_polynomial(part, subscript, frame)
+        inside = function.ge_set(frame.number(0)).intersect(function.lt_set(limit))
+        if domain.is_subset(inside):
+            return [parts[place] + number(carry), part], isl.Set.universe(domain.params().get_space())
+        if assuming and possible is None:
+            needed = _needed(domain, inside, limit, _multiples(length, frame))
+            possible = None if needed is None else ([parts[place] + number(carry), part], needed)
+    return possible
+
+
+def extent(by: Strides, place: int) -> Polynomial:
+    """How many values the part of this place has: s_l / s_(l+1), rounded down where the one is no multiple of the other.
+
+    Where a stride is less than 1 the value does not matter: no remainder is in range then.
+    """
+    greater = by[place - 1]
+    if place == len(by):
+        return greater
+    quotient, rest = divide(greater, by[place])
+    if not rest.terms:
+        return quotient
+    divisor = Call("tilek_maximum", Callee.HELPER, (expression(by[place]), integer(1, LONG)), LONG)
+    return of_atom(Binary("/", expression(greater), divisor, LONG))
+
+
+def _multiples(length: Polynomial, frame: Frame) -> frozenset[str]:
+    """The parameters that stand for products with a factor of this extent in them: no extent is as great."""
+    return frozenset(
+        name
+        for name, value in frame.parameters.items()
+        for monomial, _ in polynomial(value).terms
+        if len(monomial) > 1 and length.atoms & set(monomial)
+    )
+
+
+def _needed(domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str]) -> isl.Set | None:
+    """{ [p] : for all i in domain(p): inside(p, i) }, where that says only that the extent `limit` is no less than something,
+    and than none of its `multiples`.
+    """
+    needed = domain.subtract(inside).params().complement().gist(domain.params()).coalesce()
+    pieces = needed.get_basic_sets()
+    extents = [function for _, function in limit.get_pieces()]
+    if len(pieces) != 1 or len(extents) != 1 or needed.is_empty():
+        return None
+    piece = pieces[0].remove_redundancies()
+    if piece.dim(isl.dim_type.div) or not all(_grows(one, extents[0], multiples) for one in piece.get_constraints()):
+        return None
+    return isl.Set.from_basic_set(piece)
+
+
+def _grows(constraint: isl.Constraint, length: isl.Aff, multiples: frozenset[str]) -> bool:
+    """Whether the constraint, a(p) >= 0, is rather met the greater the extent is, and can be."""
+    if constraint.is_equality():
+        return False
+    factors = {
+        length.get_dim_name(isl.dim_type.param, place): length.get_coefficient_val(isl.dim_type.param, place)
+        for place in range(length.dim(isl.dim_type.param))
+    }
+    space = constraint.get_space()
+    total = 0.0
+    for place in range(space.dim(isl.dim_type.param)):
+        name = space.get_dim_name(isl.dim_type.param, place)
+        here = constraint.get_coefficient_val(isl.dim_type.param, place).to_python()
+        if here < 0 and name in multiples:
+            return False
+        if name in factors:
+            total += factors[name].to_python() * here
+    return total > 0
 
 
 def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
@@ -100,11 +210,13 @@ def _over(monomial: Monomial, lead: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-def _primitive(value: Polynomial) -> Polynomial:
+def _primitive(value: Polynomial) -> tuple[Polynomial, int]:
+    """(p, c) with value = ±c * p, the leading term of p being positive and its numbers having nothing in common."""
     content = reduce(gcd, (abs(coefficient) for _, coefficient in value.terms))
     lead = max(value.terms, key=lambda term: (len(term[0]), repr(term[0])))[1]
-    content = content if lead > 0 else -content
-    return Polynomial(tuple((monomial, coefficient // content) for monomial, coefficient in value.terms))
+    sign = 1 if lead > 0 else -1
+    terms = tuple((monomial, sign * coefficient // content) for monomial, coefficient in value.terms)
+    return Polynomial(terms), content
 
 
 def _degree(value: Polynomial) -> int:

@@ -83,7 +83,8 @@ def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TR
             if first.source is not one.source or first.sink.kind is not AccessKind.MUST_WRITE:
                 continue
             for second in memory:
-                if second.source is first.sink and second.sink is one.sink:
+                known = first.exact or second.exact
+                if known and second.source is first.sink and second.sink is one.sink:
                     relation = relation.subtract(first.relation.apply_range(second.relation))
         if not relation.is_empty():
             found.append(
@@ -198,6 +199,8 @@ def _conflicts(
     source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
 ) -> isl.Map | None:
     same = source.relation.apply_range(sink.relation.reverse())
+    if source.linear is not None and sink.linear is not None:
+        same = same.intersect(source.linear.apply_range(sink.linear.reverse()))
     if same.is_empty():
         return None
     before = source_statement.schedule.lex_lt_map(sink_statement.schedule)

@@ -14,7 +14,7 @@ from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
-from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import children, walk
 from tilepragma.ir.types import INT, RecordType, ScalarType
 from tilepragma.polyhedral.affine import (
@@ -26,9 +26,12 @@ from tilepragma.polyhedral.affine import (
     condition,
     whole_number,
 )
-from tilepragma.polyhedral.delinearise import split_subscript, strides
+from tilepragma.polyhedral.delinearise import split_subscript
+from tilepragma.polyhedral.layouts import Layouts, Subscript, affine_or_none
 from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
+from tilepragma.polyhedral.local_values import LocalValues, returned_values, tracked_locals
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.parameter_functions import ParameterReader
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
 #: Distances of deeper nests take isl minutes, which its count of operations does not see.
@@ -40,19 +43,43 @@ def extract_scop(
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
     movable: Movable | None = None,
+    *,
+    context: isl.Context | None = None,
+    assuming: bool = True,
+    around: Iterable[Statement] = (),
 ) -> Scop:
     """The Scop of statements that run one after another; `written` are the objects that the region changes.
+
+    `assuming`: arrays that are written may be seen through strides (a[i*m + j] as a[i][j]) where that is right if
+    the Scop's `assumptions` hold. Of statements that are a part of `around` both are what they are for all of it, and not repeated.
+    `context` is that of another Scop with which this one is to be compared.
 
     With `movable`, for code that is to be transformed, each statement's `node` can be moved on its own: it holds all of a
     control structure that is not affine, all uses of the variables that it declares, and nothing is a statement that is
     not a leaf. Raises OperationLimitError.
     """
-    context = isl.Context()
+    context = context if context is not None else isl.Context()
     body = tuple(body)
     if _depth(body) > MOST_LOOPS:
         raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")
     with operation_limit(context, DEFAULT_LIMIT, "reading the nest"):
-        return _Extraction(context, functions, written, movable).scop(body)
+        extraction = _Extraction(context, functions, written, movable, assuming)
+        layouts = _Extraction(context, functions, written, None, assuming).layouts(tuple(around)) if around else None
+        return extraction.scop(body, layouts)
+
+
+def scop_under(
+    conditions: Container[Expression],
+    body: Iterable[Statement],
+    functions: tuple[Function, ...],
+    written: frozenset[DataObject],
+) -> Scop:
+    """The Scop of statements where nothing but these conditions holds. Raises OperationLimitError."""
+    body = tuple(body)
+    scop = extract_scop(body, functions, written)
+    if all(one in conditions for one in scop.assumptions):
+        return scop
+    return extract_scop(body, functions, written, assuming=False)
 
 
 def _depth(node: Any) -> int:
@@ -72,6 +99,12 @@ class _Place:
     exact: bool = True
     """the domain is no over-approximation"""
     conditional: bool = False
+    locals: LocalValues = LocalValues()
+
+    @property
+    def subscripts(self) -> Frame:
+        """The frame in which subscripts are read here."""
+        return self.locals.frame(self.frame)
 
 
 @dataclass(frozen=True)
@@ -91,23 +124,39 @@ class _Extraction:
     functions: tuple[Function, ...]
     written: frozenset[DataObject]
     movable: Movable | None = None
+    assuming: bool = False
     exposed: frozenset[DataObject] = frozenset()
     found: list[_Found] = field(default_factory=list)
     depths: dict[DataObject, int] = field(default_factory=dict)
     reasons: dict[NotAffine, None] = field(default_factory=dict)
     once: frozenset[DataObject] = frozenset()
+    seen: Layouts = field(init=False)
 
-    def scop(self, body: tuple[Statement, ...]) -> Scop:
+    def __post_init__(self) -> None:
+        self.seen = Layouts({}, isl.Set.universe(isl.Space.params_alloc(self.context, 0)))
+
+    def layouts(self, body: tuple[Statement, ...]) -> Layouts:
+        """Which arrays are seen through strides where these statements run."""
+        self.once = declared_once(body, self.functions)
+        frame = Frame(self.context, (), self.written)
+        self._statements(body, self._start(body, frame), [0])
+        return self._layouts()
+
+    def _start(self, body: tuple[Statement, ...], frame: Frame) -> _Place:
+        known = LocalValues(tracked_locals(body), returned_values(self.functions))
+        return _Place(frame, isl.Set.universe(frame.space), locals=known)
+
+    def scop(self, body: tuple[Statement, ...], layouts: Layouts | None = None) -> Scop:
         frame = Frame(self.context, (), self.written)
         self.exposed = exposed_iterators(body) if self.movable is not None else frozenset()
         self.once = declared_once(body, self.functions)
-        self._statements(body, _Place(frame, isl.Set.universe(frame.space)), [0])
-        layouts = self._layouts()
+        self._statements(body, self._start(body, frame), [0])
+        self.seen = layouts if layouts is not None else self._layouts()
         depth = max((len(found.place.loops) for found in self.found), default=0)
-        statements = tuple(
-            self._statement(f"S{place}", found, layouts, depth) for place, found in enumerate(self.found)
-        )
-        return Scop(self.context, statements, tuple(self.reasons), frame.parameters, self.written, layouts)
+        statements = tuple(self._statement(f"S{place}", found, depth) for place, found in enumerate(self.found))
+        assumptions = self._assumptions(frame.parameters) if layouts is None else ()
+        strides = self.seen.strides
+        return Scop(self.context, statements, tuple(self.reasons), frame.parameters, self.written, strides, assumptions)
 
     # -- the walk ---------------------------------------------------------------------------------------------------
 
@@ -127,8 +176,10 @@ class _Extraction:
                 self._if(statement, at, count)
             elif not isinstance(statement, Barrier):
                 self._leaf(statement, at, count)
+            known = at.locals.after(statement, at.frame, self.functions)
             if isinstance(statement, Declaration):
                 at = replace(at, frame=declare(statement, at.frame, self.once))
+            at = replace(at, locals=known)
 
     def _movable_statements(
         self, statements: Iterable[Statement], at: _Place, count: list[int], movable: Movable
@@ -213,7 +264,9 @@ class _Extraction:
         position = (*at.position, count[0])
         count[0] += 1
         conditional = at.conditional or leaves_early(loop.body)
-        inside = _Place(frame, domain, (*at.loops, loop), position, exact, conditional)
+        written = (use.object for use in uses(loop, self.functions) if use.writes)
+        known = at.locals.inside(loop.iterator, written)
+        inside = _Place(frame, domain, (*at.loops, loop), position, exact, conditional, known)
         self._statements((loop.body,), inside, [0])
 
     # -- loops ------------------------------------------------------------------------------------------------------
@@ -256,52 +309,53 @@ class _Extraction:
 
     # -- accesses ---------------------------------------------------------------------------------------------------
 
-    def _layouts(self) -> dict[DataObject, tuple[Polynomial, ...]]:
-        """The strides of every array of one dimension whose subscripts can all be taken apart by them."""
-        subscripts: dict[DataObject, list[tuple[Expression, _Place]]] = {}
+    def _layouts(self) -> Layouts:
+        """The strides of every array of one dimension whose subscripts can be taken apart by them."""
+        subscripts: dict[DataObject, list[Subscript]] = {}
         for found in (part for whole in self.found for part in whole.parts or (whole,)):
+            at = found.place
             for use in found.uses:
                 if use.object.rank == 1 and len(use.subscripts) == 1:
-                    subscripts.setdefault(use.object, []).append((use.subscripts[0], found.place))
-        layouts = {}
+                    one = Subscript(use.subscripts[0], at.subscripts, at.domain, at.frame.iterators)
+                    subscripts.setdefault(use.object, []).append(one)
+        layouts = self.seen
         for object_, used in subscripts.items():
-            by = strides((subscript, place.frame) for subscript, place in used)
-            if by and all(
-                split_subscript(subscript, by, place.frame, place.domain) is not None for subscript, place in used
-            ):
-                layouts[object_] = by
+            # What is read only needs no more than its extent, which sums of iterators say by themselves.
+            worth = object_ in self.written or not all(one.is_sum for one in used)
+            layouts = layouts.including(object_, used, assuming=self.assuming and worth)
         return layouts
 
-    def _statement(
-        self, name: str, found: _Found, layouts: dict[DataObject, tuple[Polynomial, ...]], depth: int
-    ) -> ScopStatement:
+    def _assumptions(self, parameters: dict[str, Expression]) -> tuple[Expression, ...]:
+        (assumed,) = self.seen.assumed.get_basic_sets()
+        return ParameterReader(self.context, parameters).constraints(assumed.remove_redundancies())
+
+    def _statement(self, name: str, found: _Found, depth: int) -> ScopStatement:
         at = found.place
         domain = at.domain.set_tuple_name(name)
         for place, loop in enumerate(at.loops):
             domain = domain.set_dim_name(isl.dim_type.set, place, loop.iterator.name)
         inner = max((len(part.place.loops) for part in found.parts), default=0)
-        parts = tuple(
-            self._statement(f"{name}_{place}", part, layouts, inner) for place, part in enumerate(found.parts)
-        )
-        references = self._of_leaf(name, found, parts) if parts else self._references(name, found, domain, layouts)
+        parts = tuple(self._statement(f"{name}_{place}", part, inner) for place, part in enumerate(found.parts))
+        references = self._of_leaf(name, found, parts) if parts else self._references(name, found, domain)
         schedule = _schedule(name, at, depth)
         return ScopStatement(name, at.loops, domain, schedule, references, found.range, found.node, parts)
 
-    def _references(
-        self, name: str, found: _Found, domain: isl.Set, layouts: dict[DataObject, tuple[Polynomial, ...]]
-    ) -> tuple[Reference, ...]:
+    def _references(self, name: str, found: _Found, domain: isl.Set) -> tuple[Reference, ...]:
         at = found.place
         references = []
         for use in found.uses:
-            relation, exact = self._relation(use, at, layouts)
+            relation, exact = self._relation(use, at)
             relation = relation.set_tuple_name(isl.dim_type.in_, name).intersect_domain(domain)
+            linear = self._linear(use, at)
+            if linear is not None:
+                linear = linear.set_tuple_name(isl.dim_type.in_, name).intersect_domain(domain)
             exact = exact and at.exact and not at.conditional and not use.conditional
             member = _member(use)
             if use.reads:
-                references.append(Reference(use.object, AccessKind.READ, relation, exact, member, use.range))
+                references.append(Reference(use.object, AccessKind.READ, relation, exact, member, use.range, linear))
             if use.writes:
                 kind = AccessKind.MUST_WRITE if exact and member is None else AccessKind.MAY_WRITE
-                references.append(Reference(use.object, kind, relation, exact, member, use.range))
+                references.append(Reference(use.object, kind, relation, exact, member, use.range, linear))
         return tuple(references)
 
     def _of_leaf(self, name: str, found: _Found, parts: tuple[ScopStatement, ...]) -> tuple[Reference, ...]:
@@ -312,23 +366,30 @@ class _Extraction:
         for part in parts:
             for each in part.references:
                 if each.object not in own:
-                    inner = each.relation.dim(isl.dim_type.in_) - depth
-                    relation = each.relation.project_out(isl.dim_type.in_, depth, inner).coalesce()
-                    relation = relation.set_tuple_name(isl.dim_type.in_, name)
-                    references.append(replace(each, relation=relation))
+                    relation = _without_inner(each.relation, depth, name)
+                    linear = None if each.linear is None else _without_inner(each.linear, depth, name)
+                    references.append(replace(each, relation=relation, linear=linear))
         return tuple(references)
 
-    def _relation(
-        self, use: Use, at: _Place, layouts: dict[DataObject, tuple[Polynomial, ...]]
-    ) -> tuple[isl.Map, bool]:
+    def _linear(self, use: Use, at: _Place) -> isl.Map | None:
+        """{ [i] -> A[e] } of an array that is seen through strides, if e is affine."""
+        if use.object not in self.seen.strides or not use.subscripts:
+            return None
+        value = affine_or_none(use.subscripts[0], at.subscripts)
+        return None if value is None else isl.Map.from_pw_aff(value).set_tuple_name(isl.dim_type.out, use.object.name)
+
+    def _relation(self, use: Use, at: _Place) -> tuple[isl.Map, bool]:
         """{ [i] -> A[a] } and whether it is exact."""
         frame = at.frame
         own = self.depths.get(use.object, 0) if use.object.scope is Scope.LOCAL else 0
         functions: list[isl.PwAff | None] = [frame.iterator(place) for place in range(own)]
-        if use.object in layouts and use.subscripts:
-            functions += split_subscript(use.subscripts[0], layouts[use.object], frame, at.domain) or ()
+        if use.object in self.seen.strides and use.subscripts:
+            domain = at.domain.intersect_params(self.seen.assumed)
+            split = split_subscript(use.subscripts[0], self.seen.strides[use.object], at.subscripts, domain)
+            parts = len(self.seen.strides[use.object]) + 1
+            functions += split.parts if split is not None else [None] * parts
         else:
-            functions += [self._affine(subscript, frame) for subscript in use.subscripts]
+            functions += [self._affine(subscript, at.subscripts) for subscript in use.subscripts]
             functions += [None] * (use.object.rank - len(use.subscripts))
         relation = isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 0))
         for function in functions:
@@ -341,6 +402,12 @@ class _Extraction:
         return relation.set_tuple_name(isl.dim_type.out, use.object.name), all(
             function is not None for function in functions
         )
+
+
+def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
+    """{ S[i] -> A[a] : exists k: P[i, k] -> A[a] }"""
+    inner = relation.dim(isl.dim_type.in_) - depth
+    return relation.project_out(isl.dim_type.in_, depth, inner).coalesce().set_tuple_name(isl.dim_type.in_, name)
 
 
 def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) -> frozenset[DataObject]:

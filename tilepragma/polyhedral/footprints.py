@@ -5,6 +5,7 @@ An object that is seen through strides (`a[i*m + j]` as a[i][j], see delinearise
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -15,13 +16,10 @@ from tilepragma.ir.expressions import Conditional, DataObject, Expression
 from tilepragma.ir.polynomial import Polynomial, number, polynomial, select
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
-from tilepragma.polyhedral.ast_expressions import AstReader
-from tilepragma.polyhedral.delinearise import divide
+from tilepragma.polyhedral.delinearise import Strides, divide, extent
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.polyhedral.parameter_functions import ParameterReader
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
-
-#: Sections that are cut into more cases are left to the user to say.
-_MOST_PIECES = 6
 
 #: `[lower : length]` of one dimension.
 Interval = tuple[Expression, Expression]
@@ -79,11 +77,39 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         return _bounds(scop, elements, scop.layouts.get(object_, ()))
 
 
+@dataclass(frozen=True)
+class Side:
+    """One dimension of a box: inclusive bounds, and whether the least may be negative."""
+
+    least: Polynomial
+    greatest: Polynomial
+    negative: bool
+
+
+def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[Side, ...] | None:
+    """A box that holds { [x] : [o, x] in cells }, o being the first `around` dimensions, and is the smallest where there are no gaps.
+
+    None where its sides are no simple functions of the parameters. Raises OperationLimitError.
+    """
+    reader = ParameterReader(scop.context, scop.parameters)
+    found = []
+    with operation_limit(scop.context, DEFAULT_LIMIT, "finding the extents of new arrays"):
+        # isl's operations do not count the work that divisions make.
+        cells = cells.project_out(isl.dim_type.set, 0, around).remove_divs().coalesce()
+        for place in range(cells.dim(isl.dim_type.set)):
+            least, greatest = reader.value(cells.dim_min(place)), reader.value(cells.dim_max(place))
+            if least is None or greatest is None:
+                return None
+            below = cells.upper_bound_val(isl.dim_type.set, place, isl.Val(-1, context=cells.get_ctx()))
+            found.append(Side(least, greatest, not below.is_empty()))
+    return tuple(found)
+
+
 def _bounds(
     scop: Scop, elements: isl.Set, strides: Sequence[Polynomial]
 ) -> tuple[tuple[Polynomial, Polynomial], ...] | None:
     """Seen through strides, the first and the last element lie where the rows do, first and last in the order of a[q_1]…[q_k][r]."""
-    reader = _Reader(scop)
+    reader = ParameterReader(scop.context, scop.parameters)
     nonempty = reader.condition(elements.params())
     rank = elements.dim(isl.dim_type.set)
     if strides:
@@ -111,45 +137,6 @@ def _flat(place: Sequence[Polynomial | None], strides: Sequence[Polynomial]) -> 
             return None
         result = result + value * stride
     return result
-
-
-@dataclass(frozen=True)
-class _Condition:
-    """A test of parameters; None where it always holds."""
-
-    test: Expression | None
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Functions and sets of parameters as C, where they are short enough to be evaluated at every launch."""
-
-    scop: Scop
-
-    def value(self, function: isl.PwAff) -> Polynomial | None:
-        """[p] -> { [v(p)] }"""
-        function = function.coalesce()
-        if function.n_piece() > _MOST_PIECES:
-            return None
-        return self._ast.value(self._build.expr_from_pw_aff(function))
-
-    def condition(self, holds: isl.Set) -> _Condition | None:
-        """{ [p] : holds }"""
-        holds = holds.coalesce()
-        if holds.n_basic_set() > _MOST_PIECES:
-            return None
-        return _Condition(None if holds.is_equal(isl.Set.universe(holds.get_space())) else self._test(holds))
-
-    def _test(self, holds: isl.Set) -> Expression:
-        return self._ast.condition(self._build.expr_from_set(holds))
-
-    @property
-    def _build(self) -> isl.AstBuild:
-        return isl.AstBuild.from_context(isl.Set.universe(isl.Space.params_alloc(self.scop.context, 0)))
-
-    @property
-    def _ast(self) -> AstReader:
-        return AstReader({name: polynomial(value) for name, value in self.scop.parameters.items()})
 
 
 def _accesses(scop: Scop, object_: DataObject) -> list[_Access] | None:
@@ -205,7 +192,7 @@ def _needs_old_values(read: _Access, writes: Iterable[_Access]) -> bool:
 
 def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> isl.Set | None:
     """{ A[a] : lower_d <= a_d < lower_d + length_d }; None where a bound is not affine, or cuts through a row of strides."""
-    bounds = [_ends(lower, length) for lower, length in section]
+    bounds = [section_ends(lower, length) for lower, length in section]
     by = scop.layouts.get(object_, ())
     if by:
         bounds = _whole_rows(bounds[0], by) if len(bounds) == 1 else []
@@ -224,7 +211,7 @@ def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -
     return result.set_tuple_name(object_.name)
 
 
-def _ends(lower: Expression, length: Expression) -> tuple[Polynomial, Polynomial]:
+def section_ends(lower: Expression, length: Expression) -> tuple[Polynomial, Polynomial]:
     """(low, end) where the section is not empty; `condition ? length : 0` is not where the condition fails."""
     low = polynomial(lower)
     if isinstance(length, Conditional) and polynomial(length.otherwise).constant == 0:
@@ -232,10 +219,11 @@ def _ends(lower: Expression, length: Expression) -> tuple[Polynomial, Polynomial
     return low, low + polynomial(length)
 
 
-def _whole_rows(bounds: tuple[Polynomial, Polynomial], by: Sequence[Polynomial]) -> list[tuple[Polynomial, Polynomial]]:
+def _whole_rows(bounds: tuple[Polynomial, Polynomial], by: Strides) -> list[tuple[Polynomial, Polynomial]]:
     """[low, end) as rows of the greatest stride, each of them whole; empty where one is cut."""
     rows = [divide(value, by[0]) for value in bounds]
     if any(rest.terms for _, rest in rows):
         return []
-    inner = [divide(greater, less)[0] for greater, less in zip(by, by[1:], strict=False)]
-    return [(rows[0][0], rows[1][0]), *((number(0), extent) for extent in (*inner, by[-1]))]
+    if any(divide(greater, less)[1].terms for greater, less in itertools.pairwise(by)):
+        return []
+    return [(rows[0][0], rows[1][0]), *((number(0), extent(by, place)) for place in range(1, len(by) + 1))]

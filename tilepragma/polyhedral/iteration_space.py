@@ -58,12 +58,16 @@ class Instance:
 
 @dataclass(frozen=True)
 class Pair:
-    """One pair of a dependence: indices of instances, the kind's name, and sink - source where both have the same loops."""
+    """One pair of a dependence: indices of instances, the kind's name, and sink - source where both have the same loops.
+
+    Not `certain` where it may be absent: it hangs on data, or its accesses are not known exactly.
+    """
 
     kind: str
     source: int
     sink: int
     distance: tuple[int, ...] | None
+    certain: bool
 
 
 @dataclass(frozen=True)
@@ -322,7 +326,7 @@ def _pairs(
         one, other = both[:first], both[first:]
         distance = tuple((b - a) // step for a, b, step in zip(one, other, steps, strict=True)) if alike else None
         shown = distance[:MOST_DIMENSIONS] if distance is not None else None
-        yield Pair(dependence.kind.value, index[source, one], index[sink, other], shown)
+        yield Pair(dependence.kind.value, index[source, one], index[sink, other], shown, dependence.exact)
 
 
 # -- tiles and wavefronts -------------------------------------------------------------------------------------------------

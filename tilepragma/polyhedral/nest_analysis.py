@@ -94,13 +94,14 @@ def analyse_nest(
     written: frozenset[DataObject],
     owned: Owned,
     least_communication: bool = False,
+    region: tuple[Statement, ...] = (),
 ) -> NestAnalysis:
-    """What can be known of a nest; `written` is what the region around it changes.
+    """What can be known of a nest; `written` is what the `region` around it changes.
 
     `least_communication` asks for the hyperplanes of thesis section 4.2.1, else those of `tile_shapes`. Raises OperationLimitError.
     """
     body: tuple[Statement, ...] = (nest,)
-    scop = extract_scop(body, functions, written)
+    scop = extract_scop(body, functions, written, around=region)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
         values = value_dependences(scop)
         needed = _needed(values, owned)

@@ -21,6 +21,7 @@ from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
 from tilepragma.polyhedral.footprints import overwrites
 from tilepragma.polyhedral.plan_proof_match import Finding
+from tilepragma.polyhedral.plan_proof_rows import beyond_section
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
 
 _SET = isl.dim_type.set
@@ -50,7 +51,10 @@ def unheld(
     known = list(dependences)
     for array in arrays:
         references = by_name.get(array.object.name, [])
-        yield from _outside(array, references, frame)
+        if array.object in scop.layouts:
+            yield from _outside_rows(array, references, scop, frame)
+        else:
+            yield from _outside(array, references, frame)
         if not array.copied_in:
             yield from _without_value(array, references, known)
         if array.copied_out and not array.copied_in and not _all_written(array, references, frame, scop):
@@ -70,11 +74,25 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
                 continue
             outside = touched.intersect(_at(place, extent.subtract(held), array.object.rank))
             if not outside.is_empty() and (reference.exact or _bounded(touched, place)):
-                text = (
-                    f"'{array.object.host}' is accessed on line {reference.range.start.line}, column {reference.range.start.column} at index "
-                    f"{_example(outside, place)} of dimension {place}, outside its section"
-                )
-                yield Finding("accesses lie in the sections", text, reference.exact)
+                yield _beyond(array, reference, f"index {_example(outside, place)} of dimension {place}")
+                return
+
+
+def _beyond(array: HeldArray, reference: Reference, where: str) -> Finding:
+    start = reference.range.start
+    text = (
+        f"'{array.object.host}' is accessed on line {start.line}, column {start.column} at {where}, outside its section"
+    )
+    return Finding("accesses lie in the sections", text, reference.exact)
+
+
+def _outside_rows(array: HeldArray, references: list[Reference], scop: Scop, frame: Frame) -> Iterator[Finding]:
+    bounds, by = next(iter(array.section), None), scop.layouts[array.object]
+    for reference in references:
+        if bounds is not None and reference.relation.dim(isl.dim_type.out) == len(by) + 1:
+            where = beyond_section(reference, bounds, by, frame, scop.parameters)
+            if where is not None:
+                yield _beyond(array, reference, where)
                 return
 
 

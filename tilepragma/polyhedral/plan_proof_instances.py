@@ -50,9 +50,22 @@ def _added(statement: ScopStatement, executed: list[Executed]) -> Iterator[Findi
 
 
 def _missed(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
-    missed = reduce(isl.Set.subtract, (one.relation.range() for one in executed), statement.domain)
+    missed = reduce(isl.Set.subtract, (_instances(one.relation) for one in executed), statement.domain)
     if not missed.is_empty():
         yield Finding(_RULE, f"the {where(statement)} never runs for {instance_text(missed, statement)}", True)
+
+
+def _instances(relation: isl.Map) -> isl.Set:
+    """range of { [plan instance] -> S[i] }, with the plan instance as a function of i where it is one.
+
+    A set is subtracted by the constraints of its pieces; in this form these have no unknowns (fdtd-2d: 0.1 s in place of 12).
+    """
+    found = isl.Set.empty(relation.range().get_space())
+    for piece in relation.coalesce().get_basic_maps():
+        inverse = isl.Map.from_basic_map(piece).reverse()
+        ran = isl.PwMultiAff.from_map(inverse).domain() if inverse.is_single_valued() else inverse.domain()
+        found = found.union(ran)
+    return found.coalesce()
 
 
 def _doubled(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:

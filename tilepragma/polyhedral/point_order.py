@@ -39,13 +39,14 @@ class Steps:
 class PointOrder:
     """`order`, and what its innermost loop runs along, where that is a row of the part's band.
 
-    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait for each other. `steps` are those of
-    the deepest statements.
+    `along`: the level of a row whose loop vectors can take; `chained`: of one whose iterations wait for each other; `repeating`: of one whose
+    iterations come back to the very same elements, as time steps do. `steps` are those of the deepest statements.
     """
 
     order: Order
     along: int | None = None
     chained: int | None = None
+    repeating: int | None = None
     steps: Steps = Steps()
 
 
@@ -79,7 +80,8 @@ def point_order(part: Part, dependences: Iterable[Dependence]) -> PointOrder:
             best, innermost = steps, level
             order = {each.statement.name: _with_last(part, each, level) for each in part.statements}
     waits = best.waiting > 0
-    return PointOrder(order, None if waits else innermost, innermost if waits else None, best)
+    repeating = next((level for level in part.band if _repeats(leading, level)), None)
+    return PointOrder(order, None if waits else innermost, innermost if waits else None, repeating, best)
 
 
 def steps_as_written(program: Program) -> Steps:
@@ -104,6 +106,17 @@ def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
         )
 
     return tuple(sorted(levels, key=strides, reverse=True))
+
+
+def _repeats(leading: list[StatementSchedule], level: int) -> bool:
+    """Whether the row is one iterator of each statement, which stands in none of its subscripts."""
+    for each in leading:
+        coefficients = each.rows[level].coefficients
+        if sorted(coefficients) != sorted(unit(each.statement.depth, 0)):
+            return False
+        if not all(_is_at_most(_moves(one, each.statement, coefficients), 0) for one in each.statement.accesses):
+            return False
+    return True
 
 
 def _deepest(part: Part) -> list[StatementSchedule]:
@@ -150,15 +163,19 @@ def _steps(leading: list[Statement], inside: list[Dependence], directions: list[
 
 def _is_gentle(access: Access, statement: Statement, direction: Vector) -> bool:
     """Whether a step along the direction stays at the element or goes to a neighbour in its row."""
-    step = _step(statement, direction)
-    moved = access.relation.reverse().apply_range(step).apply_range(access.relation)
-    moves = moved.deltas()
+    moves = _moves(access, statement, direction)
     rank_ = moves.dim(isl.dim_type.set)
     if moves.is_empty() or not rank_:
         return True
     last = rank_ - 1
     rest = moves.project_out(isl.dim_type.set, last, 1)
     return _is_at_most(rest, 0) and _is_at_most(moves.project_out(isl.dim_type.set, 0, last), 1)
+
+
+def _moves(access: Access, statement: Statement, direction: Vector) -> isl.Set:
+    """{ x' - x : the element goes from x to x' in a step along the direction }"""
+    step = _step(statement, direction)
+    return access.relation.reverse().apply_range(step).apply_range(access.relation).deltas()
 
 
 def _is_at_most(moves: isl.Set, most: int) -> bool:

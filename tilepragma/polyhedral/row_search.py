@@ -281,6 +281,7 @@ def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way
 _GREAT = 64
 _MOST_WORK = 2**20
 _MOST_UNKNOWNS = 160
+_FEW_UNKNOWNS = 32
 
 
 def _lexicographic_minimum(
@@ -297,11 +298,19 @@ def _lexicographic_minimum(
     text = f"{len(rows)} {unknowns + 2}\n" + "\n".join(rows)
     constrained = isl.BasicSet.read_from_str(context, text)
     polyhedron = constrained.intersect(isl.BasicSet.positive_orthant(constrained.get_space()))
-    least = polyhedron.lexmin()
-    if least.is_empty():
+    if polyhedron.is_empty():
         return None
-    point = least.sample_point()
-    return [point.get_coordinate_val(isl.dim_type.set, index).to_python() for index in range(unknowns)]
+    if unknowns <= _FEW_UNKNOWNS:
+        point = polyhedron.lexmin().sample_point()
+        return [point.get_coordinate_val(isl.dim_type.set, index).to_python() for index in range(unknowns)]
+    # One unknown after another: where there are many, isl's lexmin has been seen to take for ever and this no time.
+    least = isl.Set.from_basic_set(polyhedron)
+    values = []
+    for unknown in range(unknowns):
+        value = least.dim_min_val(unknown)
+        least = least.fix_val(isl.dim_type.set, unknown, value)
+        values.append(int(value.to_python()))
+    return values
 
 
 def _matrix_row(form: Form, unknowns: int, kind: int) -> str:

@@ -32,7 +32,7 @@ from tilepragma.polyhedral.scop import ScopStatement
 SPLIT_LIMIT = 1_000_000
 """isl's operations on splitting loops; some tenths of a second, which no loops are worth"""
 
-MOST_COPIES = 6
+MOST_COPIES = 1.5
 """of a statement, on average, in split loops"""
 
 
@@ -63,7 +63,7 @@ class Form(Enum):
     """What loops look like where the statements in them have different bounds."""
 
     SPLIT = "split"
-    """loops are split where that spares conditions inside them, in reason: else they are compact"""
+    """loops are split where that spares conditions inside them, in reason: else the outermost are compact, as few as will do"""
     COMPACT = "compact"
     """each dimension of time is one loop in each loop around, with conditions inside; each statement stands there once"""
 
@@ -100,19 +100,21 @@ def scan(
 
 
 def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None, form: Form) -> tuple[AstNode, ...]:
-    if form is Form.SPLIT:
+    dimensions = statements[0].times.dim(isl.dim_type.out)
+    for compact in range(dimensions if form is Form.SPLIT else 0):
         try:
-            nodes = _generated(statements, context, form, SPLIT_LIMIT)
+            nodes = _generated(statements, context, compact, SPLIT_LIMIT)
         except OperationLimitError:
-            nodes = None
-        if nodes is not None and len(list(leaves_of(nodes))) <= MOST_COPIES * len(statements):
+            continue
+        if len(list(leaves_of(nodes))) <= MOST_COPIES * len(statements):
             return nodes
-    return _generated(statements, context, Form.COMPACT, DEFAULT_LIMIT)
+    return _generated(statements, context, dimensions, DEFAULT_LIMIT)
 
 
 def _generated(
-    statements: tuple[ScannedStatement, ...], context: isl.Set | None, form: Form, limit: int
+    statements: tuple[ScannedStatement, ...], context: isl.Set | None, compact: int, limit: int
 ) -> tuple[AstNode, ...]:
+    """isl's loops; the outermost `compact` dimensions are one loop each in each loop around."""
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, limit, "generating loops"):
         executed = [each.times.intersect_domain(each.statement.domain) for each in statements]
@@ -125,9 +127,10 @@ def _generated(
             names = names.add(isl.Id(_time(place), context=isl_context))
         known = context if context is not None else isl.Set.universe(isl.Space.params_alloc(isl_context, 0))
         build = isl.AstBuild.from_context(known).set_iterators(names)
-        if form is Form.COMPACT:
+        if compact:
             times = ", ".join(f"t{place}" for place in range(dimensions))
-            build = build.set_options(isl.UnionMap(f"{{ [{times}] -> atomic[x] }}", context=isl_context))
+            atomic = f"{{ [{times}] -> atomic[x] : x < {compact} }}"
+            build = build.set_options(isl.UnionMap(atomic, context=isl_context))
         return ast_nodes(build.node_from_schedule_map(union))
 
 

@@ -34,6 +34,8 @@ class Reference:
     A scalar has rank 0: { S[i] -> x[] }. An object declared inside loops has their iterators as leading dimensions, since
     every iteration has its own. `exact` where the relation is no over-approximation, neither in its subscripts nor in its
     domain, and the access is not conditional. `member` is the name of the record's member that is meant, if one is.
+    `linear` is { S[i] -> A[e] } where the array is seen through strides and its one subscript e is affine too: two such accesses meet
+    only where they do in both views.
     """
 
     object: DataObject
@@ -42,6 +44,7 @@ class Reference:
     exact: bool
     member: str | None
     range: SourceRange
+    linear: isl.Map | None = None
 
     @property
     def writes(self) -> bool:
@@ -76,6 +79,7 @@ class Scop:
 
     `parameters`: what each parameter of the sets stands for, by its name. `written` are the objects that the region changes;
     `layouts` has, of each array of one dimension that is seen as one of several (a[i*m + j] as a[i][j]), the strides, greatest first.
+    `assumptions` are tests of parameters; where one of them fails nothing is said of the region.
     """
 
     context: isl.Context
@@ -84,3 +88,4 @@ class Scop:
     parameters: Mapping[str, Expression] = field(default_factory=dict)
     written: frozenset[DataObject] = frozenset()
     layouts: Mapping[DataObject, tuple[Polynomial, ...]] = field(default_factory=dict)
+    assumptions: tuple[Expression, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from tilepragma.report.geometry import middle
 from tilepragma.report.palette import INK, KINDS, PAPER, marker, shaded
@@ -11,6 +11,7 @@ from tilepragma.report.scene import (
     RADIUS,
     Figure,
     Scene,
+    Ties,
     by_depth,
     distance_text,
     draw_arrows,
@@ -95,7 +96,7 @@ def _draw_instance(sheet: Sheet, scene: Scene, number: int, strong: bool) -> Non
     sheet.draw(marker(scene.space.instances[number].statement, at, radius, fill, colour), at)
 
 
-def _label_distances(sheet: Sheet, scene: Scene, ends: Mapping[tuple[int, int], str]) -> None:
+def _label_distances(sheet: Sheet, scene: Scene, ends: Ties) -> None:
     """The distance vector of each strong arrow, where these are few and there is room."""
     known = {(pair.source, pair.sink): pair.distance for pair in scene.space.pairs}
     strong = {known[pair]: pair for pair in ends if len(known[pair] or ()) == scene.space.depth}
@@ -117,7 +118,7 @@ def _label_distances(sheet: Sheet, scene: Scene, ends: Mapping[tuple[int, int], 
         at = min(places, key=lambda one: places[one] + 1.5 * math.dist(one, centre))
         if places[at] < _TOLERABLE:
             taken.append(_text_box(at, words))
-            sheet.label(at, words, 9.5, fill=KINDS[ends[source, sink]][0])
+            sheet.label(at, words, 9.5, fill=KINDS[ends[source, sink].kind][0])
 
 
 #: More distance vectors than this stand in the legend only; so does one that would cover this area of something else.

@@ -95,6 +95,8 @@ class KernelFacts:
     line: int
     targets: str
     as_written: str | None
+    storage: tuple[str, ...]
+    """what the kernel keeps in arrays of its own, and why"""
     rejected: tuple[str, ...]
     checks: tuple[str, ...]
     """what the launch tests, or else runs the original loop"""
@@ -111,13 +113,15 @@ class KernelFacts:
 def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFacts:
     """Everything a report says of one region."""
     start = plan.kernel.range.start
-    nests = [loop for statement in plan.kernel.body.statements for loop in top_loops(statement)]
+    kernel = plan.source or plan.kernel
+    nests = [loop for statement in kernel.body.statements for loop in top_loops(statement)]
     return KernelFacts(
         name=plan.kernel.name,
         file=start.file,
         line=start.line,
         targets=_targets(plan),
         as_written=plan.as_written,
+        storage=plan.storage,
         rejected=tuple(dict.fromkeys(_other_reasons(plan))),
         checks=tuple(_checks(plan)),
         tile_sizes=", ".join(_tile_size(size) for size in plan.sizes),
@@ -217,7 +221,8 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
     for nest in nests:
         try:
             # Plans with tiles of their own have those of least communication.
-            analysis = analyse_nest(nest, plan.kernel.functions, written, owned, bool(plan.sizes))
+            region = plan.kernel.body.statements
+            analysis = analyse_nest(nest, plan.kernel.functions, written, owned, bool(plan.sizes), region)
         except OperationLimitError:
             problem = "Its dependences are unknown: the engine reached its limit of operations."
             yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)

@@ -29,6 +29,9 @@ KINDS: dict[str, tuple[str, str]] = {
     "input": (FAINT, "1 3"),
 }
 
+#: The dashes of a dependence that may be absent; its arrowhead is hollow.
+PERHAPS: dict[str, str] = {"flow": "9 4", "anti": "9 3 3 3", "output": "9 3 1.5 3", "input": "9 3 1 3 1 3"}
+
 
 def time_colour(place: int, count: int) -> str:
     """The colour of wavefront `place` of `count`."""

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tilepragma.report.geometry import AXONOMETRIC, PLANE, Vector, dot
 from tilepragma.report.palette import HAIRLINE, INK, KINDS, LINE, PAPER, marker
 from tilepragma.report.placement import Placement, Spot
-from tilepragma.report.sheet import LegendEntry, Sheet, arrow, bent_arrow, kind_entry
+from tilepragma.report.sheet import LegendEntry, Sheet, arrow, bent_arrow, kind_entry, kind_stroke
 from tilepragma.report.svg import Point, Style, group
 
 if TYPE_CHECKING:
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
 
 RADIUS = 4.2
 """of a marker, in user units"""
+
+
+class Tie(NamedTuple):
+    """A kind of dependence, and whether there surely is one."""
+
+    kind: str
+    certain: bool
+
+
+Ties = Mapping[tuple[int, int], Tie]
+"""By the numbers of the instances that are tied."""
+_DRAWN = [Tie(kind, certain) for certain in (True, False) for kind in KINDS]
 
 
 @dataclass(frozen=True)
@@ -61,14 +73,15 @@ class Scene:
             found.setdefault(instance.tile, []).append(number)
         return dict(sorted(found.items(), key=lambda one: self.space.instances[one[1][0]].wavefront))
 
-    def strongest(self) -> dict[tuple[int, int], str]:
-        """For each pair of instances that a dependence ties, the kind that is drawn: flow before anti before output."""
-        found: dict[tuple[int, int], str] = {}
-        order = list(KINDS)
+    def strongest(self) -> Ties:
+        """For each pair of instances that a dependence ties, what is drawn: what is certain before the rest, flow before anti
+        before output.
+        """
+        found: dict[tuple[int, int], Tie] = {}
         for pair in self.space.pairs:
-            ends = pair.source, pair.sink
-            if ends not in found or order.index(pair.kind) < order.index(found[ends]):
-                found[ends] = pair.kind
+            ends, tie = (pair.source, pair.sink), Tie(pair.kind, pair.certain)
+            if ends not in found or _DRAWN.index(tie) < _DRAWN.index(found[ends]):
+                found[ends] = tie
         return found
 
 
@@ -88,18 +101,18 @@ def nearness(scene: Scene, spot: Spot) -> float:
     return (dot(AXONOMETRIC.towards, spot) - far) / (near - far) if near > far else 1.0
 
 
-def draw_arrows(sheet: Sheet, scene: Scene, ends: Mapping[tuple[int, int], str], faint: bool, gap: float = 6.0) -> None:
+def draw_arrows(sheet: Sheet, scene: Scene, ends: Ties, faint: bool, gap: float = 6.0) -> None:
     """Arrows between instances, bent where another instance is in the way."""
     spots = {tuple(round(value, 6) for value in spot) for spot in scene.placed.spots}
-    for (source, sink), kind in ends.items():
-        colour, dashes = KINDS[kind]
+    for (source, sink), tie in ends.items():
         a, b = scene.placed.spots[source], scene.placed.spots[sink]
         start, end = sheet.at(a), sheet.at(b)
         size = math.hypot(end[0] - start[0], end[1] - start[1])
         if size < 2 * gap:
             continue
-        width = HAIRLINE if faint else LINE
-        style: Style = {"class_": f"arrow {kind}", "opacity": 0.3 if faint else 1.0}
+        stroke = kind_stroke(tie.kind, tie.certain, HAIRLINE if faint else LINE)
+        words = f"arrow {tie.kind}" if tie.certain else f"arrow {tie.kind} perhaps"
+        style: Style = {"class_": words, "opacity": 0.3 if faint else 1.0}
         if scene.space.depth == 1 or _crosses(a, b, spots):
             bend = (
                 min(0.16 * size, 45.0)
@@ -107,12 +120,12 @@ def draw_arrows(sheet: Sheet, scene: Scene, ends: Mapping[tuple[int, int], str],
                 else math.copysign(min(0.28 * size, 90.0), end[0] - start[0])
             )
             angle = math.atan2(4 * bend, size)
-            drawn = bent_arrow(_off(start, end, gap, angle), _off(end, start, gap, -angle), bend, colour, width, dashes)
+            drawn = bent_arrow(_off(start, end, gap, angle), _off(end, start, gap, -angle), bend, stroke)
             across = ((end[1] - start[1]) / size, -(end[0] - start[0]) / size)
             apex = ((start[0] + end[0]) / 2 + bend * across[0], (start[1] + end[1]) / 2 + bend * across[1])
             sheet.reach.append(apex)
         else:
-            drawn = arrow(_off(start, end, gap), _off(end, start, gap), colour, width, dashes)
+            drawn = arrow(_off(start, end, gap), _off(end, start, gap), stroke)
         sheet.draw(group([drawn], **style))
 
 
@@ -170,28 +183,32 @@ def statement_name(scene: Scene, number: int) -> str:
     return scene.labels[number].partition(":")[0]
 
 
-def statement_entries(scene: Scene) -> list[LegendEntry]:
-    """A line of the legend for each statement."""
+def statement_entries(scene: Scene, shown: Iterable[int] | None = None) -> list[LegendEntry]:
+    """A line of the legend for each statement, or for those that have one of the instances `shown`."""
+    instances = scene.space.instances
+    drawn = {instances[number].statement for number in (range(len(instances)) if shown is None else shown)}
     entries = []
     for number, label in enumerate(scene.labels):
+        if number not in drawn:
+            continue
         fill = INK if number == 0 else PAPER
         entries.append(LegendEntry((marker(number, (7, 0), RADIUS + 0.5, fill, INK, "sample"),), label, 14))
     return entries
 
 
-def kind_entries(pairs: Sequence[Pair], drawn: Iterable[str]) -> list[LegendEntry]:
+def kind_entries(pairs: Sequence[Pair], drawn: Iterable[Tie]) -> list[LegendEntry]:
     """A line of the legend for each kind of dependence with its distance vectors, where they are few; `drawn` are the kinds
-    that arrows have: of several between two instances only the first is seen.
+    that arrows have: of several between two instances only the first is seen. What may be absent has lines of its own.
     """
     seen = set(drawn)
     entries = []
-    for kind in KINDS:
-        vectors = {pair.distance for pair in pairs if pair.kind == kind}
-        if not vectors:
+    for tie in _DRAWN:
+        vectors = {pair.distance for pair in pairs if (pair.kind, pair.certain) == tie}
+        if not vectors or (tie not in seen and not tie.certain):
             continue
         said = sorted(one for one in vectors if one is not None)
-        words = (
-            f"{kind} {', '.join(distance_text(one) for one in said)}" if 0 < len(said) == len(vectors) <= 5 else kind
-        )
-        entries.append(kind_entry(kind, words if kind in seen else f"{words}, along the same arrows"))
+        words = tie.kind if tie.certain else f"perhaps {tie.kind}"
+        if 0 < len(said) == len(vectors) <= 5:
+            words = f"{words} {', '.join(distance_text(one) for one in said)}"
+        entries.append(kind_entry(*tie, words if tie in seen else f"{words}, along the same arrows"))
     return entries

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tilepragma.report.geometry import Projection, Vector
-from tilepragma.report.palette import HAIRLINE, INK, KINDS, LINE, PAPER, SMALL, TEXT
+from tilepragma.report.palette import HAIRLINE, INK, KINDS, LINE, PAPER, PERHAPS, SMALL, TEXT
 from tilepragma.report.svg import (
     Box,
     Node,
@@ -75,7 +75,7 @@ class Sheet:
     def axis(self, start: Vector, end: Vector, name: str, ticks: Iterable[tuple[Vector, str]], outwards: Point) -> None:
         """An axis with an arrowhead, its name behind the head, and numbers on the side that `outwards` points to."""
         a, b = self.at(start), self.at(end)
-        self.draw(arrow(a, b, INK, 1.0, head=7.5), a, b)
+        self.draw(arrow(a, b, Stroke(INK, 1.0), head=7.5), a, b)
         size = math.hypot(b[0] - a[0], b[1] - a[1])
         ahead = ((b[0] - a[0]) / size, (b[1] - a[1]) / size)
         shift = 8.0 + abs(ahead[0]) * text_width(name, TEXT + 2) / 2
@@ -96,16 +96,38 @@ class Sheet:
         return document([background, *self.nodes, *legend], box, title, description)
 
 
-def arrow(start: Point, end: Point, colour: str, width: float, dashes: str = "", head: float = _HEAD) -> Node:
-    """A straight arrow with a filled head."""
+@dataclass(frozen=True)
+class Stroke:
+    """How the shaft of an arrow is drawn, and whether its head is `hollow`, else filled."""
+
+    colour: str
+    width: float = LINE
+    dashes: str = ""
+    hollow: bool = False
+
+    @property
+    def shaft(self) -> Style:
+        """The attributes of the shaft."""
+        dashed: Style = {"stroke_dasharray": self.dashes} if self.dashes else {}
+        return {"stroke": self.colour, "stroke_width": self.width, **dashed}
+
+
+def kind_stroke(kind: str, certain: bool, width: float = LINE) -> Stroke:
+    """The arrows of a kind of dependence; of what may be absent they are hollow, in long dashes."""
+    colour, dashes = KINDS[kind]
+    return Stroke(colour, width, dashes) if certain else Stroke(colour, width, PERHAPS[kind], hollow=True)
+
+
+def arrow(start: Point, end: Point, stroke: Stroke, head: float = _HEAD) -> Node:
+    """A straight arrow."""
     size = math.hypot(end[0] - start[0], end[1] - start[1]) or 1.0
     ahead = ((end[0] - start[0]) / size, (end[1] - start[1]) / size)
     neck = (end[0] - 0.8 * head * ahead[0], end[1] - 0.8 * head * ahead[1])
-    shaft = node("path", d=line([start, neck]), stroke=colour, stroke_width=width, **_dashed(dashes))
-    return group([shaft, _head(end, ahead, colour, head)], fill="none")
+    shaft = node("path", d=line([start, neck]), **stroke.shaft)
+    return group([shaft, _head(end, ahead, stroke, head)], fill="none")
 
 
-def bent_arrow(start: Point, end: Point, bend: float, colour: str, width: float, dashes: str = "") -> Node:
+def bent_arrow(start: Point, end: Point, bend: float, stroke: Stroke) -> Node:
     """An arrow that leaves the straight line by `bend`, to the left of its direction."""
     size = math.hypot(end[0] - start[0], end[1] - start[1]) or 1.0
     across = ((end[1] - start[1]) / size, -(end[0] - start[0]) / size)
@@ -116,25 +138,22 @@ def bent_arrow(start: Point, end: Point, bend: float, colour: str, width: float,
     last = math.hypot(end[0] - control[0], end[1] - control[1]) or 1.0
     ahead = ((end[0] - control[0]) / last, (end[1] - control[1]) / last)
     neck = (end[0] - 0.8 * _HEAD * ahead[0], end[1] - 0.8 * _HEAD * ahead[1])
-    shaft = curve(start, control, neck, stroke=colour, stroke_width=width, **_dashed(dashes))
-    return group([shaft, _head(end, ahead, colour, _HEAD)], fill="none")
+    shaft = curve(start, control, neck, **stroke.shaft)
+    return group([shaft, _head(end, ahead, stroke, _HEAD)], fill="none")
 
 
-def _dashed(dashes: str) -> Style:
-    return {"stroke_dasharray": dashes} if dashes else {}
-
-
-def _head(tip: Point, ahead: Point, colour: str, size: float) -> Node:
+def _head(tip: Point, ahead: Point, stroke: Stroke, size: float) -> Node:
     x, y = tip[0] - size * ahead[0], tip[1] - size * ahead[1]
     side = (-0.36 * size * ahead[1], 0.36 * size * ahead[0])
     corners = [tip, (x + side[0], y + side[1]), (x - side[0], y - side[1])]
-    return polygon(corners, fill=colour, stroke="none")
+    if stroke.hollow:
+        return polygon(corners, fill=PAPER, stroke=stroke.colour, stroke_width=0.8 * stroke.width)
+    return polygon(corners, fill=stroke.colour, stroke="none")
 
 
-def kind_entry(kind: str, words: str) -> LegendEntry:
+def kind_entry(kind: str, certain: bool, words: str) -> LegendEntry:
     """A legend's line for a kind of dependence."""
-    colour, dashes = KINDS[kind]
-    return LegendEntry((arrow((0, 0), (26, 0), colour, LINE, dashes),), words)
+    return LegendEntry((arrow((0, 0), (32, 0), kind_stroke(kind, certain)),), words, 32.0)
 
 
 def _legend(entries: Sequence[LegendEntry], box: Box) -> tuple[list[Node], Box]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from tilepragma.report.geometry import AXONOMETRIC, Vector, dot, faces, hull, middle, minus, plus
-from tilepragma.report.palette import HAIRLINE, INK, LINE, PAPER, marker, shaded, time_colour
+from tilepragma.report.palette import HAIRLINE, INK, PAPER, marker, shaded, time_colour
 from tilepragma.report.scene import (
     Figure,
     Scene,
@@ -17,14 +18,16 @@ from tilepragma.report.scene import (
     nearness,
     statement_entries,
 )
-from tilepragma.report.sheet import LegendEntry, Sheet, arrow, bent_arrow
-from tilepragma.report.svg import Node, Point, Style, around, group, node, path, polygon
+from tilepragma.report.sheet import LegendEntry, Sheet, Stroke, arrow, bent_arrow
+from tilepragma.report.svg import Box, Node, Point, Style, around, group, node, path, polygon, text_width
 
 _UNIT = {1: 34.0, 2: 40.0, 3: 44.0}
 _INSIDE = {1: 60.0, 2: 70.0, 3: 96.0}
 _DOT = 2.4
 #: How far tiles in space are pulled apart, as a part of their distance from the middle.
 _EXPLODED = 0.55
+_NUMBER = 11.0
+"""size of the numbers of wavefronts"""
 
 
 def tiles(scene: Scene) -> Figure:
@@ -40,7 +43,7 @@ def tiles(scene: Scene) -> Figure:
     caption = _tiles_caption(scene, waves)
     entries = [*(statement_entries(scene) if scene.flat else []), *_time_entries(waves, "wavefront")]
     if scene.flat and scene.space.sequential:
-        sample = arrow((0, 0), (26, 0), INK, LINE)
+        sample = arrow((0, 0), (26, 0), Stroke(INK))
         entries.append(LegendEntry((sample,), "to a tile that waits for it"))
     return Figure("tiles", "Tiles and their wavefronts", caption, sheet.finished(entries, "Tiles", caption))
 
@@ -108,9 +111,9 @@ def _flat_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
         words = str(scene.space.instances[numbers[0]].wavefront)
         (x, y), free = centres[tile]
         if waves > 1 and scene.space.depth == 1:
-            sheet.label((x, y + margin + 9), words, 11, font_weight="bold")
+            sheet.label((x, y + margin + 9), words, _NUMBER, font_weight="bold")
         elif waves > 1 and free > _DOT + 6:
-            sheet.label((x, y), words, 11, font_weight="bold")
+            sheet.label((x, y), words, _NUMBER, font_weight="bold")
 
 
 def _blob(outline: Sequence[Point], margin: float, colour: str) -> list[Node]:
@@ -166,14 +169,14 @@ def _tile_arrows(sheet: Sheet, scene: Scene, centres: Mapping[tuple[int, ...], t
         if scene.space.depth == 1:
             bend = math.copysign(min(0.2 * size, 60.0), end[0] - start[0])
             rise = 12.0
-            drawn = bent_arrow((start[0], start[1] - rise), (end[0], end[1] - rise), bend, INK, LINE)
+            drawn = bent_arrow((start[0], start[1] - rise), (end[0], end[1] - rise), bend, Stroke(INK))
             sheet.draw(group([drawn], class_="tile-arrow"), ((start[0] + end[0]) / 2, start[1] - rise - abs(bend)))
         elif size > 26:
             ahead = ((end[0] - start[0]) / size, (end[1] - start[1]) / size)
             first = (start[0] + 10 * ahead[0], start[1] + 10 * ahead[1])
             last = (end[0] - 10 * ahead[0], end[1] - 10 * ahead[1])
             rim = path([first, last], stroke=PAPER, stroke_width=3.4, fill="none", opacity=0.7)
-            sheet.draw(group([rim, arrow(first, last, INK, LINE, head=8)], class_="tile-arrow"))
+            sheet.draw(group([rim, arrow(first, last, Stroke(INK), head=8)], class_="tile-arrow"))
 
 
 # -- space ----------------------------------------------------------------------------------------------------------------
@@ -189,9 +192,51 @@ def _solid_tiles(sheet: Sheet, scene: Scene, waves: int) -> None:
         shift = tuple(_EXPLODED * value for value in minus(middle(own), centre))
         moved = [plus(spot, shift) for spot in own]
         solids.append((dot(AXONOMETRIC.towards, middle(moved)), numbers, moved))
+    drawn = []
     for _, numbers, moved in sorted(solids, key=lambda one: one[0]):
         wave = scene.space.instances[numbers[0]].wavefront
-        _solid(sheet, moved, time_colour(wave, waves), str(wave) if waves > 1 else "")
+        drawn.append((str(wave), _solid(sheet, moved, time_colour(wave, waves))))
+    taken: list[Box] = []
+    for place, (words, solid) in reversed(list(enumerate(drawn if waves > 1 else ()))):
+        at = _place_of_number(words, solid, [nearer.outline for _, nearer in drawn[place + 1 :]], taken)
+        if at is not None:
+            sheet.label(at, words, _NUMBER, font_weight="bold")
+            taken.append(_number_box(at, words))
+
+
+@dataclass(frozen=True)
+class _Solid:
+    """A tile in space as it lies on the sheet: its `outline`, and the faces that are seen, the one most turned to the viewer first."""
+
+    outline: list[Point]
+    faces: tuple[list[Point], ...]
+
+
+def _place_of_number(
+    words: str, solid: _Solid, nearer: Sequence[Sequence[Point]], taken: Sequence[Box]
+) -> Point | None:
+    """Where on a tile its wavefront's number is hidden by no nearer tile; None where there is no such place: its colour says it too."""
+    for corners in solid.faces:
+        x, y = middle(corners)
+        for toward in ((x, y), *corners):
+            for part in (0.0, 0.25, 0.5):
+                at = (x + part * (toward[0] - x), y + part * (toward[1] - y))
+                box = _number_box(at, words)
+                covered = any(_inside(one, outline) for one in _grid(box) for outline in nearer)
+                if not covered and not any(box.overlap(other) for other in taken):
+                    return at
+    return None
+
+
+def _number_box(at: Point, words: str) -> Box:
+    wide = text_width(words, _NUMBER) / 2 + 1
+    return Box(at[0] - wide, at[1] - 6, at[0] + wide, at[1] + 6)
+
+
+def _grid(box: Box) -> list[Point]:
+    """The corners of a box, the middles of its sides, and its own."""
+    xs, ys = ((low, (low + high) / 2, high) for low, high in ((box.left, box.right), (box.top, box.bottom)))
+    return [(x, y) for x in xs for y in ys]
 
 
 def _triad(sheet: Sheet, scene: Scene) -> None:
@@ -201,12 +246,12 @@ def _triad(sheet: Sheet, scene: Scene) -> None:
     corner = (box.left - max(x for x, _ in ends) - 30.0, box.bottom - 6.0)
     for (dx, dy), name in zip(ends, scene.placed.axes, strict=True):
         end = (corner[0] + dx, corner[1] + dy)
-        sheet.draw(arrow(corner, end, INK, 1.0, head=7.0), corner, end)
+        sheet.draw(arrow(corner, end, Stroke(INK, 1.0), head=7.0), corner, end)
         far = math.hypot(dx, dy)
         sheet.label((end[0] + 9 * dx / far, end[1] + 9 * dy / far), name, 13, font_style="italic")
 
 
-def _solid(sheet: Sheet, points: Sequence[Vector], colour: str, words: str) -> None:
+def _solid(sheet: Sheet, points: Sequence[Vector], colour: str) -> _Solid:
     seen = [face for face in faces(points) if dot(face.normal, AXONOMETRIC.towards) > 1e-6]
     drawn: list[Node] = []
     for face in seen:
@@ -217,7 +262,7 @@ def _solid(sheet: Sheet, points: Sequence[Vector], colour: str, words: str) -> N
         drawn.append(polygon(corners, fill=fill, stroke=shaded(colour, 0.5), stroke_width=0.9, stroke_linejoin="round"))
     if not seen:
         outline = hull(sheet.at(point) for point in points)
-        margin = 5.0 if len(outline) > 2 else 9.0
+        margin = _blob_margin(outline)
         sheet.reach.extend((x + side, y + side) for x, y in outline for side in (-margin, margin))
         drawn += _blob(outline, margin, colour)
     on_faces = [
@@ -227,10 +272,16 @@ def _solid(sheet: Sheet, points: Sequence[Vector], colour: str, words: str) -> N
     ]
     drawn += [node("circle", cx=x, cy=y, r=1.5, fill=INK, opacity=0.6) for x, y in map(sheet.at, on_faces)]
     sheet.draw(group(drawn, class_="tile"))
-    if words:
-        best = max(seen, key=lambda face: dot(face.normal, AXONOMETRIC.towards), default=None)
-        at = middle([sheet.at(corner) for corner in best.corners]) if best else middle([sheet.at(p) for p in points])
-        sheet.label((at[0], at[1]), words, 11, font_weight="bold")
+    seen.sort(key=lambda face: -dot(face.normal, AXONOMETRIC.towards))
+    places = [sheet.at(point) for point in points]
+    rim = _blob_margin(hull(places)) if not seen else 0.0
+    outline = hull((x + dx, y + dy) for x, y in places for dx in (-rim, rim) for dy in (-rim, rim))
+    return _Solid(outline, tuple([sheet.at(corner) for corner in face.corners] for face in seen) or (hull(places),))
+
+
+def _blob_margin(outline: Sequence[Point]) -> float:
+    """How much larger than its points a tile is drawn that has no volume."""
+    return 5.0 if len(outline) > 2 else 9.0
 
 
 # -- one tile -------------------------------------------------------------------------------------------------------------
@@ -251,7 +302,7 @@ def one_tile(scene: Scene) -> Figure | None:
         key=lambda numbers: (len(numbers), -math.dist(middle([scene.placed.spots[n] for n in numbers]), centre)),
     )
     there = set(fullest)
-    ends = {pair: kind for pair, kind in scene.strongest().items() if set(pair) <= there}
+    ends = {pair: tie for pair, tie in scene.strongest().items() if set(pair) <= there}
     if not 1 < len(fullest) <= _MOST_POINTS or len(ends) > _MOST_ARROWS:
         return None
     sheet = scene.sheet(_scale_inside(scene, fullest))
@@ -269,7 +320,7 @@ def one_tile(scene: Scene) -> Figure | None:
     draw_arrows(sheet, scene, ends, faint=False, gap=13.5)
     inside = [pair for pair in scene.space.pairs if {pair.source, pair.sink} <= there]
     entries = [
-        *statement_entries(scene),
+        *statement_entries(scene, fullest),
         *kind_entries(inside, ends.values()),
         *_time_entries(count, "point wavefront"),
     ]

@@ -148,3 +148,36 @@ CASE(strided)
     free(a);
     free(p);
 }
+
+// case masked_rows: rows and lines that data leave out, in nests whose loops carry dependences
+static void masked_rows(int n, double u[n][n], const int *solid, double *sums)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n; i++) {
+        if (solid[i] < 0)
+            continue;
+        u[i][0] = 0.5 * u[i - 1][0];
+        for (int j = 1; j < n; j++)
+            u[i][j] = 0.25 * u[i][j] + 0.375 * (u[i - 1][j] + u[i][j - 1]);
+    }
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        if (solid[i] > 0 && sums[i] < 0.5) {
+            for (int j = 0; j < n; j++)
+                sums[i] += u[i][j];
+        }
+}
+
+CASE(masked_rows)
+{
+    for (int n = 0; n < 40; n += 13) {
+        double *const u = check_doubles((size_t)n * (size_t)n), *const sums = check_doubles((size_t)n);
+        int *const solid = check_ints((size_t)n);
+        masked_rows(n, (void *)u, solid, sums);
+        check_record("u", u, (size_t)n * (size_t)n * sizeof *u);
+        check_record("sums", sums, (size_t)n * sizeof *sums);
+        free(u);
+        free(sums);
+        free(solid);
+    }
+}

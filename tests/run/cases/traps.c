@@ -220,7 +220,7 @@ CASE(iterators_after)
         }
 }
 
-// case last_values: iterators of loops whose bounds the loop around decides, read afterwards; runs as written
+// case last_values: iterators of loops whose bounds the loop around decides, read afterwards
 static void last_values(int n, double *x, double *y, int *last)
 {
     int i = -1, j = -2, k = -3;

@@ -5,13 +5,15 @@ from __future__ import annotations
 from tests.support.c_functions import HYPERPLANES, ROOT, c_function
 from tests.unit.plan.source import plan
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.looptree import Barrier
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.looptree import Barrier, If
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.wavefront_plan import CHAINED_HOST_TILE, HOST_TILE, LONG_HOST_TILE
 
 GAUSS_SEIDEL = c_function(ROOT / "samples" / "gauss_seidel" / "gauss_seidel.c", "relax").text
 LU = c_function(HYPERPLANES, "lu").text
+PATHS = c_function(HYPERPLANES, "shortest_paths").text
 ELIMINATION = """
 void f(int n, double a[n][n])
 {
@@ -127,3 +129,21 @@ def test_what_is_not_affine_is_named_where_it_hides_wavefronts() -> None:
     }""")
     assert made.as_written is not None
     assert any("since on line 6 'i & 1' is not a sum" in reason for reason in made.rejected)
+
+
+def conditions(made: KernelPlan) -> list[str]:
+    """The conditions in the device's first launch, outermost first."""
+    return [expression_text(node.condition) for node in walk(made.device[0].body) if isinstance(node, If)]
+
+
+def test_conditions_on_points_ask_nothing_that_stands_around() -> None:
+    _, *points = conditions(plan(LU))
+    assert points[0] == "i_point >= front + 1 && n >= i_point + 1 && (j_point == front)"
+    assert points[1] == "i_point_2 >= front + 1 && n >= j_point_2 + 1 && j_point_2 >= i_point_2"
+
+
+def test_a_row_of_the_host_is_not_asked_again() -> None:
+    made = plan(PATHS)
+    (stepped,) = made.device_steps
+    assert isinstance(stepped, HostLoop)
+    assert not any(f"{stepped.loop.iterator.name} " in one for one in conditions(made))

@@ -13,11 +13,12 @@ from source import plan
 from tests.support.cases import read_cases
 from tests.support.plan_text import plan_of
 from tilepragma.driver import TranslateRequest, translate
+from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Binary, Expression, integer
 from tilepragma.ir.looptree import Block, Loop, TiledLoop, TileNest
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, SectionBound, Step
 from tilepragma.plan.verifier import PlanFault, Proven, verify
-from tilepragma.plan.verifier_proofs import Fault, Original, proof_of, prove
+from tilepragma.plan.verifier_proofs import Fault, Original, original_of, proof_of, prove
 
 JACOBI = """
 void jacobi(int n, int m, double A[n][n], double B[n][n]) {
@@ -165,7 +166,9 @@ def test_each_plan_is_proven_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("tilepragma.plan.verifier_proofs.prove", counted)
     result = translate(TranslateRequest("t.c", text=JACOBI.encode()))
-    assert result.succeeded and [plan.host_steps for plan in proven] == [result.plans[0].host_steps]
+    (taken,) = result.plans
+    assert result.succeeded
+    assert [(plan.host_steps, plan.device_steps) for plan in proven].count((taken.host_steps, taken.device_steps)) == 1
 
 
 def test_two_statements_of_one_launch_swapped_are_refused() -> None:
@@ -308,6 +311,39 @@ def section(found: KernelPlan, name: str) -> SectionBound:
     return next(one.section[0] for one in found.arrays if one.object.name == name)
 
 
+def test_an_untested_assumption_is_refused() -> None:
+    found = plan(
+        """
+        void f(int w, int h, int s, unsigned char *a) {
+        #pragma tilek kernel
+          for (int y = 0; y < h; y++)
+            for (int x = 0; x < w; x++)
+              a[y * s + x] += 1;
+        }"""
+    )
+    assert [plain_text(one) for one in found.conditions] == ["s >= w"]
+    assert not prove(found)
+    untested = replace(found, conditions=())
+    assert prove(untested)
+    (fault,) = (one for one in prove(untested, original_of(found)) if one.rule == "what is assumed is tested at launch")
+    assert fault.message == "nothing tests 's >= w' at launch"
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_short_sections_of_decreasing_loops_are_refused(step: int) -> None:
+    found = plan(f"""
+    void f(int n, double *restrict a) {{
+    #pragma tilek kernel
+      for (int i = n - 1; i > 2; i -= {step}) a[i] = i;
+    }}""")
+    assert not prove(found)
+    right = section(found, "a")
+    assert isinstance(right.lower, Expression) and isinstance(right.length, Expression)
+    later = SectionBound(Binary("+", right.lower, integer(1), right.lower.type), right.length)
+    (fault, *_) = prove(with_array(found, "a", section=(later,)))
+    assert fault.rule == "accesses lie in the sections" and fault.certain
+
+
 def test_short_sections_are_refused() -> None:
     found = plan(HALO)
     assert prove(found) == ()
@@ -317,6 +353,54 @@ def test_short_sections_are_refused() -> None:
     assert "'a' is accessed on line 4, column 53 at index " in messages(prove(short))
     late = with_array(found, "a", section=(SectionBound(beyond(whole.lower, 1), whole.length),))
     assert "'a' is accessed on line 4, column 42 at index 0 " in messages(prove(late))
+
+
+FLAT = {
+    "plane": "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) b[i * m + j] = a[i * m + j];",
+    "border": (
+        "for (int i = 1; i < n - 1; i++) for (int j = 1; j < m - 1; j++)"
+        " b[i * m + j] = a[i * m + j - 1] + a[(i - 1) * m + j] + a[(i + 1) * m + j];"
+    ),
+    "space": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) for (int l = 0; l < k; l++)"
+        " b[(i * m + j) * k + l] = a[i * m * k + j * k + l];"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_short_sections_of_flattened_arrays_are_refused(name: str) -> None:
+    found = plan(f"void f(int n, int m, int k, double *a, double *b) {{\n#pragma tilek kernel\n{FLAT[name]}\n}}")
+    assert prove(found) == ()
+    for array in ("a", "b"):
+        whole = section(found, array)
+        assert isinstance(whole.length, Expression) and isinstance(whole.lower, Expression)
+        for lower, length in (
+            (whole.lower, beyond(whole.length, -1)),
+            (beyond(whole.lower, 1), whole.length),
+            (whole.lower, integer(0)),
+        ):
+            faults = prove(with_array(found, array, section=(SectionBound(lower, length),)))
+            assert f"'{array}' is accessed on line 3" in messages(faults)
+            assert any(fault.certain for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("clause", "told"),
+    [("", True), ("data(b[0:n], live:not)", False), ("data(b[0:n], live:in)", False), ("data(b[0:n], live:out)", True)],
+)
+def test_results_that_may_be_wanted_go_back(clause: str, told: bool) -> None:
+    source = f"""
+    void f(int n, double *a, double *b) {{
+    #pragma tilek kernel {clause}
+      for (int i = 0; i < n; i++) b[i] = a[i];
+    }}"""
+    broken = with_array(plan(source), "b", copy_out=False)
+    if not told:
+        verify(broken)
+        return
+    with pytest.raises(PlanFault, match="results go back: 'b' is written and may be read after the kernel"):
+        verify(broken)
 
 
 def test_what_is_read_must_be_copied_in_or_written_before() -> None:

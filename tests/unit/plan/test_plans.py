@@ -155,7 +155,7 @@ def test_without_tiles_a_region_proven_independent_gets_the_default_mapping() ->
     ("parameters", "body", "distributed"),
     [
         ("int n, double *a, double *b", "for (int i = 0; i < n; i++) a[i] = b[i + 1];", True),
-        ("int n, double *a", "for (int i = 0; i < n; i++) a[i] = a[i + 1];", False),
+        ("int n, double *a", "for (int i = 0; i < n; i++) a[i] = a[i + 1];", True),
         ("int n, double *a, int *k", "for (int i = 0; i < n; i++) a[k[i]] = 1;", False),
         ("int n, double *a, int k[9]", "for (int i = 0; i < n; i++) a[i] = k[k[i]];", True),
         ("int n, double **a, double **b", "for (int i = 0; i < n; i++) a[i][0] = b[i][0];", False),

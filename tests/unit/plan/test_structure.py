@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from source import plan
 
@@ -10,7 +12,14 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.automatic import choose
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.plan.structure import structure
 from tilepragma.polyhedral.point_order import Steps
+
+
+@pytest.fixture(autouse=True)
+def _structure_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("all_strategies") is None:
+        monkeypatch.setattr("tilepragma.plan.planner.choose", partial(choose, strategies=(structure,)))
 
 
 def tree(steps: tuple[Step, ...]) -> str:
@@ -249,6 +258,7 @@ def test_the_first_answer_that_leaves_nothing_big_sequential_is_taken(
     assert choice.rejected or taken == "first"
 
 
+@pytest.mark.all_strategies
 def test_a_product_in_the_order_of_textbooks_steps_along_rows_of_memory() -> None:
     found = region(
         "int n, double c[n][n], double a[n][n], double b[n][n]",

@@ -6,6 +6,7 @@ import islpy as isl
 import pytest
 from scops import references, scop
 
+from tilepragma.ir.dump import plain_text
 from tilepragma.polyhedral.scop import AccessKind
 
 ARRAYS = "int n, int m, unsigned u, float x, int *index, double *a, double b[n][m]"
@@ -107,12 +108,50 @@ def test_the_last_column_belongs_to_its_row(column: str, wanted: str) -> None:
     assert reference.exact and reference.relation.is_equal(expected)
 
 
-@pytest.mark.parametrize("bound", ["j <= m", "j < 2*m", "j < n"])
+@pytest.mark.parametrize("bound", ["j <= m", "j < 2*m", "j < index[i]"])
 def test_rows_that_may_overlap_are_not_delinearised(bound: str) -> None:
     made = scop(ARRAYS, f"for (int i = 0; i < n; i++) for (int j = 0; {bound}; j++) a[i*m + j] = x;")
     (reference,) = references(made, "a")
     assert not reference.exact
     assert reference.relation.dim(isl.dim_type.out) == 1
+
+
+PARTS = "int n, int m, int w, int h, int s, int c, double *a, const double *b"
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) a[i*m + j] = 0;", []),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[i*s + j] = 0;", ["s >= w"]),
+        ("for (int i = 0; i < n; i++) for (int j = 1; j < w - 1; j++) a[i*s + j] = a[i*s + j - 1];", ["s + 1 >= w"]),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[i*s + 3*j + 2] = 0;", ["s >= (3 * w)"]),
+        ("for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[(i*w + j)*3 + 2] = 0;", []),
+        (
+            "for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) for (int k = 0; k < c; k++) a[i*s + j*c + k] = 0;",
+            ["(s / max(c, 1)) >= w"],
+        ),
+        (
+            "for (int i = 0; i < n; i++) { for (int j = 0; j < m; j++) a[i*m + j] = 0; } a[0] = a[(n - 1)*m];",
+            ["m >= 1"],
+        ),
+        ("for (int i = 0; i < n; i++) { for (int j = 0; j < w; j++) a[i*s + j] = b[i*h + j]; }", ["s >= w"]),
+    ],
+)
+def test_what_strides_are_taken_to_be_is_said(body: str, wanted: list[str]) -> None:
+    made = scop(PARTS, body)
+    assert all(one.exact for one in references(made, "a"))
+    assert [plain_text(one) for one in made.assumptions] == wanted
+
+
+@pytest.mark.parametrize(
+    "subscript", ["i*s + j - 1", "i*s + j*j", "i*w + j + 1", "i*w - j", "i*s + b2[j]", "i*w + 2*j", "i*j*s"]
+)
+def test_what_no_stride_makes_right_is_not_assumed(subscript: str) -> None:
+    body = f"for (int i = 0; i < n; i++) for (int j = 0; j < w; j++) a[{subscript}] = 0;"
+    made = scop(f"{PARTS}, const int *b2", body)
+    assert not references(made, "a")[0].exact
+    assert made.assumptions == ()
 
 
 def test_one_reference_out_of_range_keeps_its_array_linear() -> None:
@@ -129,9 +168,49 @@ def test_what_a_declaration_alone_gives_a_value_is_known_by_it() -> None:
     assert second.relation.is_equal(isl.Map("[n] -> { S3[i] -> a[2i + 1] : 0 <= i < n }", context=made.context))
 
 
-@pytest.mark.parametrize("change", ["k++;", "if (i > n) k = 1;", "k = k;"])
-def test_what_is_written_again_is_not_known(change: str) -> None:
-    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}")
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ("k++;", "e = i + 1"),
+        ("k = k;", "e = i"),
+        ("k -= 2 * n;", "e = i - 2n"),
+        ("if (i > m) k = 1;", "(i > m and e = 1) or (i <= m and e = i)"),
+        ("if (k < 3) k = 3; else { k--; }", "(i < 3 and e = 3) or (i >= 3 and e = i - 1)"),
+        ("k = k < m ? k : m;", "(i < m and e = i) or (i >= m and e = m)"),
+        ("k = least(k, m);", "(i < m and e = i) or (i >= m and e = m)"),
+        ("int l = k; k = 0; l += 3; k = l;", "e = i + 3"),
+        ("for (int l = 0; l < 2; l++) index[l] += k; k++;", "e = i + 1"),
+    ],
+)
+def test_subscripts_know_what_straight_line_code_assigned(change: str, wanted: str) -> None:
+    least = "int least(int p, int q) { if (p < q) return p; return q; }"
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", least)
+    (reference,) = references(made, "a")
+    expected = isl.Map(f"[n, m] -> {{ [i] -> a[e] : 0 <= i < n and ({wanted}) }}", context=made.context)
+    assert reference.exact
+    assert reference.relation.set_tuple_name(isl.dim_type.in_, "").is_equal(
+        expected.set_tuple_name(isl.dim_type.in_, "")
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "k = index[i];",
+        "if (index[i]) k = 1;",
+        "if (i > m) { k++; k++; }",
+        "while (k > 3) k /= 2;",
+        "for (int l = 0; l < 2; l++) k += l;",
+        "k = k * k;",
+        "k = twice(k);",
+        "k = (unsigned char)k;",
+        "index[0] = k = 3;",
+        "switch (m) { case 1: k = 2; }",
+    ],
+)
+def test_what_may_be_anything_is_not_known(change: str) -> None:
+    twice = "int twice(int p) { int q = p; while (q < 3) q++; return q; }"
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", twice)
     (reference,) = references(made, "a")
     assert not reference.exact
 

@@ -9,7 +9,6 @@ from tilepragma.ir.dump import expression_text, statement_text
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.looptree import Block, ForLoop, If, Loop, Statement
 from tilepragma.polyhedral.leaves import Movable
-from tilepragma.polyhedral.privates import private_objects, writes_first
 from tilepragma.polyhedral.scop import AccessKind, Scop, ScopStatement
 
 ANY = "int n, double A[n][n], double b[n], int key[n]"
@@ -140,45 +139,11 @@ for (int i = 0; i < n; i++) {
 
 def test_statements_of_a_variable_are_put_together_from_assignment_to_last_read() -> None:
     apart = scop(f"{ANY}, double w", LUDCMP, movable=Movable())
-    assert [len(one.loops) for one in apart.statements] == [2, 3, 2, 1, 1] and private_objects(apart) == frozenset()
+    assert [len(one.loops) for one in apart.statements] == [2, 3, 2, 1, 1]
     found = scop(f"{ANY}, double w", LUDCMP, movable=Movable(together=scalars(apart)))
     first, second = found.statements
     assert (len(first.loops), len(second.loops)) == (2, 1)
     assert same(accesses(first, "A")[1][1], "[n] -> { S0[i, j] -> A[i, k] : 0 <= k < j < i < n }")
-    assert {one.name for one in private_objects(found)} >= {"w"}
-
-
-def test_a_value_that_goes_from_one_iteration_to_the_next_is_not_private() -> None:
-    body = "for (int i = 0; i < n; i++) { b[i] = w; w = A[i][i]; }"
-    apart = scop(f"{ANY}, double w", body, movable=Movable())
-    found = scop(f"{ANY}, double w", body, movable=Movable(together=scalars(apart)))
-    assert len(found.statements) == 2
-    assert "w" not in {one.name for one in private_objects(found)}
-
-
-def test_a_value_that_may_not_be_assigned_is_not_private() -> None:
-    body = "for (int i = 0; i < n; i++) { if (key[i]) w = 1; b[i] = w; }"
-    found = scop(f"{ANY}, double w", body, movable=Movable(whole=lambda one: isinstance(one, Block)))
-    (only,) = found.statements
-    (w,) = scalars(found)
-    assert not writes_first(only, w)
-
-
-def test_arrays_that_each_instance_fills_before_it_reads_them_are_private() -> None:
-    def body(first: str) -> str:
-        return f"""
-        for (int i = 0; i < n; i++) {{
-            for (int j = {first}; j < n; j++) b[j] = A[i][j];
-            for (int j = 0; j < n; j++) A[i][j] = b[n - 1 - j];
-        }}"""
-
-    def outer_body(statement: Statement) -> bool:
-        return isinstance(statement, Block) and len(statement.statements) == 2
-
-    filled = scop(ANY, body("0"), movable=Movable(whole=outer_body))
-    assert len(filled.statements) == 1 and "b" in {one.name for one in private_objects(filled)}
-    short = scop(ANY, body("1"), movable=Movable(whole=outer_body))
-    assert "b" not in {one.name for one in private_objects(short)}
 
 
 def test_parameters_are_known_by_their_expressions() -> None:

@@ -78,6 +78,59 @@ def test_no_arrows_without_dependences() -> None:
     assert "All of them may run at once" in pictures["tiles"].caption
 
 
+ON_DATA = """void f(int n, double a[n][n], double b[n][n])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n; i++)
+        for (int j = 1; j < n; j++) {
+            a[i][j] = a[i - 1][j] + 1;
+            if (a[i][j] > 0)
+                b[i][j] = b[i][j - 1] * 2;
+        }
+}
+"""
+
+
+def test_what_may_be_absent_is_drawn_apart() -> None:
+    space = space_of(ON_DATA)
+    pictures = drawn(space)
+    for figure in (pictures["dependences"], pictures["tile"]):
+        perhaps = elements(figure, "perhaps")
+        assert perhaps
+        for one in elements(figure, "arrow"):
+            shaft, head = list(next(iter(one)))
+            assert (
+                (shaft.get("stroke-dasharray") == "9 4")
+                == (head.get("fill") == "#ffffff")
+                == ("perhaps" in one.get("class", ""))
+            )
+        assert ">perhaps flow (0, 1)<" in figure.svg
+        assert ">flow (0, 0), (1, 0)<" in figure.svg
+    arrows = {(pair.source, pair.sink) for pair in space.pairs if not pair.certain}
+    assert len(elements(pictures["dependences"], "perhaps")) == len(arrows)
+
+
+def test_the_legend_of_a_tile_names_what_it_has() -> None:
+    space = space_of(golden("lu"))
+    picture = drawn(space)["tile"]
+    fullest = max(
+        ([each for each in space.instances if each.tile == one.tile] for one in space.instances),
+        key=lambda own: len(own),
+    )
+    there = {each.statement for each in fullest}
+    assert 0 < len(there) < len(space.statements)
+    named = {number for number in range(len(space.statements)) if f">S{number + 1}: " in picture.svg}
+    assert named == there
+
+
+def test_no_tile_in_space_hides_a_number() -> None:
+    picture = drawn(space_of(golden("gauss_seidel_3d")))["tiles"]
+    words = [place for place, one in enumerate(ElementTree.fromstring(picture.svg)) if one.get("font-weight") == "bold"]
+    shapes = [place for place, one in enumerate(ElementTree.fromstring(picture.svg)) if one.get("class") == "tile"]
+    assert words and max(shapes) < min(words)
+    assert len(words) // 2 <= len(shapes), "a rim and a number each"
+
+
 def test_distance_vectors_are_written() -> None:
     svg = drawn(space_of(golden("smooth")))["dependences"].svg
     assert ">(1, −1)<" in svg

@@ -1,0 +1,17 @@
+/* temporaries.h: arrays that a kernel has for itself, for the time of a launch. */
+#ifndef TILEK_TEMPORARIES_H
+#define TILEK_TEMPORARIES_H
+
+#include "state.h"
+
+int tilek_has_temporaries(const tilek_kernel *kernel);
+
+/* Memory for the call's temporaries, of which there are some: call->arrays becomes a copy, with their bases. All lies in *block, to be given back
+ * after the launch. TILEK_UNSUPPORTED where they would take more than 256 MiB and more than four times what the kernel's other arrays take. */
+typedef struct tilek_scratch { void *block; size_t bytes; } tilek_scratch;
+tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, tilek_scratch *scratch, tilek_message *why);
+
+/* It is kept for the kernel's next launch: fresh memory costs as much as using it. */
+void tilek_give_scratch(tilek_state *state, tilek_scratch *scratch);
+
+#endif

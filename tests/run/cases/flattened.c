@@ -1,0 +1,326 @@
+/* Arrays of several dimensions indexed by hand: rows that are apart only if the launch finds the strides long enough. */
+#include "check.h"
+
+enum { ROOM = 4096 };
+
+static void record_and_free(const char *label, unsigned char *image)
+{
+    check_record(label, image, ROOM);
+    free(image);
+}
+
+static unsigned char *bytes(void)
+{
+    unsigned char *const found = check_allocate(ROOM, 1);
+    for (size_t k = 0; k < ROOM; k++)
+        found[k] = (unsigned char)check_random(k);
+    return found;
+}
+
+// case strided_rows: rows of any stride, so that they are apart, touch, overlap, coincide or come in decreasing order
+static void strided_rows(unsigned char *image, const unsigned char *from, int width, int height, int stride)
+{
+#pragma tilek kernel
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            image[y * stride + x] = (unsigned char)(image[y * stride + x] / 2 + from[y * stride + x] + y);
+}
+
+CASE(strided_rows)
+{
+    static const int strides[] = {23, 17, 16, 5, 1, 0, -1, -16, -17, -23};
+    for (size_t k = 0; k < sizeof strides / sizeof strides[0]; k++) {
+        unsigned char *const image = bytes(), *const from = bytes();
+        strided_rows(image + ROOM / 2, from + ROOM / 2, 17, 13, strides[k]);
+        strided_rows(image + ROOM / 2, from + ROOM / 2, 1, 1, strides[k]);
+        strided_rows(image + ROOM / 2, from + ROOM / 2, 0, 5, strides[k]);
+        strided_rows(image + ROOM / 2, from + ROOM / 2, 5, -1, strides[k]);
+        strided_rows(image + ROOM / 2, from + ROOM / 2, -3, 4, strides[k]);
+        record_and_free("image", image);
+        free(from);
+    }
+}
+
+// case unsigned_rows: the same with sizes and offsets of type size_t, whose products wrap where a bound is 0
+static void unsigned_rows(unsigned char *image, const unsigned char *from, size_t width, size_t height, size_t stride)
+{
+#pragma tilek kernel
+    for (size_t y = 1; y + 1 < height; y++)
+        for (size_t x = 1; x + 1 < width; x++)
+            image[y * stride + x] =
+                (unsigned char)((from[(y - 1) * stride + x] + from[(y + 1) * stride + x] + from[y * stride + x - 1] +
+                                 from[y * stride + x + 1] + image[y * stride + x]) /
+                                5);
+}
+
+CASE(unsigned_rows)
+{
+    static const size_t sizes[][3] = {{17, 13, 23}, {17, 13, 17}, {17, 13, 15}, {17, 13, 16}, {17, 13, 3}, {17, 13, 1},
+                                      {17, 13, 0},  {3, 3, 3},    {2, 2, 2},    {1, 1, 1},    {0, 0, 0},   {0, 9, 4}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        unsigned char *const image = bytes(), *const from = bytes();
+        unsigned_rows(image, from, sizes[k][0], sizes[k][1], sizes[k][2]);
+        record_and_free("image", image);
+        free(from);
+    }
+}
+
+// case pixels: interleaved channels, as many as the launch says, and three of them
+static void channels(unsigned char *image, int width, int height, int stride, int count)
+{
+#pragma tilek kernel
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++)
+            for (int c = 0; c < count; c++)
+                image[y * stride + x * count + c] = (unsigned char)(image[y * stride + x * count + c] * 3 + c + x);
+}
+
+static void three(unsigned char *image, int width, int height)
+{
+#pragma tilek kernel
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            const int grey = (image[(y * width + x) * 3] + image[(y * width + x) * 3 + 1] + image[(y * width + x) * 3 + 2]) / 3;
+            for (int c = 0; c < 3; c++)
+                image[(y * width + x) * 3 + c] = (unsigned char)grey;
+        }
+}
+
+CASE(pixels)
+{
+    static const int sizes[][4] = {{7, 5, 30, 4}, {7, 5, 28, 4}, {7, 5, 27, 4}, {7, 5, 0, 3}, {7, 5, -21, 3},
+                                   {7, 5, 30, 0}, {7, 5, 30, -2}, {7, 5, 4, 1}, {0, 5, 8, 4}, {1, 1, 1, 1}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        unsigned char *const image = bytes();
+        channels(image + ROOM / 2, sizes[k][0], sizes[k][1], sizes[k][2], sizes[k][3]);
+        three(image, sizes[k][0], sizes[k][1]);
+        record_and_free("image", image);
+    }
+}
+
+// case corners: single cells, first and last rows and columns beside the nest, so that a stride of 0 puts them all in one place
+static void corners(double *a, const double *b, int n, int m)
+{
+#pragma tilek kernel
+    {
+        for (int j = 0; j < m; j++) {
+            a[j] = b[j];
+            a[(n - 1) * m + j] = 2 * b[(n - 1) * m + j];
+        }
+        for (int i = 0; i < n; i++) {
+            a[i * m] = 3 * b[i * m];
+            a[i * m + m - 1] = 4 * b[i * m + m - 1];
+        }
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                a[i * m + j] = 0.25 * (b[(i - 1) * m + j] + b[(i + 1) * m + j] + b[i * m + j - 1] + b[i * m + j + 1]);
+        a[0] = a[0] + a[1];
+        a[(n - 1) * m] = a[0] * 0.5;
+    }
+}
+
+CASE(corners)
+{
+    static const int sizes[][2] = {{7, 11}, {1, 5}, {5, 1}, {1, 1}, {3, 2}, {3, 0}, {3, -1}, {0, 3}, {-2, 4}, {2, -7}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        double *const a = check_doubles(256), *const b = check_doubles(256);
+        corners(a + 100, b + 100, sizes[k][0], sizes[k][1]);
+        check_record("a", a, 256 * sizeof *a);
+        free(a);
+        free(b);
+    }
+}
+
+// case boxes: three dimensions with strides of their own, a sweep in place along one of them
+static void boxes(double *u, int nx, int ny, int nz, int row, int plane)
+{
+#pragma tilek kernel
+    for (int z = 1; z < nz; z++)
+        for (int y = 0; y < ny; y++)
+            for (int x = 0; x < nx; x++)
+                u[z * plane + y * row + x] = 0.5 * u[z * plane + y * row + x] + 0.25 * u[(z - 1) * plane + y * row + x];
+}
+
+CASE(boxes)
+{
+    static const int sizes[][5] = {{5, 4, 3, 5, 20}, {5, 4, 3, 7, 29}, {5, 4, 3, 5, 19}, {5, 4, 3, 4, 20}, {5, 4, 3, 0, 20},
+                                   {5, 4, 3, 20, 5}, {5, 4, 3, -5, 20}, {5, 4, 3, 5, 0}, {0, 4, 3, 5, 20}, {1, 1, 9, 1, 1}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        double *const u = check_doubles(512);
+        boxes(u + 200, sizes[k][0], sizes[k][1], sizes[k][2], sizes[k][3], sizes[k][4]);
+        check_record("u", u, 512 * sizeof *u);
+        free(u);
+    }
+}
+
+// case leading: products of matrices with leading dimensions
+static void leading(double *c, const double *a, const double *b, int n, int m, int p, int lda, int ldb, int ldc)
+{
+    int i, j, k;
+#pragma tilek kernel
+    for (i = 0; i < n; i++)
+        for (j = 0; j < m; j++)
+            for (k = 0; k < p; k++)
+                c[i * ldc + j] += a[i * lda + k] * b[k * ldb + j];
+}
+
+CASE(leading)
+{
+    static const int strides[][3] = {{9, 7, 7}, {11, 13, 12}, {9, 7, 6}, {0, 0, 9}, {3, -7, 8}, {9, 7, 0}, {9, 7, -8}};
+    for (size_t k = 0; k < sizeof strides / sizeof strides[0]; k++) {
+        double *const a = check_doubles(512), *const b = check_doubles(512), *const c = check_doubles(512);
+        leading(c + 250, a + 250, b + 250, 5, 7, 9, strides[k][0], strides[k][1], strides[k][2]);
+        check_record("c", c, 512 * sizeof *c);
+        free(a);
+        free(b);
+        free(c);
+    }
+}
+
+// case numbered_cells: the cell's number in a variable of its own, of several types, built in several steps
+static void numbered_cells(double *u, const double *v, int nx, int ny, int nz)
+{
+#pragma tilek kernel
+    for (int k = 1; k < nz - 1; k++)
+        for (int j = 1; j < ny - 1; j++) {
+            const int row = nx * (j + ny * k);
+            for (int i = 1; i < nx - 1; i++) {
+                const size_t c = (size_t)(row + i);
+                int above = row + i;
+                above += nx * ny;
+                u[c] = v[c] + 0.125 * (v[c - 1] + v[c + 1] + v[c - nx] + v[c + nx] + v[c - nx * ny] + v[above] - 6 * v[c]);
+            }
+        }
+}
+
+// a number that is written again before it is used, once under a condition, is not the one it was
+static void changed_cells(double *u, int n, int m)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            int c = i * m + j;
+            if (u[c] > 0)
+                c = 0;
+            for (int k = 0; k < 2; k++) {
+                u[c] += 0.5;
+                c = (c + m) % (n * m);
+            }
+            u[c] -= 0.25;
+        }
+}
+
+CASE(numbered_cells)
+{
+    static const int sizes[][3] = {{5, 4, 3}, {3, 3, 3}, {7, 2, 5}, {0, 3, 4}, {-2, 3, 4}, {5, -3, -4}, {9, 5, 6}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        double *const u = check_doubles(512), *const v = check_doubles(512);
+        numbered_cells(u, v, sizes[k][0], sizes[k][1], sizes[k][2]);
+        changed_cells(v, sizes[k][0], sizes[k][1]);
+        check_record("u", u, 512 * sizeof *u);
+        check_record("v", v, 512 * sizeof *v);
+        free(u);
+        free(v);
+    }
+}
+
+// case clamped: borders repeated by functions, conditions and choices, each of which says what part of the image is read
+static int clamp(int value, int low, int high)
+{
+    if (value < low)
+        return low;
+    return value > high ? high : value;
+}
+
+static void clamped_by_calls(unsigned char *to, const unsigned char *from, int width, int height, int stride)
+{
+#pragma tilek kernel
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int sum = 8 * from[y * stride + x];
+            sum -= from[clamp(y - 1, 0, height - 1) * stride + x] + from[clamp(y + 1, 0, height - 1) * stride + x];
+            sum -= from[y * stride + clamp(x - 1, 0, width - 1)] + from[y * stride + clamp(x + 1, 0, width - 1)];
+            to[y * stride + x] = (unsigned char)clamp(sum / 4, 0, 255);
+        }
+}
+
+static void clamped_by_conditions(unsigned char *to, const unsigned char *from, int width, int height)
+{
+#pragma tilek kernel
+    for (int y = 0; y < height; y++)
+        for (int x = 0; x < width; x++) {
+            int sum = 0;
+            for (int dy = -2; dy <= 2; dy++) {
+                int row = y + dy;
+                if (row < 0)
+                    row = 0;
+                if (row >= height) {
+                    row = height - 1;
+                }
+                for (int dx = -2; dx <= 2; dx++) {
+                    int column = x + dx < 0 ? 0 : x + dx;
+                    column = column < width ? column : width - 1;
+                    sum += from[row * width + column];
+                }
+            }
+            to[y * width + x] = (unsigned char)(sum / 25);
+        }
+}
+
+static void clamped_line(double *to, const double *from, int n)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        to[i] = from[i - 1 < 0 ? 0 : i - 1] + from[clamp(i + 1, 0, n - 1)];
+}
+
+CASE(clamped)
+{
+    static const int sizes[][3] = {{17, 13, 17}, {17, 13, 23}, {17, 13, 9}, {1, 5, 1}, {5, 1, 5},
+                                   {2, 2, 0},    {0, 5, 3},    {5, 0, 5},   {-2, 3, 4}, {3, 4, -3}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        unsigned char *const to = bytes(), *const from = bytes();
+        double *const x = check_doubles(64), *const z = check_doubles(64);
+        clamped_by_calls(to + ROOM / 2, from + ROOM / 2, sizes[k][0], sizes[k][1], sizes[k][2]);
+        clamped_by_conditions(to, from, sizes[k][0], sizes[k][1]);
+        clamped_line(x, z, sizes[k][0]);
+        check_record("x", x, 64 * sizeof *x);
+        record_and_free("to", to);
+        free(from);
+        free(x);
+        free(z);
+    }
+}
+
+// case whole_arrays: nests over rows beside loops over all elements, whose number the strides make or a parameter gives
+static void heat_step(double *u, double *v, int nx, int ny, int nz, int steps, int total)
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int z = 1; z < nz - 1; z++)
+            for (int y = 1; y < ny - 1; y++)
+                for (int x = 1; x < nx - 1; x++)
+                    v[(z * ny + y) * nx + x] =
+                        0.5 * u[(z * ny + y) * nx + x] +
+                        0.0625 * (u[((z - 1) * ny + y) * nx + x] + u[((z + 1) * ny + y) * nx + x] + u[(z * ny + y - 1) * nx + x] +
+                                  u[(z * ny + y + 1) * nx + x] + u[(z * ny + y) * nx + x - 1] + u[(z * ny + y) * nx + x + 1]);
+        for (int i = 0; i < nx * ny * nz; i++)
+            u[i] = v[i];
+        for (int i = total - 1; i >= 0; i -= 2)
+            v[i] = 0.25 * v[i];
+        u[0] = v[total - 1];
+    }
+}
+
+CASE(whole_arrays)
+{
+    static const int sizes[][4] = {{5, 4, 3, 60}, {3, 3, 3, 7}, {7, 2, 5, 70}, {9, 5, 6, 1}, {1, 1, 1, 1}, {5, -3, -4, 60}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        double *const u = check_doubles(512), *const v = check_doubles(512);
+        heat_step(u, v, sizes[k][0], sizes[k][1], sizes[k][2], 3, sizes[k][3]);
+        check_record("u", u, 512 * sizeof *u);
+        check_record("v", v, 512 * sizeof *v);
+        free(u);
+        free(v);
+    }
+}

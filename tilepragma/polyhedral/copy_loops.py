@@ -1,0 +1,103 @@
+"""Loops that copy cells of one array to another: every element of { [x] : cell } once, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import islpy as isl
+
+from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.looptree import Block, ExpressionStatement, Loop
+from tilepragma.ir.types import LONG
+from tilepragma.polyhedral.extraction import extract_scop
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.polyhedral.scop import Scop, ScopStatement
+
+_COPY = "C"
+
+CellSet = isl.Set
+"""{ [o, x] }: cells x of an array in iterations o"""
+
+
+def iterator(name: str) -> DataObject:
+    """An iterator for loops that no user wrote."""
+    return DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL)
+
+
+def copy_loops(
+    scop: Scop,
+    cells: isl.Set,
+    iterators: Sequence[DataObject],
+    assignment: Assignment,
+    around: tuple[Loop, ...],
+    first_index: int,
+) -> Scanned:
+    """Loops over { [o, x] : cell }, o being the iterators of the loops `around`, that make `assignment`, which names x by `iterators`.
+
+    Raises OperationLimitError.
+    """
+    with operation_limit(scop.context, DEFAULT_LIMIT, "writing loops that copy"):
+        symbols: dict[str, Expression] = dict(scop.parameters)
+        known: isl.Set | None = None
+        if around:
+            known, cells, own = _inside(scop, cells, around)
+            symbols |= own
+        cells = cells.set_tuple_name(_COPY)
+        times = isl.Map.identity(cells.get_space().map_from_set()).reset_tuple_id(isl.dim_type.out)
+        node = ExpressionStatement(assignment)
+        loops = tuple(_loop(one) for one in iterators)
+        statement = ScopStatement(_COPY, loops, cells, times, (), NOWHERE, node)
+        return scan((ScannedStatement(statement, times),), Symbols(symbols), first_index, known)
+
+
+def box_around(cells: isl.Set, around: int) -> isl.Set:
+    """{ [o, x] : low_d(o) <= x_d <= high_d(o) } around { [o, x] }, o being the first `around` dimensions."""
+    box = isl.Set.universe(cells.get_space())
+    rank = cells.dim(isl.dim_type.set) - around
+    for place in range(rank):
+        hull = cells.remove_divs().simple_hull().to_set()
+        one = hull.project_out(isl.dim_type.set, around + place + 1, rank - place - 1)
+        one = one.project_out(isl.dim_type.set, around, place).remove_divs()
+        one = one.add_dims(isl.dim_type.set, rank - place - 1).insert_dims(isl.dim_type.set, around, place)
+        box = box.intersect(one)
+    return box
+
+
+def _inside(scop: Scop, cells: isl.Set, around: tuple[Loop, ...]) -> tuple[isl.Set, isl.Set, Mapping[str, Expression]]:
+    """[o] -> { : o is an iteration of the loops around }, [o] -> { [x] : cell }, and what the parameters o stand for."""
+    names = [f"around {loop.iterator.name} {place}" for place, loop in enumerate(around)]
+    known = _as_parameters(_domain(scop, around), names).params()
+    values = {
+        name: Access(loop.iterator, (), (), loop.iterator.element) for name, loop in zip(names, around, strict=True)
+    }
+    return known, _as_parameters(cells, names), values
+
+
+def _domain(scop: Scop, around: tuple[Loop, ...]) -> isl.Set:
+    """{ [o] : an iteration of the loops, whatever conditions stand between them }"""
+    marker = DataObject("tilek_marker", "tilek_marker", LONG, Storage.SCALAR, Scope.LOCAL)
+    write = Assignment("=", Access(marker, (), (), LONG), integer(0, LONG), LONG)
+    body = Block((ExpressionStatement(write),))
+    for loop in reversed(around):
+        body = Block((replace(loop, body=body),))
+    found = extract_scop(body.statements, (), scop.written | {marker}, context=scop.context)
+    (statement,) = found.statements
+    return statement.domain
+
+
+def _as_parameters(cells: isl.Set, names: Sequence[str]) -> isl.Set:
+    """[names] -> { [x] : [names, x] in cells }"""
+    cells = cells.reset_tuple_id()
+    for name in names:
+        place = cells.dim(isl.dim_type.param)
+        cells = cells.move_dims(isl.dim_type.param, place, isl.dim_type.set, 0, 1)
+        cells = cells.set_dim_name(isl.dim_type.param, place, name)
+    return cells
+
+
+def _loop(own: DataObject) -> Loop:
+    zero = integer(0, LONG)
+    return Loop(-1, own, True, zero, "<", zero, integer(1, LONG), False, Block(()), None)
