@@ -23,18 +23,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from benchmarks.measure import ROOT
 from benchmarks.polybench_programs import PolybenchError
 from benchmarks.suite import plot, tables
 from benchmarks.suite.blas import find_library
 from benchmarks.suite.builds import BuildError, Workplace, build, cores, prepare
 from benchmarks.suite.cases import BOTH, CASES, POLYBENCH, Case
 from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, PEERS, Built, our_name
-from benchmarks.suite.machine import description, measured_limits
+from benchmarks.suite.machine import description, measured_limits, present_devices
 from benchmarks.suite.peers import find_tools
 from benchmarks.suite.programs import faults, read_sources
 from benchmarks.suite.results import Limits, Row, as_json
 from benchmarks.suite.runs import CaseRuns
+from tilepragma.cli.runtime_library import RuntimeLibraryError
 
 REPEATS, QUICK_REPEATS = 5, 2
 TARGETS = ("serial", "threads", "opencl", "cuda")
@@ -98,10 +98,7 @@ def types_of(case: Case, given: argparse.Namespace) -> tuple[str, ...]:
 
 
 def present_targets() -> tuple[str, ...]:
-    from tilepragma.cli.devices import accelerators
-
-    found = [device.target for device in accelerators() if device.number is not None]
-    return ("threads", *dict.fromkeys(found))
+    return tuple(device.target for device in present_devices() if device.target != "serial")
 
 
 def workplace(given: argparse.Namespace, scratch: Path) -> Workplace:
@@ -191,7 +188,6 @@ def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, con
 
 def main() -> int:
     given = arguments()
-    sys.path.append(str(ROOT))
     console = Console(width=170 if not sys.stdout.isatty() else None)
     cases, unknown = chosen(given)
     if given.list:
@@ -209,7 +205,7 @@ def main() -> int:
         if given.plot is not None:
             plot.check()
         return perform(given, cases, scratch, console)
-    except (PolybenchError, BuildError, plot.PlotError, OSError) as error:
+    except (PolybenchError, BuildError, RuntimeLibraryError, plot.PlotError, OSError) as error:
         console.print(str(error), style="red", markup=False)
         return 2
     finally:

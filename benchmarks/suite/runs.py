@@ -21,6 +21,8 @@ from benchmarks.suite.results import MOST_TOLERANCE, TOLERANCE, WIDTH, Measureme
 #: A contender is stopped when it takes this many times as long as the original, and never before the second number of seconds.
 PATIENCE, LEAST_SECONDS = 60.0, 120.0
 FIRST_SECONDS = 1200.0
+#: One that takes this many times as long as the original is timed in one round only.
+ONCE_IS_ENOUGH = 20.0
 #: Runs in one process of a contender that warms up; the last one counts.
 RUNS_WHEN_WARM = 2
 _WRONG_DATA = "cannot be compared: the original leaves no finite number"
@@ -105,8 +107,8 @@ class CaseRuns:
         if original is None:
             return self.row
         fit = self._compare_all(original, progress)
-        for _ in range(rounds):
-            for contender in fit:
+        for number in range(rounds):
+            for contender in fit if number == 0 else [each for each in fit if not self._slow(each)]:
                 progress(contender.name)
                 try:
                     taken = run(contender, self.settings, self.limit)
@@ -118,6 +120,11 @@ class CaseRuns:
             if contender.name.startswith(OURS) and contender.warm:
                 self.row.contenders[contender.name].kernels = self._kernels(contender)
         return self.row
+
+    def _slow(self, contender: Contender) -> bool:
+        """Whether one round says enough of a contender."""
+        original, own = self.row.contenders[GCC].seconds, self.row.contenders[contender.name].seconds
+        return not own or bool(original and own[0] > ONCE_IS_ENOUGH * original[0])
 
     def _kernels(self, contender: Contender) -> float | None:
         """Seconds of the launches in one run, by the runtime's own profile."""
