@@ -23,18 +23,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from benchmarks.measure import ROOT
 from benchmarks.polybench_programs import PolybenchError
 from benchmarks.suite import plot, tables
 from benchmarks.suite.blas import find_library
 from benchmarks.suite.builds import BuildError, Workplace, build, cores, prepare
 from benchmarks.suite.cases import BOTH, CASES, POLYBENCH, Case
 from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, PEERS, Built, our_name
-from benchmarks.suite.machine import description, measured_limits
+from benchmarks.suite.machine import description, measured_limits, present_devices
 from benchmarks.suite.peers import find_tools
 from benchmarks.suite.programs import faults, read_sources
 from benchmarks.suite.results import Limits, Row, as_json
 from benchmarks.suite.runs import CaseRuns
+from tilepragma.cli.runtime_library import RuntimeLibraryError
 
 REPEATS, QUICK_REPEATS = 5, 2
 TARGETS = ("serial", "threads", "opencl", "cuda")
@@ -69,6 +69,8 @@ def arguments() -> argparse.Namespace:
         "--plot", type=Path, metavar="FILE", help="draw the ratios (.svg, .png, .pdf; needs matplotlib)"
     )
     options.add_argument("--keep", type=Path, metavar="DIR", help="leave sources and programs there")
+    options.add_argument("--reuse", action="store_true", help="do not build again what lies in the folder of --keep")
+    options.add_argument("--march", default="native", metavar="NAME", help="-march for everyone (default: native)")
     options.add_argument("--list", action="store_true", help="name the kernels and their sizes, and measure nothing")
     return options.parse_args()
 
@@ -96,10 +98,7 @@ def types_of(case: Case, given: argparse.Namespace) -> tuple[str, ...]:
 
 
 def present_targets() -> tuple[str, ...]:
-    from tilepragma.cli.devices import accelerators
-
-    found = [device.target for device in accelerators() if device.number is not None]
-    return ("threads", *dict.fromkeys(found))
+    return tuple(device.target for device in present_devices() if device.target != "serial")
 
 
 def workplace(given: argparse.Namespace, scratch: Path) -> Workplace:
@@ -111,7 +110,18 @@ def workplace(given: argparse.Namespace, scratch: Path) -> Workplace:
     library = find_library() if OPENBLAS in contenders else None
     tools = find_tools(given.ppcg, given.pluto)
     return Workplace(
-        sources, scratch, given.quick, given.exact, given.parametric, given.threads, targets, contenders, library, tools
+        sources=sources,
+        scratch=scratch,
+        quick=given.quick,
+        exact=given.exact,
+        parametric=given.parametric,
+        architecture=given.march,
+        reuse=given.reuse and given.keep is not None,
+        threads=given.threads,
+        targets=targets,
+        contenders=contenders,
+        library=library,
+        tools=tools,
     )
 
 
@@ -178,7 +188,6 @@ def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, con
 
 def main() -> int:
     given = arguments()
-    sys.path.append(str(ROOT))
     console = Console(width=170 if not sys.stdout.isatty() else None)
     cases, unknown = chosen(given)
     if given.list:
@@ -196,7 +205,7 @@ def main() -> int:
         if given.plot is not None:
             plot.check()
         return perform(given, cases, scratch, console)
-    except (PolybenchError, BuildError, plot.PlotError, OSError) as error:
+    except (PolybenchError, BuildError, RuntimeLibraryError, plot.PlotError, OSError) as error:
         console.print(str(error), style="red", markup=False)
         return 2
     finally:

@@ -29,7 +29,8 @@ class BuildError(Exception):
 @dataclass(frozen=True)
 class Workplace:
     """What all builds share. `exact`: without contraction of multiply-add, so that results are equal bit for bit.
-    `parametric`: array extents are parameters instead of numbers (PolyBench's POLYBENCH_USE_C99_PROTO).
+    `parametric`: array extents are parameters instead of numbers (PolyBench's POLYBENCH_USE_C99_PROTO). `reuse`: programs that
+    lie in `scratch` already are not built again.
     """
 
     sources: Sources
@@ -37,6 +38,8 @@ class Workplace:
     quick: bool
     exact: bool
     parametric: bool
+    architecture: str
+    reuse: bool
     threads: int
     targets: tuple[str, ...]
     contenders: tuple[str, ...]
@@ -47,7 +50,7 @@ class Workplace:
     def flags(self) -> tuple[str, ...]:
         """The options of every contender's compiler."""
         exact = ("-ffp-contract=off",) if self.exact else ()
-        return ("-std=gnu99", "-O3", "-march=native", *exact, "-Wno-unknown-pragmas")
+        return ("-std=gnu99", "-O3", f"-march={self.architecture}", *exact, "-Wno-unknown-pragmas")
 
     def definitions(self, case: Case, type_: str) -> tuple[str, ...]:
         """Preprocessor options of a case: sizes, element type, where headers are."""
@@ -135,7 +138,8 @@ class _Making:
         source.write_text(text)
         program = source.with_suffix("")
         try:
-            tool((*COMPILE, *self.options, "-o", program, source, *more, self.place.support, "-lm"), self.folder)
+            if not self._made(program):
+                tool((*COMPILE, *self.options, "-o", program, source, *more, self.place.support, "-lm"), self.folder)
         except BuildError as error:
             self.failures[name] = str(error)
         else:
@@ -149,18 +153,27 @@ class _Making:
         apart.mkdir(exist_ok=True)
         source = apart / f"{self.case.source.replace('-', '_')}.c"
         source.write_text(self.place.sources.text(self.case.source))
-        definitions = [option for option in self.options if option.startswith(("-D", "-I"))]
+        program = apart / "program"
         try:
-            if peer.preprocessed:
-                source.write_text(tool((*COMPILE, *self.options, "-E", "-P", source), apart))
-            tool(peer.translation(source, definitions), apart)
-            options = self.place.flags if peer.preprocessed else self.options
-            link: list[str | Path] = [*peer.inputs(source), self.place.support, *peer.libraries, "-lm"]
-            tool((*COMPILE, *options, f"-I{apart}", *peer.flags, "-o", apart / "program", *link), apart)
+            if not self._made(program):
+                self._translate(peer, source, program)
         except BuildError as error:
             self.failures[peer.name] = str(error)
         else:
-            self.contenders.append(Contender(peer.name, apart / "program", self.place.openmp, warm=peer.device))
+            self.contenders.append(Contender(peer.name, program, self.place.openmp, warm=peer.device))
+
+    def _translate(self, peer: PeerTool, source: Path, program: Path) -> None:
+        """Raises BuildError."""
+        apart = source.parent
+        if peer.preprocessed:
+            source.write_text(tool((*COMPILE, *self.options, "-E", "-P", source), apart))
+        tool(peer.translation(source, [option for option in self.options if option.startswith(("-D", "-I"))]), apart)
+        options = self.place.flags if peer.preprocessed else self.options
+        link: list[str | Path] = [*peer.inputs(source), self.place.support, *peer.libraries, "-lm"]
+        tool((*COMPILE, *options, f"-I{apart}", *peer.flags, "-o", program, *link), apart)
+
+    def _made(self, program: Path) -> bool:
+        return self.place.reuse and program.is_file()
 
     def ours(self) -> None:
         """One binary for all targets."""
@@ -170,7 +183,8 @@ class _Making:
         source, program = self.folder / f"{self.case.source}.ours.c", self.folder / f"{self.case.source}.ours"
         source.write_text(self.place.sources.ours(self.case.source))
         try:
-            tool((*TILECC, *self.options, "-o", program, source, self.place.support, "-lm"), self.folder)
+            if not self._made(program):
+                tool((*TILECC, *self.options, "-o", program, source, self.place.support, "-lm"), self.folder)
         except BuildError as error:
             self.failures.update(dict.fromkeys(map(our_name, targets), str(error)))
             return

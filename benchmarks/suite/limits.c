@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { TRIES = 7, CHAINS = 12, LENGTH = 2000000, VECTOR = 64 };
+enum { TRIES = 20, CHAINS = 12, LENGTH = 2000000, VECTOR = 64 };
 
 static double now(void)
 {

@@ -5,13 +5,12 @@ from __future__ import annotations
 import datetime
 import os
 import platform
-import re
-from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import ROOT, environment, output_of
 from benchmarks.suite.builds import COMPILE, HERE, BuildError, Workplace, tool
 from benchmarks.suite.results import Limits
+from tilepragma.cli.devices import Device, accelerators, host_devices, line
 
 
 def measured_limits(place: Workplace) -> Limits:
@@ -20,13 +19,23 @@ def measured_limits(place: Workplace) -> Limits:
     tool((*COMPILE, *options, HERE / "limits.c"), place.scratch)
     text = output_of(("./limits",), place.scratch, OMP_NUM_THREADS=str(place.threads), OMP_PROC_BIND="true")
     bandwidth, double, single = map(float, text.split())
-    return Limits(bandwidth, {"double": double, "float": single})
+    elsewhere = {device.target for device in present_devices() if device.kind != "cpu"}
+    return Limits(bandwidth, {"double": double, "float": single}, tuple(sorted(elsewhere)))
+
+
+def present_devices() -> list[Device]:
+    """The devices that our targets would use: the first of each."""
+    found: dict[str, Device] = {}
+    for device in (*host_devices(), *accelerators()):
+        if device.number is not None:
+            found.setdefault(device.target, device)
+    return list(found.values())
 
 
 def description(place: Workplace) -> dict[str, Any]:
     """What RESULTS.md says of the machine."""
     return {
-        "processor": _processor(),
+        "devices": [line(device) for device in present_devices()],
         "cores": len(os.sched_getaffinity(0)),
         "threads": place.threads,
         "system": platform.platform(),
@@ -40,14 +49,6 @@ def description(place: Workplace) -> dict[str, Any]:
         "load": os.getloadavg()[0],
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     }
-
-
-def _processor() -> str:
-    try:
-        found = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
 
 
 def _first_line(command: tuple[str, ...]) -> str:

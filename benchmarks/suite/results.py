@@ -24,6 +24,8 @@ WIDTH = {"double": 8, "float": 4, "int": 4}
 #: Largest difference that counts as the same result, relative to the largest element of an array, where bits differ because
 #: operations are contracted or sums are taken in another order.
 TOLERANCE = {"double": 1e-9, "float": 1e-3, "int": 0.0}
+#: No ill-conditioned kernel is allowed more: beyond that a result says nothing.
+MOST_TOLERANCE = 1e-2
 BEST = "best of peers"
 ALL = "all"
 #: Contenders on the same cores without a library: of these the best counts.
@@ -33,10 +35,17 @@ _AGAINST = {"threads": (GCC, HAND_OPENMP, BEST, OPENBLAS), "opencl": (GCC, PPCG_
 
 @dataclass(frozen=True)
 class Limits:
-    """What the machine reaches on all cores: bytes per second of a copy, operations per second of multiply-adds by type."""
+    """What the machine reaches on all cores: bytes per second of a copy, operations per second of multiply-adds by type.
+    `elsewhere`: our targets that run on something else, of which no limit is known.
+    """
 
     bandwidth: float
     operations: dict[str, float]
+    elsewhere: tuple[str, ...] = ()
+
+    def holds_for(self, contender: str) -> bool:
+        """Whether a contender runs on what was measured."""
+        return contender not in map(our_name, self.elsewhere)
 
     def share(self, type_: str, flops: float, moved: float, seconds: float) -> float:
         """The share of the least time in which the machine could do the arithmetic or move the data, whichever takes longer."""
@@ -180,7 +189,7 @@ def _row_as_json(row: Row, limits: Limits, targets: Sequence[str]) -> dict[str, 
                 "median": seconds,
                 "gflops": 1e-9 * row.flops / seconds,
                 "gbs": 1e-9 * row.moved / seconds,
-                "share": limits.share(row.type, row.flops, row.moved, seconds),
+                "share": limits.share(row.type, row.flops, row.moved, seconds) if limits.holds_for(name) else None,
             }
     whole["ratios"] = [asdict(each) for each in ratios(row, targets)]
     whole["best"] = best_peer(row)

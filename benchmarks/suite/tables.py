@@ -74,8 +74,9 @@ def target_table(rows: Sequence[Row], limits: Limits, target: str) -> Table:
         rates: tuple[str, ...] = ("", "", "")
         if ours.ran:
             seconds = ours.median
-            share = limits.share(row.type, row.flops, row.moved, seconds)
-            rates = (f"{1e-9 * row.flops / seconds:.2f}", f"{1e-9 * row.moved / seconds:.2f}", f"{100 * share:.0f}%")
+            share = f"{100 * limits.share(row.type, row.flops, row.moved, seconds):.0f}%"
+            share = share if limits.holds_for(our_name(target)) else ""
+            rates = (f"{1e-9 * row.flops / seconds:.2f}", f"{1e-9 * row.moved / seconds:.2f}", share)
         cells = (ratio_cell(ratio(row, target, name)) for name in against)
         best = (best_peer(row) or "",) if BEST in against else ()
         launches = ("" if ours.kernels is None else f"{ours.kernels:.3f}",) if device else ()

@@ -79,6 +79,16 @@ def test_the_share_is_of_what_takes_longer() -> None:
     assert math.isclose(LIMITS.share("int", 40e9, 2e9, 0.4), 0.5)  # no limit of arithmetic is known
 
 
+def test_limits_of_the_cores_say_nothing_of_a_gpu() -> None:
+    limits = Limits(10e9, {}, ("cuda",))
+    made = row(gcc=[4.0], tilepragma_cuda=[1.0])
+    contenders = as_json({}, limits, [made], ["cuda"])["rows"][0]["contenders"]
+    assert contenders["gcc"]["share"] == 0.05
+    assert contenders["tilepragma cuda"]["share"] is None
+    assert "20%" not in shown([made], ["cuda"], limits)
+    assert "20%" in shown([made], ["cuda"])
+
+
 def test_json_holds_rates_and_ratios() -> None:
     made = row(gcc=[4.0], tilepragma_threads=[2.0, 1.0, 3.0])
     made.contenders["PLUTO"] = Measurement(match="not built: no")
@@ -92,9 +102,9 @@ def test_json_holds_rates_and_ratios() -> None:
     assert written["best"] == "gcc"
 
 
-def shown(rows: list[Row], targets: list[str]) -> str:
+def shown(rows: list[Row], targets: list[str], limits: Limits = LIMITS) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
-    tables.show(console, rows, LIMITS, targets)
+    tables.show(console, rows, limits, targets)
     return console.export_text()
 
 
