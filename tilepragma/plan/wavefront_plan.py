@@ -45,6 +45,8 @@ FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 64, 256
 """Of tiles of two rows, where a short chain would be too little work for a tile: trisolv and smith_waterman take half of the time."""
 HOST_STEPS = 8
 """Time steps of a tile, whose iterations come back to the same elements; of more than 8 a few time steps would be one wavefront's tile."""
+USUAL_SKEW = 2
+"""Points by which a row moves on in a time step, up to which tiles have all of their steps; jacobi-2d has 2."""
 STENCIL_TILES = {2: (64, 64, 2048), 3: (HOST_STEPS, 64, 256), 4: (HOST_STEPS, 16, 256)}
 """By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose elements stay in 1 MiB of cache; among those the
 fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d.
@@ -119,7 +121,22 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
     if points.repeating is None or points.along is None:
         return LONG_HOST_TILE if level == points.along else HOST_STEPS if level == points.repeating else HOST_TILE
     steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]
-    return along if level == points.along else steps if level == points.repeating else others
+    if level == points.repeating:
+        return max(1, steps * USUAL_SKEW // max(USUAL_SKEW, _skew(planned, level)))
+    return along if level == points.along else others
+
+
+def _skew(planned: PlannedPart, level: int) -> int:
+    """By how many points the tile's other rows move on in one step of this one: tiles that move far keep little of what they had."""
+    steps = {each.statement.name: each.rows[level].coefficients for each in planned.part.statements}
+    return max(
+        abs(
+            sum(one * other for one, other in zip(steps[each.statement.name], each.rows[row].coefficients, strict=True))
+        )
+        for each in planned.part.statements
+        for row in planned.part.carrying
+        if row != level
+    )
 
 
 def _inner_tiles(
