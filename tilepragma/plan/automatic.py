@@ -87,7 +87,7 @@ class _Search:
         """Take the later answer, or its part for cores, where that is faster."""
         if not is_settled(answer):
             return
-        if _strides(answer) < _strides(best):
+        if has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
             clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
             self._take(answer, f"{best.strategy}: innermost loops {clause}")
         elif answer.depths.launched > best.depths.launched:
@@ -119,6 +119,11 @@ def _joined(host: Automatic, device: Automatic) -> Automatic:
 def _strides(answer: Automatic) -> float:
     """Accesses of its innermost loops on the host that step through memory in strides; without bound where nothing is known."""
     return inf if answer.steps is None else answer.steps.strides
+
+
+def has_fewer_strides(answer: Automatic, other: Automatic) -> bool:
+    """Whether innermost loops of the answer step through memory in fewer strides, as far as that is known."""
+    return _strides(answer) < _strides(other)
 
 
 def _times(number: float) -> str:

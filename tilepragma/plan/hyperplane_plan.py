@@ -131,13 +131,10 @@ class _TakenApart:
         )
 
     def steps(self, planned: tuple[PlannedPart, ...]) -> Steps | None:
-        """Of the deepest statements, where no tiles wait for each other; unknown where loops move as wholes, inside bodies."""
-        from tilepragma.polyhedral.parallel_parts import PartKind
+        """Of the deepest statements; unknown where loops move as wholes, inside bodies."""
         from tilepragma.polyhedral.point_order import Steps
 
-        if any(one.part.kind is PartKind.WAVEFRONT for one in planned) or any(
-            len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts
-        ):
+        if any(len(part.loops) > len(each.loops) for each in self.scop.statements for part in each.parts):
             return None
         deepest = max((each.depth for each in self.program.statements), default=0)
         return sum(

@@ -26,6 +26,7 @@ from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.row_loops import names_in
 from tilepragma.plan.strategy import Region
+from tilepragma.plan.tied_statements import written_scalars
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.array_expansion import Expansion
@@ -77,6 +78,27 @@ def with_own_storage(region: Region) -> OwnKernel | None:
         return None
 
 
+def with_expanded_scalars(region: Region) -> OwnKernel | None:
+    """The region with an array in place of each scalar that ties the statements of bodies together, where that is possible.
+
+    for (j) { s = ..; for (k) s += ..; .. = s; }      for (j) { s_of_j[j] = ..; for (k) s_of_j[j] += ..; .. = s_of_j[j]; }
+    """
+    from tilepragma.polyhedral.array_expansion import whole_expansions
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+
+    candidates = _tying_scalars(region)
+    if not candidates:
+        return None
+    try:
+        with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for the values of scalars"):
+            flows = _flows(region.scop, candidates)
+            rank = max(one.rank for one in region.kernel.objects)
+            expanded = whole_expansions(flows.values(), min(rank, MOST_RANK))
+        return _Rewriting(region, flows).kernel(expanded, ()) if expanded else None
+    except OperationLimitError:
+        return None
+
+
 def proven_scop(region: Region, own: OwnKernel, statements: tuple[Statement, ...]) -> Scop | None:
     """The Scop of `statements`, those of the kernel with storage of its own, if it is proven to compute what the region does."""
     from tilepragma.polyhedral.extraction import extract_scop
@@ -111,6 +133,17 @@ def _candidates(region: Region) -> tuple[DataObject, ...]:
     )
 
 
+def _tying_scalars(region: Region) -> tuple[DataObject, ...]:
+    """Scalars that the region writes, that nobody wants afterwards, no function uses and no clause names."""
+    named = named_in_clauses(region.kernel.directive, region.kernel.body)
+    called = {use.object for use in function_uses(region.kernel.functions)}
+    return tuple(
+        one
+        for one in written_scalars(region)
+        if one.name not in region.live_out and one not in called and one.host not in named
+    )
+
+
 def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> dict[DataObject, ArrayFlow]:
     from tilepragma.polyhedral.array_flow import UnknownFlowError, array_flow
 
@@ -137,7 +170,9 @@ class _Rewriting:
         self.next_index = self.region.first_index
         self.on_host: Callable[[Expression], bool] = host_evaluable(self.region.written)
         self.dead = frozenset(
-            one for one in self.flows if one.scope is Scope.REGION or one.name in self.region.kernel.forgotten
+            one
+            for one in self.flows
+            if one.scope is Scope.REGION or one.storage is Storage.SCALAR or one.name in self.region.kernel.forgotten
         )
 
     def kernel(self, expanded: tuple[Expansion, ...], copied: tuple[OldValues, ...]) -> OwnKernel | None:
@@ -313,8 +348,9 @@ def _deeper(statement: Any, before: Mapping[int, list[Statement]]) -> Any:
 
 def _expansion_note(one: Expansion, own: DataObject) -> str:
     loops = " and ".join(loop.iterator.host for loop in one.loops)
+    what = "scalar" if one.object.storage is Storage.SCALAR else "array"
     return (
-        f"array expansion: '{one.object.host}' is kept once for each iteration of {loops}, as '{own.name}', "
+        f"{what} expansion: '{one.object.host}' is kept once for each iteration of {loops}, as '{own.name}', "
         "since no value goes from one to another"
     )
 

@@ -13,13 +13,14 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.automatic import STRATEGIES, Choice, choose, is_better, is_settled
+from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
@@ -27,7 +28,7 @@ from tilepragma.plan.launches import make_launches
 from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
 from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
-from tilepragma.plan.own_storage import proven_scop, with_own_storage
+from tilepragma.plan.own_storage import proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
 
 #: Statements of a region that is settled with storage of its own, up to which hyperplanes are asked for better strides: they may take long.
 _MOST_RESCHEDULED = 6
+
+#: Statements of a region up to which scalars are expanded for better strides.
+_MOST_EXPANDED = 16
 
 
 @dataclass(frozen=True)
@@ -207,7 +211,7 @@ def _automatic(
 ) -> Planned:
     """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
     attempt = _Attempt(kernel, said, floating, targets)
-    planned = _with_storage(attempt, diagnostics)
+    planned = _with_storage(attempt, diagnostics) or _with_scalars(attempt, diagnostics)
     return planned if planned is not None else attempt.planned(attempt.choice(STRATEGIES), diagnostics)
 
 
@@ -229,6 +233,26 @@ def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
         return None
     if len(scop.statements) <= _MOST_RESCHEDULED:
         choice = other.choice(STRATEGIES)
+    planned = other.planned(choice, diagnostics)
+    return replace(planned, plan=replace(planned.plan, storage=own.notes, source=attempt.kernel))
+
+
+def _with_scalars(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
+    """The plan by hyperplanes of the region with scalars expanded, where its innermost loops step in fewer strides; None elsewhere."""
+    taken = attempt.choice(STRATEGIES).taken
+    if taken is None or (taken.steps is not None and not taken.steps.strides):
+        return None
+    own = with_expanded_scalars(attempt.region)
+    if own is None:
+        return None
+    apart = _take_apart(own.kernel, Diagnostics())
+    scop = proven_scop(attempt.region, own, apart.statements)
+    if scop is None or len(scop.statements) > _MOST_EXPANDED:
+        return None
+    other = _Attempt(own.kernel, apart, attempt.floating, attempt.targets, scop)
+    choice = other.choice((hyperplanes,))
+    if choice.taken is None or not is_settled(choice.taken) or not has_fewer_strides(choice.taken, taken):
+        return None
     planned = other.planned(choice, diagnostics)
     return replace(planned, plan=replace(planned.plan, storage=own.notes, source=attempt.kernel))
 

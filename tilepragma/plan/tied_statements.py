@@ -35,7 +35,7 @@ class TiedBodies:
 def tied_bodies(region: Region) -> TiedBodies:
     """The innermost bodies in which the region's written scalars are assigned before they are read; none for other scalars."""
     found: list[Block] = []
-    for scalar in _written_scalars(region):
+    for scalar in written_scalars(region):
         covering = _below(region.statements, scalar, region)
         if covering is not None:
             found += [body for body in covering if not _is_one_statement(body)]
@@ -46,7 +46,7 @@ def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
     """The scalars that every statement of the Scop assigns before it reads them, and nobody reads after the region."""
     functions = region.kernel.functions
     result = set()
-    for scalar in _written_scalars(region):
+    for scalar in written_scalars(region):
         touching = [each for each in scop.statements if any(one.object == scalar for one in each.references)]
         wanted = scalar.name in region.live_out and scalar.name not in region.final
         if not wanted and all(exposed_read(each.node, scalar, functions) is None for each in touching):
@@ -54,8 +54,8 @@ def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
     return frozenset(result)
 
 
-def _written_scalars(region: Region) -> list[DataObject]:
-    """Without iterators, which their loops give their values."""
+def written_scalars(region: Region) -> list[DataObject]:
+    """Those from outside that the region writes, without iterators, which their loops give their values."""
     iterators = {node.iterator for node in walk(region.kernel.body) if isinstance(node, Loop)}
     return [
         object_

@@ -76,6 +76,16 @@ def expansions(carried: Carried, flows: Iterable[ArrayFlow], rank: int) -> tuple
     return tuple(found)
 
 
+def whole_expansions(flows: Iterable[ArrayFlow], rank: int) -> tuple[Expansion, ...]:
+    """Storage for each iteration of all loops that allow it, for webs of at most `rank` such loops, whatever else these loops carry."""
+    webs = (web for flow in flows for web in _webs(flow))
+    return tuple(
+        Expansion(web.object, web.sites, web.loops, _cells(web, list(web.loops)))
+        for web in webs
+        if 0 < len(web.loops) <= rank
+    )
+
+
 def _is_free(loop: Loop, webs: Collection[_Web], carried: Carried) -> bool:
     """Whether the loop carries nothing but what expansion removes, among the statements of the webs that it could have."""
     having = [web for web in webs if web.has(loop)]
