@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.support.c_functions import HYPERPLANES, ROOT, c_function
 from tests.unit.plan.source import plan
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.dump import expression_text
-from tilepragma.ir.looptree import Barrier, If
+from tilepragma.ir.looptree import Barrier, If, Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.summary import PlanKind, are_wavefronts, plan_kind
@@ -95,7 +97,8 @@ def test_points_of_a_tile_wait_for_each_other_on_devices_alone() -> None:
     assert sum(isinstance(node, Barrier) for node in walk(made.device[0].body)) == 1
 
 
-def test_a_private_scalar_ties_nothing() -> None:
+def test_a_private_scalar_ties_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilepragma.plan.planner.with_expanded_scalars", lambda region: None)
     made = plan(ELIMINATION % ("double w;", ""))
     assert shape(made.host_steps) == [["t"]]
     assert [object_.name for object_ in made.host[0].privates] == ["w"]
@@ -174,3 +177,56 @@ def test_a_row_of_the_host_is_not_asked_again() -> None:
     (stepped,) = made.device_steps
     assert isinstance(stepped, HostLoop)
     assert not any(f"{stepped.loop.iterator.name} " in one for one in conditions(made))
+
+
+def innermost(launch: Launch) -> str:
+    """The iterator of the launch's last innermost loop."""
+    return [node for node in walk(launch.body) if isinstance(node, Loop)][-1].iterator.host
+
+
+def test_a_product_in_the_order_of_textbooks_steps_along_rows_of_memory() -> None:
+    found = plan("""
+    void f(int n, double c[n][n], double a[n][n], double b[n][n])
+    {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++) {
+                c[i][j] = 0;
+                for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];
+            }
+    }""")
+    assert found.rejected == (
+        "loops as written: innermost loops step through memory in strides in 1 access, those of hyperplanes in none",
+    )
+    (launch,) = found.host
+    assert innermost(launch) == "j"
+
+
+SUMMED = """
+void f(int n, double c[n][n], double a[n][n], double b[n][n], double *out)
+{
+    double s = 0;
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            s = 0;
+            for (int k = 0; k < n; k++) s += a[i][k] * b[k][j];
+            c[i][j] = s;
+        }
+    %s
+}"""
+
+
+def test_a_scalar_that_ties_a_body_is_expanded_for_the_sake_of_strides() -> None:
+    found = plan(SUMMED % "")
+    assert found.storage == (
+        "scalar expansion: 's' is kept once for each iteration of i and j, as 's_of_i_j', since no value goes from one to another",
+    )
+    assert innermost(found.host[0]) == "j"
+    kept = next(each for each in found.arrays if each.object.name == "s_of_i_j")
+    assert not kept.copy_in and not kept.copy_out
+
+
+def test_a_scalar_that_is_wanted_afterwards_is_not_expanded() -> None:
+    found = plan(SUMMED % "*out = s;")
+    assert not found.storage
