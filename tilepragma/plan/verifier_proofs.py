@@ -53,8 +53,10 @@ class Proof:
     faults: tuple[Fault, ...]
 
     def is_of(self, plan: KernelPlan) -> bool:
-        """Whether it is the proof of this very plan, whatever reports say of what was rejected before it."""
-        return replace(plan, rejected=self.plan.rejected, obstacles=self.plan.obstacles) == self.plan
+        """Whether it is the proof of this very plan, whatever reports say of what was rejected before it and where it comes from."""
+        mine = self.plan
+        plan = replace(plan, rejected=mine.rejected, obstacles=mine.obstacles)
+        return replace(plan, storage=mine.storage, source=mine.source) == mine
 
 
 def proof_of(plan: KernelPlan, original: Original | None = None) -> Proof:
