@@ -144,7 +144,8 @@ class _Entry:
         result: list[tuple[str, Parameter]] = []
         for index, object_ in (*self.objects.arrays, *self.objects.indirect):
             const = "const " if object_.const or self._only_read(index) else ""
-            restrict = f"{self.dialect.restrict} " if object_.restrict else ""
+            alone = object_.restrict or is_checked_apart(self.plan, object_)
+            restrict = f"{self.dialect.restrict} " if alone else ""
             pointer = self.printer.type(object_.element, f"*{restrict}{self.printer.name(object_)}")
             result.append((f"{space}{const}{pointer}", Parameter(ParameterKind.ARRAY, index, 0, None)))
             result += [

@@ -10,6 +10,7 @@ from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launches import (
     LaunchObjects,
     Numbering,
+    is_checked_apart,
     launch_numbers,
     launch_objects,
     nest_loops,
@@ -21,6 +22,7 @@ from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import ObjectMap, Printer, identity
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.templates import render
+from tilepragma.codegen.wrapping import wrapped_list
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Storage
@@ -52,18 +54,29 @@ class _HostFunction:
 
     def text(self) -> str:
         body = self._body()
-        arrays = [line for index, object_ in self.objects.arrays for line in self._array(index, object_)]
+        arrays: list[str] = []
+        parameters: list[tuple[str, str]] = []
+        for index, object_ in self.objects.arrays:
+            if is_checked_apart(self.plan, object_):
+                # Compilers heed `restrict` of parameters alone.
+                parameters += self._array(index, replace(object_, restrict=True))
+            else:
+                arrays += (f"{declared} = {value};" for declared, value in self._array(index, object_))
         head = Writer(depth=1)
         for line in (*arrays, *self._scalars(), *self._numbers()):
             head.line(line)
         if f"{self.call}->" not in head.text() + body:
             head.line(f"(void){self.call};")
+        name, first, last = host_function_name(self.launch), self.numbers.fresh("first"), self.numbers.fresh("last")
+        declared = (f"const tilek_host_call *{self.call}", f"int64_t {first}", f"int64_t {last}")
+        delegation = Writer(depth=1)
+        delegation.line(f"{name}_apart({', '.join((self.call, first, last, *(one for _, one in parameters)))});")
         return render(
             "c/host_function.c.j2",
-            name=host_function_name(self.launch),
-            call=self.call,
-            first=self.numbers.fresh("first"),
-            last=self.numbers.fresh("last"),
+            signature=wrapped_list(f"static void {name}(", declared, ")"),
+            apart=wrapped_list(f"static void {name}_apart(", (*declared, *(one for one, _ in parameters)), ")"),
+            delegation=delegation.text(),
+            parameters=bool(parameters),
             comment=self._comment(),
             head="" if head.text() == "\n" else head.text(),
             body=body,
@@ -131,8 +144,9 @@ class _HostFunction:
             declared = self.printer.type(element, self.printer.name(object_))
             writer.line(f"{declared} = {identity(operator, element)};")
 
-    def _array(self, index: int, object_: DataObject) -> list[str]:
-        lines: list[str] = []
+    def _array(self, index: int, object_: DataObject) -> list[tuple[str, str]]:
+        """Declarations with their values: lengths of rows that are no numbers, then the pointer."""
+        found: list[tuple[str, str]] = []
         inner = f"*const {self.printer.name(object_)}"
         if object_.restrict:
             inner = f"*{C.restrict} const {self.printer.name(object_)}"
@@ -145,11 +159,11 @@ class _HostFunction:
                 length = str(literal)
                 if literal is None:
                     length = self.numbers.fresh(f"{object_.name}_length{dimension}")
-                    lines.append(f"const int64_t {length} = {self.call}->arrays[{index}].extent[{dimension}];")
+                    found.append((f"const int64_t {length}", f"{self.call}->arrays[{index}].extent[{dimension}]"))
                 lengths.append(f"[{length}]")
             inner = f"({inner}){''.join(lengths)}"
         const = "const " if object_.const else ""
-        return [*lines, f"{const}{self.printer.type(object_.element, inner)} = {self.call}->arrays[{index}].base;"]
+        return [*found, (f"{const}{self.printer.type(object_.element, inner)}", f"{self.call}->arrays[{index}].base")]
 
     def _scalars(self) -> list[str]:
         lines = []

@@ -166,6 +166,11 @@ def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
     )
 
 
+def is_checked_apart(plan: KernelPlan, object_: DataObject) -> bool:
+    """Whether every launch checks that nothing written lies where the array does, so that its pointer may be `restrict`."""
+    return plan.apart and object_.storage is Storage.CONTIGUOUS
+
+
 def _mentioned(launch: Launch) -> dict[DataObject, None]:
     """The objects that the launch's text names, in order: all but those of bounds that come from the launch."""
     found: dict[DataObject, None] = {}
