@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.device_functions import DeviceFunctions, record_definitions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
-from tilepragma.codegen.launches import Numbering, launch_numbers, launch_objects, needs_function, used_dimensions
+from tilepragma.codegen.launches import (
+    Numbering,
+    is_checked_apart,
+    launch_numbers,
+    launch_objects,
+    needs_function,
+    used_dimensions,
+)
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
 from tilepragma.codegen.printer import Flat, ObjectMap
 from tilepragma.codegen.reductions import ReductionPrinter
