@@ -6,7 +6,7 @@ import ctypes
 import os
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib import metadata
 from json import dumps
 from pathlib import Path
@@ -36,6 +36,7 @@ PLANS: dict[str, KernelPlan] = {
     "listing2": listing3("thread dynamic", "dynamic"),
     "listing3": listing3(counts="gang0:2 gang1:2 worker0:4 worker1:4"),
     "conv2d": convolution(),
+    "conv2d_apart": replace(convolution(), apart=True),
     "dot": dot(),
     "triangle": triangle("gang0 worker0 dynamic", "gang1 static3 dynamic"),
     "jacobi": jacobi(),

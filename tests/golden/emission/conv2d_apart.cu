@@ -1,0 +1,42 @@
+/* conv: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
+
+#ifdef TILEK_SPECIALIZED
+#define CONV_TILES
+#else
+#define CONV_TILES , \
+    const long long i_trip, const long long j_trip, const long long i_count2, const long long j_count1, \
+    const long long i_stride0, const long long i_stride1, const long long j_stride0, \
+    const long long j_stride1, const long long gang0_count, const long long gang1_count, \
+    const long long gang0_rounds, const long long gang1_rounds
+#endif
+
+extern "C" __global__ void conv(
+    const float *A, const long long A_length1, float *B, const long long B_lower0, const long long B_lower1,
+    const long long B_length1 CONV_TILES)
+{
+    const long long worker0 = (long long)threadIdx.x;
+    const long long worker1 = (long long)threadIdx.y;
+    /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
+    for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count; gang1 += (long long)gridDim.y) {
+        for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count; gang0 += (long long)gridDim.x) {
+            /* Where the distributed tiles of this instance begin, in iterations. */
+            const long long i_gang = gang0 * i_stride0;
+            const long long i_worker = worker0 * i_stride1;
+            const long long j_gang = gang1 * j_stride0;
+            const long long j_worker = worker1;
+            const int i_end = 1 + tilek_minimum(i_gang + i_worker + i_count2, i_trip);
+            for (int i = 1 + i_gang + i_worker; i < i_end; ++i) {
+                const int j_end = 1 + tilek_minimum(j_gang + j_worker + j_count1 * j_stride1, j_trip);
+                for (int j = 1 + j_gang + j_worker; j < j_end; j += j_stride1) {
+                    B[((long long)i - B_lower0) * B_length1 + (j - B_lower1)] =
+                        A[(long long)(i - 1) * A_length1 + j - 1] * 0.2f
+                        + A[(long long)i * A_length1 + j] * 0.5f
+                        + A[(long long)(i + 1) * A_length1 + j] * -0.8f;
+                }
+            }
+            if (gang0_rounds == 1) break;
+        }
+        if (gang1_rounds == 1) break;
+    }
+}
