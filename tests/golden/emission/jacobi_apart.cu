@@ -1,0 +1,81 @@
+/* jacobi: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
+
+#ifndef TILEK_WITHOUT_jacobi_nest1
+#ifdef TILEK_SPECIALIZED
+#define JACOBI_NEST1_TILES
+#else
+#define JACOBI_NEST1_TILES , \
+    const long long i1_trip, const long long j1_trip, const long long i1_count2, const long long j1_count2, \
+    const long long i1_stride0, const long long i1_stride1, const long long j1_stride0, \
+    const long long j1_stride1, const long long gang0_count_1, const long long gang1_count_1, \
+    const long long gang0_rounds_1, const long long gang1_rounds_1
+#endif
+
+extern "C" __global__ void jacobi_nest1(
+    float *__restrict__ A, const long long A_length1, float *__restrict__ B,
+    const long long B_length1 JACOBI_NEST1_TILES)
+{
+    const long long worker0 = (long long)threadIdx.x;
+    const long long worker1 = (long long)threadIdx.y;
+    /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
+    for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count_1; gang1 += (long long)gridDim.y) {
+        for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count_1; gang0 += (long long)gridDim.x) {
+            /* Where the distributed tiles of this instance begin, in iterations. */
+            const long long i1_gang = gang0 * i1_stride0;
+            const long long i1_worker = worker0 * i1_stride1;
+            const long long j1_gang = gang1 * j1_stride0;
+            const long long j1_worker = worker1 * j1_stride1;
+            const int i1_end = 1 + tilek_minimum(i1_gang + i1_worker + i1_count2, i1_trip);
+            for (int i = 1 + i1_gang + i1_worker; i < i1_end; ++i) {
+                const int j1_end = 1 + tilek_minimum(j1_gang + j1_worker + j1_count2, j1_trip);
+                for (int j = 1 + j1_gang + j1_worker; j < j1_end; ++j) {
+                    B[(long long)i * B_length1 + j] = A[(long long)i * A_length1 + j - 1] * 0.5f;
+                }
+            }
+            if (gang0_rounds_1 == 1) break;
+        }
+        if (gang1_rounds_1 == 1) break;
+    }
+}
+#endif
+
+#ifndef TILEK_WITHOUT_jacobi_nest2
+#ifdef TILEK_SPECIALIZED
+#define JACOBI_NEST2_TILES
+#else
+#define JACOBI_NEST2_TILES , \
+    const long long i3_trip, const long long j3_trip, const long long i3_count2, const long long j3_count2, \
+    const long long i3_stride0, const long long i3_stride1, const long long j3_stride0, \
+    const long long j3_stride1, const long long gang0_count_2, const long long gang1_count_2, \
+    const long long gang0_rounds_2, const long long gang1_rounds_2
+#endif
+
+/* One step of the host's loop over t: its gangs, tiles of iterations, run at once. */
+extern "C" __global__ void jacobi_nest2(
+    float *__restrict__ A, const long long A_length1, float *__restrict__ B, const long long B_length1,
+    const int t JACOBI_NEST2_TILES)
+{
+    const long long worker0 = (long long)threadIdx.x;
+    const long long worker1 = (long long)threadIdx.y;
+    /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
+    for (long long gang1 = (long long)blockIdx.y; gang1 < gang1_count_2; gang1 += (long long)gridDim.y) {
+        for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count_2; gang0 += (long long)gridDim.x) {
+            /* Where the distributed tiles of this instance begin, in iterations. */
+            const long long i3_gang = gang0 * i3_stride0;
+            const long long i3_worker = worker0 * i3_stride1;
+            const long long j3_gang = gang1 * j3_stride0;
+            const long long j3_worker = worker1 * j3_stride1;
+            const int i3_end = 1 + tilek_minimum(i3_gang + i3_worker + i3_count2, i3_trip);
+            for (int i = 1 + i3_gang + i3_worker; i < i3_end; ++i) {
+                const int j3_end = 1 + tilek_minimum(j3_gang + j3_worker + j3_count2, j3_trip);
+                for (int j = 1 + j3_gang + j3_worker; j < j3_end; ++j) {
+                    A[(long long)i * A_length1 + j] = B[(long long)i * B_length1 + j + 1] * 0.5f + t;
+                }
+            }
+            if (gang0_rounds_2 == 1) break;
+        }
+        if (gang1_rounds_2 == 1) break;
+    }
+}
+#endif
