@@ -15,6 +15,7 @@ from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.looptree import Block
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
 from tilepragma.plan.kernel_plan import TileSize
+from tilepragma.plan.point_wavefronts import BoundedTile
 from tilepragma.plan.row_loops import (
     Around,
     Names,
@@ -31,7 +32,7 @@ from tilepragma.plan.row_loops import (
 )
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies
-from tilepragma.plan.wavefront_plan import wavefront_draft
+from tilepragma.plan.wavefront_plan import inner_tiles, wavefront_draft
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part, RowLoop
@@ -221,10 +222,9 @@ class _Drafts:
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
         tile = (*outside, Restriction(level, value(first), value(size)))
-        body = (
-            declared(first, term(block) * term(size)),
-            *self.loops.points(part, planned.points.order, tile, around.known),
-        )
+        bounded = BoundedTile(tile, frozenset(), around.known)
+        inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
+        body = (declared(first, term(block) * term(size)), *inner)
         loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
         return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
 
@@ -248,6 +248,16 @@ class _Drafts:
             tiles[loop.index] = clauses(*kinds, dimension=dimension)
             body = (loop,)
         return DraftLaunch(Block(body), tiles)
+
+
+def _coming_back(planned: PlannedPart, level: int) -> tuple[int, ...]:
+    """The rows to be tiled within a block of the row at `level`: those whose tiles every value of it comes back to.
+
+    Only where a tile goes through the block and one row besides: what more it went through would not stay in the cache.
+    """
+    part = planned.part
+    deepest = max(each.statement.depth for each in part.statements)
+    return part.carrying if deepest > 2 and level != planned.points.along and len(part.free) <= 2 else ()
 
 
 def _host_extent(part: Part, level: int, along: int | None) -> int:

@@ -154,6 +154,7 @@ class _Attempt:
     known: Scop | None = None
     answers: dict[Strategy, Automatic | Refusal] = field(default_factory=dict)
     trials: list[_Trial] = field(default_factory=list)
+    choices: dict[tuple[Strategy, ...], Choice] = field(default_factory=dict)
 
     @cached_property
     def region(self) -> Region:
@@ -165,8 +166,11 @@ class _Attempt:
         return Region(self.kernel, self.said.statements, written, live_out, names, self.floating, self.known)
 
     def choice(self, strategies: tuple[Strategy, ...]) -> Choice:
-        """The best that these can do."""
-        return choose(self.region, self._objection, tuple(partial(self._answer, each) for each in strategies))
+        """The best that these can do; what was chosen once is not chosen anew."""
+        if strategies not in self.choices:
+            answers = tuple(partial(self._answer, each) for each in strategies)
+            self.choices[strategies] = choose(self.region, self._objection, answers)
+        return self.choices[strategies]
 
     def planned(self, choice: Choice, diagnostics: Diagnostics) -> Planned:
         """The plan of a choice, and what is to be said of it."""

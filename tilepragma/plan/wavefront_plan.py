@@ -92,7 +92,7 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
     bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
-    inner, tiles = _inner_tiles(loops, planned, inner_levels, bounded)
+    inner, tiles = inner_tiles(loops, planned, inner_levels, bounded)
     fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
     every = bounds_of(fronts.range())
     dealt = [bounds_of(fronts.tile_range(place, value(wavefront))) for place in range(len(rows) - 1)]
@@ -139,7 +139,7 @@ def _skew(planned: PlannedPart, level: int) -> int:
     )
 
 
-def _inner_tiles(
+def inner_tiles(
     loops: RowLoops,
     planned: PlannedPart,
     levels: tuple[int, ...],
@@ -151,7 +151,7 @@ def _inner_tiles(
     if not levels:
         return loops.points(planned.part, planned.points.order, tile.rows, tile.known), {}
     row = _tiled_row(loops, planned, levels[0], tile.rows)
-    body, tiles = _inner_tiles(loops, planned, levels[1:], replace(tile, rows=(*tile.rows, row.inside)))
+    body, tiles = inner_tiles(loops, planned, levels[1:], replace(tile, rows=(*tile.rows, row.inside)))
     return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),), tiles
 
 

@@ -33,7 +33,7 @@ SPLIT_LIMIT = 1_000_000
 """isl's operations on splitting loops; some tenths of a second, which no loops are worth"""
 
 MOST_COPIES = 1.5
-"""of a statement, on average, in split loops"""
+"""of a statement, on average, in split loops; a few statements may have two copies more, if no condition is left in innermost loops"""
 
 
 @dataclass(frozen=True)
@@ -102,19 +102,58 @@ def scan(
 def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None, form: Form) -> tuple[AstNode, ...]:
     dimensions = statements[0].times.dim(isl.dim_type.out)
     for compact in range(dimensions if form is Form.SPLIT else 0):
-        try:
-            nodes = _generated(statements, context, compact, SPLIT_LIMIT)
-        except OperationLimitError:
+        nodes = _split(statements, context, compact, None)
+        if nodes is None:
             continue
-        if len(list(leaves_of(nodes))) <= MOST_COPIES * len(statements):
-            return nodes
-    return _generated(statements, context, dimensions, DEFAULT_LIMIT)
+        if _asks_innermost(nodes):
+            apart = _split(statements, context, compact, "separate")
+            return nodes if apart is None or _asks_innermost(apart) else apart
+        return nodes
+    return _generated(statements, context, dimensions, None, DEFAULT_LIMIT)
+
+
+def _split(
+    statements: tuple[ScannedStatement, ...], context: isl.Set | None, compact: int, option: str | None
+) -> tuple[AstNode, ...] | None:
+    """As `_generated`; None where that takes long or makes too many copies of statements."""
+    try:
+        nodes = _generated(statements, context, compact, option, SPLIT_LIMIT)
+    except OperationLimitError:
+        return None
+    most = MOST_COPIES * len(statements)
+    if option is not None:
+        most = max(most, len(statements) + 2)
+    return nodes if len(list(leaves_of(nodes))) <= most else None
+
+
+def _asks_innermost(nodes: tuple[AstNode, ...]) -> bool:
+    """Whether a loop without loops in it has conditions, which keep compilers from vectorising it."""
+    for node in nodes:
+        if isinstance(node, AstIf):
+            if _asks_innermost((*node.then, *node.otherwise)):
+                return True
+        elif isinstance(node, AstLoop):
+            below = tuple(_below(node.body))
+            loops = any(isinstance(one, AstLoop) and not one.once for one in below)
+            asks = any(isinstance(one, AstIf) for one in below)
+            if _asks_innermost(node.body) if loops else asks and not node.once:
+                return True
+    return False
+
+
+def _below(nodes: tuple[AstNode, ...]) -> Iterator[AstNode]:
+    for node in nodes:
+        yield node
+        if isinstance(node, AstLoop):
+            yield from _below(node.body)
+        elif isinstance(node, AstIf):
+            yield from _below((*node.then, *node.otherwise))
 
 
 def _generated(
-    statements: tuple[ScannedStatement, ...], context: isl.Set | None, compact: int, limit: int
+    statements: tuple[ScannedStatement, ...], context: isl.Set | None, compact: int, option: str | None, limit: int
 ) -> tuple[AstNode, ...]:
-    """isl's loops; the outermost `compact` dimensions are one loop each in each loop around."""
+    """isl's loops; the outermost `compact` dimensions are one loop each in each loop around, those below have isl's `option`."""
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, limit, "generating loops"):
         executed = [each.times.intersect_domain(each.statement.domain) for each in statements]
@@ -127,10 +166,11 @@ def _generated(
             names = names.add(isl.Id(_time(place), context=isl_context))
         known = context if context is not None else isl.Set.universe(isl.Space.params_alloc(isl_context, 0))
         build = isl.AstBuild.from_context(known).set_iterators(names)
-        if compact:
-            times = ", ".join(f"t{place}" for place in range(dimensions))
-            atomic = f"{{ [{times}] -> atomic[x] : x < {compact} }}"
-            build = build.set_options(isl.UnionMap(atomic, context=isl_context))
+        times = ", ".join(f"t{place}" for place in range(dimensions))
+        options = [f"[{times}] -> atomic[x] : x < {compact}"] if compact else []
+        options += [f"[{times}] -> {option}[x] : x >= {compact}"] if option is not None else []
+        if options:
+            build = build.set_options(isl.UnionMap(f"{{ {'; '.join(options)} }}", context=isl_context))
         return ast_nodes(build.node_from_schedule_map(union))
 
 
