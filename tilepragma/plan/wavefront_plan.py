@@ -118,7 +118,7 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
         return LONG_CHAINED_HOST_TILE if level == points.chained else FLAT_HOST_TILE
     if level == points.chained:
         return CHAINED_HOST_TILE
-    if points.repeating is None or points.along is None:
+    if points.repeating is None or points.along is None or rows < min(STENCIL_TILES):
         return LONG_HOST_TILE if level == points.along else HOST_STEPS if level == points.repeating else HOST_TILE
     steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]
     if level == points.repeating:

@@ -115,7 +115,7 @@ def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None, fo
 def _split(
     statements: tuple[ScannedStatement, ...], context: isl.Set | None, compact: int, option: str | None
 ) -> tuple[AstNode, ...] | None:
-    """As `_generated`; None where that takes long or makes too many copies of statements."""
+    """As `_generated`; None where that takes long or makes too many copies of statements, or isl cannot do it."""
     try:
         nodes = _generated(statements, context, compact, option, SPLIT_LIMIT)
     except OperationLimitError:
@@ -171,7 +171,13 @@ def _generated(
         options += [f"[{times}] -> {option}[x] : x >= {compact}"] if option is not None else []
         if options:
             build = build.set_options(isl.UnionMap(f"{{ {'; '.join(options)} }}", context=isl_context))
-        return ast_nodes(build.node_from_schedule_map(union))
+        try:
+            return ast_nodes(build.node_from_schedule_map(union))
+        except isl.Error as error:
+            # isl says so of parts of some sets with divisions, which are bounded all the same.
+            if "unbounded optimum" in str(error):
+                raise OperationLimitError("isl found no bound for a loop.") from error
+            raise
 
 
 def _time(place: int) -> str:
