@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.polyhedral.operation_limit import OperationLimitError
+
 # islpy's stubs name these otherwise than islpy does.
 _FOR = isl.ast_node_type["for_"]
 _IF = isl.ast_node_type["if_"]
@@ -100,6 +102,9 @@ def _loop(node: isl.AstNode) -> AstLoop:
     if node.for_is_degenerate():
         return AstLoop(iterator, start, "<=", start, 1, True, ast_nodes(node.for_get_body()))
     condition = node.for_get_cond()
+    if operation(condition) not in _COMPARISONS:
+        # isl found no end, as for some sets with divisions.
+        raise OperationLimitError("isl found no bound for a loop.")
     return AstLoop(
         iterator,
         start,
