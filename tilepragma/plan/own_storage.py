@@ -266,14 +266,13 @@ class _Rewriting:
 
     def _copy(self, copy: OldValues, change: Callable[[Access], Access]) -> tuple[Statement, ...]:
         """for (x) A_old[x] = A[x];"""
-        from tilepragma.polyhedral.copy_loops import box_around, copy_loops, iterator
+        from tilepragma.polyhedral.copy_loops import copy_loops, iterator
 
         own = [iterator(self._name(f"{copy.object.name}_{place}")) for place in range(copy.object.rank)]
         source = Access(copy.object, tuple(map(_value, own)), (), copy.object.element)
         assignment = Assignment("=", change(source), source, copy.object.element)
-        # A box is one simple nest; rows that nobody touches need not be there at all.
-        cells = copy.cells if copy.object.storage is Storage.ROWS else box_around(copy.cells, len(copy.around))
-        made = copy_loops(self.region.scop, cells, own, assignment, copy.around, self.next_index)
+        # Not a box around them, which would be one simple nest: what nobody touches need not be there at all.
+        made = copy_loops(self.region.scop, copy.cells, own, assignment, copy.around, self.next_index)
         self.next_index = made.next_index
         return made.block.statements
 

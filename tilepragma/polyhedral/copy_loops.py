@@ -77,19 +77,6 @@ def _inlined(block: Block) -> Block:
     return replace(block, statements=tuple(inside(one) for one in block.statements if not isinstance(one, Declaration)))
 
 
-def box_around(cells: isl.Set, around: int) -> isl.Set:
-    """{ [o, x] : low_d(o) <= x_d <= high_d(o) } around { [o, x] }, o being the first `around` dimensions."""
-    box = isl.Set.universe(cells.get_space())
-    rank = cells.dim(isl.dim_type.set) - around
-    for place in range(rank):
-        hull = cells.remove_divs().simple_hull().to_set()
-        one = hull.project_out(isl.dim_type.set, around + place + 1, rank - place - 1)
-        one = one.project_out(isl.dim_type.set, around, place).remove_divs()
-        one = one.add_dims(isl.dim_type.set, rank - place - 1).insert_dims(isl.dim_type.set, around, place)
-        box = box.intersect(one)
-    return box
-
-
 def _inside(scop: Scop, cells: isl.Set, around: tuple[Loop, ...]) -> tuple[isl.Set, isl.Set, Mapping[str, Expression]]:
     """[o] -> { : o is an iteration of the loops around }, [o] -> { [x] : cell }, and what the parameters o stand for."""
     names = [f"around {loop.iterator.name} {place}" for place, loop in enumerate(around)]
