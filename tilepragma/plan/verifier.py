@@ -13,6 +13,7 @@ from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, ExpressionStatement, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.sections import whole_section
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_proofs import Proof, is_automatic, proof_of
 
@@ -234,6 +235,8 @@ def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
         name = argument.object.name
         if len(argument.section) != argument.object.rank and (argument.section or plan.as_written is None):
             yield f"the section of '{name}' has {len(argument.section)} dimensions"
+        if argument.object.scope is Scope.TEMPORARY and argument.section != whole_section(argument.object):
+            yield f"'{name}' is the plan's own, but its section is not the whole of it"
         if argument.object in written and argument.object.storage is not Storage.SCALAR and not argument.writes:
             yield f"'{name}' is written but not marked so"
         if argument.copy_out and not argument.writes:

@@ -15,7 +15,7 @@ from functools import reduce
 
 import islpy as isl
 
-from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope
 from tilepragma.ir.types import RecordType
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
@@ -118,10 +118,10 @@ def _bounded(touched: isl.Set, place: int) -> bool:
 
 
 def _extent(object_: DataObject, place: int, frame: Frame) -> isl.Set:
-    """{ [x] } that the dimension has, all where that is not known."""
+    """{ [x] } that the dimension has, all where that is not known: the user's word, which accesses keep to, and not the planner's."""
     everything = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 1))
     length = object_.lengths[place]
-    if length is None:
+    if length is None or object_.scope is Scope.TEMPORARY:
         return everything
     try:
         return _range(frame.number(0), affine(length, frame))

@@ -13,12 +13,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import islpy as isl
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.expressions import Access, Assignment, DataObject
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Scope
 from tilepragma.ir.looptree import ExpressionStatement, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.array_flow import ArrayFlow, Site, UnknownFlowError, array_flow
@@ -104,6 +105,8 @@ def _value_fault(original: Scop, changed: Scop, own: OwnStorage, added: Collecti
     touched = arrays | frozenset(own.instead)
     if any(site.reference.object not in touched for copy in copies for site in (copy.source, copy.target)):
         return "a copy touches other arrays"
+    if any(not _is_touched(site, original) for copy in copies for site in (copy.source, copy.target)):
+        return "a copy touches elements that the region does not, which need not be there"
     before = array_flow(original, arrays)
     expected = _Sources(before.sources, before.initial, before.last)
     found = _through_copies(array_flow(changed, touched), copies, names)
@@ -147,6 +150,16 @@ def _copy(statement: ScopStatement, sites: list[Site]) -> _Copy | None:
     plain = node.expression.operator == "=" and isinstance(node.expression.value, Access)
     alike = source.reference.object.element == target.reference.object.element
     return _Copy(target, source) if plain and alike and kinds == (AccessKind.READ, AccessKind.MUST_WRITE) else None
+
+
+def _is_touched(site: Site, original: Scop) -> bool:
+    """Whether { A[a] : the copy's reference touches it } is a part of what the original surely touches; what is new has none there."""
+    object_ = site.reference.object
+    if object_.scope is Scope.TEMPORARY:
+        return True
+    own = [one for each in original.statements for one in each.references if one.object == object_ and one.exact]
+    touched = [one.relation.range() for one in own if one.kind is not AccessKind.MAY_WRITE]
+    return bool(touched) and site.reference.relation.range().is_subset(reduce(isl.Set.union, touched))
 
 
 def _through_copies(flow: ArrayFlow, copies: Sequence[_Copy], names: Mapping[str, str]) -> _Sources:

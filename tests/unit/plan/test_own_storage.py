@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 from source import plan, text
 
-from tilepragma.ir.expressions import Access, Assignment, Scope
-from tilepragma.ir.looptree import ExpressionStatement, Statement
+from tilepragma.ir.expressions import Access, Assignment, Binary, Scope, integer
+from tilepragma.ir.looptree import ExpressionStatement, Loop, Statement
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import LONG
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.plan.own_storage import OwnKernel, with_own_storage
 from tilepragma.plan.strategy import Region
+from tilepragma.plan.verifier import PlanFault, verify
+from tilepragma.plan.verifier_proofs import prove
 from tilepragma.polyhedral.extraction import extract_scop
 from tilepragma.polyhedral.storage_proof import OwnStorage, Version, storage_fault
 
@@ -140,6 +144,45 @@ def test_a_read_of_what_is_written_meanwhile_is_found_out() -> None:
     # The copies come too late.
     assert fault(original, own, (*moved, *own.copies)) is not None
     assert new.name == "a_old"
+
+
+def test_a_copy_beyond_what_the_region_touches_is_found_out() -> None:
+    original, own = changed(*SHIFT)
+    (copy,) = own.copies
+    assert isinstance(copy, Loop)
+    longer = dataclasses.replace(copy, upper=Binary("+", copy.upper, integer(1, LONG), LONG))
+    own = dataclasses.replace(own, copies=(longer,))
+    statements = tuple(longer if one is copy else one for one in own.kernel.body.statements)
+    found = fault(original, own, statements)
+    assert found == "a copy touches elements that the region does not, which need not be there"
+
+
+def in_place_of(node: Any, old: object, new: object) -> Any:
+    """The plan, or a part of it, with the one for the other."""
+    if node == old:
+        return new
+    if isinstance(node, tuple):
+        return tuple(in_place_of(one, old, new) for one in node)
+    if not dataclasses.is_dataclass(node) or isinstance(node, type):
+        return node
+    return dataclasses.replace(
+        node,
+        **{field.name: in_place_of(getattr(node, field.name), old, new) for field in dataclasses.fields(node)},
+    )
+
+
+def test_new_storage_that_is_too_small_is_found_out() -> None:
+    found = region(*SHIFT)
+    assert not prove(found)
+    (own,) = (one.object for one in found.arrays if one.object.scope is Scope.TEMPORARY)
+    (length,) = own.lengths
+    assert length is not None
+    shorter = Binary("-", length, integer(1, LONG), LONG)
+    broken = in_place_of(found, own, dataclasses.replace(own, lengths=(shorter,)))
+    with pytest.raises(PlanFault, match="its section is not the whole of it"):
+        verify(broken)
+    (fault, *_) = prove(in_place_of(broken, length, shorter))
+    assert fault.rule == "accesses lie in the sections" and "'a_old' is accessed" in fault.message
 
 
 def test_another_text_is_found_out() -> None:
