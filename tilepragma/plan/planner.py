@@ -17,6 +17,7 @@ from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_stri
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
+from tilepragma.plan.coalescing import vouched_worker_loop
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
@@ -25,7 +26,15 @@ from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
 from tilepragma.plan.launches import make_launches
-from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
+from tilepragma.plan.mapping import (
+    Clauses,
+    device_clauses,
+    host_clauses,
+    independent_loops,
+    launchable,
+    top_loops,
+    user_clauses,
+)
 from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.own_storage import proven_scop, with_expanded_scalars, with_own_storage
@@ -343,8 +352,9 @@ def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
         device |= said
         for loop in () if said else top_loops(statement):
             independent = independent_loops(loop, kernel.directive)
-            host |= default_clauses(independent, on_host, device=False)
-            device |= default_clauses(independent, on_host, device=True)
+            host |= host_clauses(independent)
+            dealt = launchable(independent, on_host)
+            device |= device_clauses(dealt, vouched_worker_loop(dealt, kernel))
     return _Region(tuple(prologue), tuple(statements), user, host, device)
 
 
