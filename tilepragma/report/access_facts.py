@@ -23,17 +23,14 @@ def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
 
 
 def _lines(accesses: list[WorkerAccess]) -> Iterator[str]:
-    taken = _by_loop(one for one in accesses if one.first)
-    others = _by_loop(one for one in accesses if not one.first)
-    alone = not others and any(not is_side_by_side(one) for one in accesses)
-    for loop, arrays in taken.items():
+    alone = all(one.first for one in accesses) and not all(map(is_side_by_side, accesses))
+    for loop, arrays in _by_loop(one for one in accesses if one.first).items():
         why = ", which alone runs at once" if alone else ""
         yield f"neighbours along {loop}{why}: {', '.join(_phrases(arrays))}"
-    said = {phrase for arrays in taken.values() for phrase in _phrases(arrays)}
-    for loop, arrays in others.items():
-        rest = [phrase for phrase in _phrases(arrays) if phrase not in said]
-        if rest:
-            yield f"along {loop} they would have {', '.join(rest)}"
+    # What is no worse along another loop is no reason.
+    worse = _by_loop(one for one in accesses if not one.first and not is_side_by_side(one))
+    for loop, arrays in worse.items():
+        yield f"along {loop} they would have {', '.join(_phrases(arrays))}"
 
 
 _Arrays = dict[str, dict[str, None]]
@@ -55,5 +52,8 @@ def _phrases(arrays: _Arrays) -> list[str]:
 def _reach(one: WorkerAccess) -> str:
     """`strided by n`"""
     if one.pattern.moves:
-        return f"strided by {'rows' if one.apart is None else plain_text(expression(one.apart))}"
+        apart = one.apart
+        if apart is not None and all(factor < 0 for _, factor in apart.terms):
+            apart = -apart
+        return f"strided by {'rows' if apart is None else plain_text(expression(apart))}"
     return one.pattern.reach.value if is_side_by_side(one) or not one.blocked else "in blocks"
