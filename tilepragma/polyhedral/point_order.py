@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from math import gcd, lcm
 
 import islpy as isl
 
+from tilepragma.polyhedral.affine import whole_number
 from tilepragma.polyhedral.linear_independence import orthogonal_complement, rank
 from tilepragma.polyhedral.model import Access, Dependence, Statement
 from tilepragma.polyhedral.parallel_parts import Part
@@ -199,10 +201,15 @@ def _equalities(points: isl.Set) -> int:
 
 
 def _step(statement: Statement, direction: Vector) -> isl.Map:
-    """{ S[i] -> S[i + direction] }"""
+    """{ S[i] -> S[i + k direction] }, k being the least for which both may be instances: loops have steps."""
     space = statement.domain.get_space()
     local = isl.LocalSpace.from_space(space)
-    affs = isl.AffList.alloc(statement.domain.get_ctx(), len(direction))
-    for place, value in enumerate(direction):
-        affs = affs.add(isl.Aff.var_on_domain(local, isl.dim_type.set, place).add_constant_val(value))
+    context = statement.domain.get_ctx()
+    affs = isl.AffList.alloc(context, len(direction))
+    steps = [(statement.domain.get_stride(place).to_python(), value) for place, value in enumerate(direction) if value]
+    times = lcm(*(step // gcd(step, value) for step, value in steps))
+    for place, value in enumerate(times * value for value in direction):
+        affs = affs.add(
+            isl.Aff.var_on_domain(local, isl.dim_type.set, place).add_constant_val(whole_number(context, value))
+        )
     return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(space.map_from_set(), affs))
