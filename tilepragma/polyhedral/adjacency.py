@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import gcd, lcm
 
 import islpy as isl
 
+from tilepragma.polyhedral.affine import whole_number
 from tilepragma.polyhedral.linear_independence import orthogonal_complement, rank
 from tilepragma.polyhedral.model import Access, Statement
 from tilepragma.polyhedral.schedule import Matrix, Row, affine_map
@@ -108,8 +110,10 @@ def worker_step(statement: Statement, others: Iterable[Row], place: Row) -> isl.
 
 
 def step_by(domain: isl.Set, direction: Vector) -> isl.Map:
-    """{ S[i] -> S[i + direction] }, both in the domain."""
-    step = isl.Map.from_multi_aff(_shift(domain.get_space(), direction))
+    """{ S[i] -> S[i + k direction] }, both in the domain, k being the least for which both may be: loops have steps."""
+    steps = [(domain.get_stride(place).to_python(), value) for place, value in enumerate(direction) if value]
+    times = lcm(*(step // gcd(step, value) for step, value in steps))
+    step = isl.Map.from_multi_aff(_shift(domain.get_space(), tuple(times * value for value in direction)))
     return step.intersect_domain(domain).intersect_range(domain)
 
 
@@ -164,5 +168,5 @@ def _shift(space: isl.Space, by: Vector) -> isl.MultiAff:
     """{ [x] -> [x + by] }"""
     shifted = isl.MultiAff.identity(space.map_from_set())
     for place, value in enumerate(by):
-        shifted = shifted.set_aff(place, shifted.get_aff(place).add_constant_val(value))
+        shifted = shifted.set_aff(place, shifted.get_aff(place).add_constant_val(whole_number(space.get_ctx(), value)))
     return shifted

@@ -120,6 +120,14 @@ def test_scalars_and_statements_without_neighbours_are_one_element_for_all() -> 
     assert pattern(made.accesses[0].relation, step_by(made.domain, (1, 0))) == Pattern(Reach.BROADCAST)
 
 
+def test_the_next_worker_has_the_next_iteration_of_a_loop_with_a_step() -> None:
+    made = statement("S", "i, j", f"{SQUARE} and i mod 3 = 1", (0, 0, 0), "A[i]", "A[j]", "B[i, j]")
+    of_i, of_j, of_both = (one.relation for one in made.accesses)
+    assert pattern(of_i, step_by(made.domain, (1, 0))) == Pattern(Reach.STRIDED, (3,))
+    assert pattern(of_j, step_by(made.domain, (0, 1))) == Pattern(Reach.COALESCED)
+    assert pattern(of_both, step_by(made.domain, (1, 0))) == Pattern(Reach.STRIDED, (3, 0))
+
+
 def test_any_element_is_scattered() -> None:
     any_element = isl.Map("[T, N] -> { S[i, j] -> A[a] : 0 <= a < N }")
     domain = isl.Set(f"[T, N] -> {{ S[i, j] : {SQUARE} }}")
