@@ -12,11 +12,11 @@
 static const size_t MOST_STAGED = (size_t)64 << 20, MOST_STAGED_ALONE = (size_t)4 << 20;
 enum { PROBED = 64 };
 
-static int is_reduced(const tilek_kernel *kernel, int array)
+static int is_reduced(const tilek_form *form, int array)
 {
-    for (int launch = 0; launch < kernel->device_launch_count; ++launch)
-        for (int index = 0; index < kernel->device_launches[launch].reduction_count; ++index)
-            if (kernel->device_launches[launch].reductions[index].array == array) return 1;
+    for (int launch = 0; launch < form->launch_count; ++launch)
+        for (int index = 0; index < form->launches[launch].reduction_count; ++index)
+            if (form->launches[launch].reductions[index].array == array) return 1;
     return 0;
 }
 
@@ -25,7 +25,7 @@ static void plan_temporary(tilek_residence *residence, int index)
     const tilek_array_shape *shape = &residence->kernel->arrays[index];
     tilek_resident *array = &residence->arrays[index];
     tilek_temporary *temporary = &residence->temporaries[index];
-    const int reduced = is_reduced(residence->kernel, index);
+    const int reduced = is_reduced(residence->form, index);
     const unsigned both = TILEK_WRITES | TILEK_COPY_OUT;
     temporary->span = array->span;
     temporary->array = index;
@@ -83,11 +83,11 @@ static tilek_status merge_all(tilek_residence *residence, tilek_message *why)
 }
 
 /* Whether the device's code can reach the array in a copy that begins elsewhere than the array. */
-static int takes_origin(const tilek_kernel *kernel, int array)
+static int takes_origin(const tilek_form *form, int array)
 {
-    for (int launch = 0; launch < kernel->device_launch_count; ++launch)
-        for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
-            const tilek_parameter *parameter = &kernel->device_launches[launch].parameters[index];
+    for (int launch = 0; launch < form->launch_count; ++launch)
+        for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
+            const tilek_parameter *parameter = &form->launches[launch].parameters[index];
             if (parameter->kind == TILEK_PARAMETER_ORIGIN && parameter->index == array) return 1;
         }
     return 0;
@@ -105,7 +105,7 @@ static tilek_status place_array(tilek_residence *residence, int index, tilek_mes
     resident->geometry = resident->present != NULL ? tilek_present_geometry(resident->present) : array;
     if (shape->storage == TILEK_ROWS || span->bytes == 0) return TILEK_OK;
     resident->origin = (int64_t)(distance / (intptr_t)shape->element_size);
-    if (resident->origin != 0 && !takes_origin(residence->kernel, index)) {
+    if (resident->origin != 0 && !takes_origin(residence->form, index)) {
         tilek_say(why, "%s lies inside a larger array that is on the device", shape->name);
         return TILEK_UNSUPPORTED;
     }
@@ -133,7 +133,8 @@ static tilek_status find_array(tilek_residence *residence, int index, tilek_mess
     return TILEK_OK;
 }
 
-tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_call *call, const tilek_place *place, tilek_message *why)
+tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_form *form, const tilek_call *call, const tilek_place *place,
+                          tilek_message *why)
 {
     const size_t count = (size_t)kernel->array_count;
     tilek_status status = TILEK_OK;
@@ -144,6 +145,7 @@ tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel
         return TILEK_NO_MEMORY;
     }
     residence->kernel = kernel;
+    residence->form = form;
     residence->call = call;
     residence->place = *place;
     residence->arrays = residence->block;
@@ -284,7 +286,7 @@ tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why)
     if (status != TILEK_OK) return status;
     settle_staged(residence);
     for (int index = 0; index < residence->kernel->array_count; ++index)
-        if (residence->arrays[index].present != NULL && ((residence->kernel->arrays[index].flags & TILEK_WRITES) != 0 || is_reduced(residence->kernel, index)))
+        if (residence->arrays[index].present != NULL && ((residence->kernel->arrays[index].flags & TILEK_WRITES) != 0 || is_reduced(residence->form, index)))
             tilek_present_written(residence->arrays[index].present, &residence->place);
     return TILEK_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef TILEK_RESIDENCE_H
 #define TILEK_RESIDENCE_H
 
+#include "form.h"
 #include "present.h"
 
 /* One array of the call. */
@@ -26,6 +27,7 @@ typedef struct tilek_temporary {
 
 typedef struct tilek_residence {
     const tilek_kernel *kernel;
+    const tilek_form *form;
     const tilek_call *call;
     tilek_place place;
     tilek_resident *arrays;
@@ -33,8 +35,9 @@ typedef struct tilek_residence {
     void *block;
 } tilek_residence;
 
-/* Finds or plans a place for every array; moves nothing. To be let go with tilek_leave, after a failure too. */
-tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_call *call, const tilek_place *place, tilek_message *why);
+/* Finds or plans a place for every array; moves nothing. To be let go with tilek_leave, after a failure too. `form` lives as long. */
+tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_form *form, const tilek_call *call, const tilek_place *place,
+                          tilek_message *why);
 
 /* Allocates and copies in. */
 tilek_status tilek_bring(tilek_residence *residence, tilek_message *why);

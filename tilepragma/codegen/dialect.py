@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.base.reserved_words import CUDA_WORDS, OPENCL_WORDS
 from tilepragma.ir.types import ScalarKind, ScalarType
@@ -99,6 +99,9 @@ OPENCL = Dialect(
     reserved=OPENCL_WORDS,
     narrowing=False,
 )
+
+#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers.
+PROCESSOR = replace(OPENCL, kernel="__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void", barrier="")
 
 CUDA = Dialect(
     name="cuda",

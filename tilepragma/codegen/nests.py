@@ -174,7 +174,7 @@ class _Nest:
         compiler then sees no loop, and can vectorise over workers.
         """
         if (
-            not self.context.printer.dialect.device
+            AxisKind.WORKER not in self.context.bound
             or not loop.launch_bounds
             or tile.position > 0
             or len(loop.tiles) == 1
