@@ -30,6 +30,7 @@ static void plan_temporary(tilek_residence *residence, int index)
     temporary->span = array->span;
     temporary->array = index;
     temporary->out = reduced || (shape->flags & both) == both;
+    temporary->apart = !temporary->out && (shape->flags & (TILEK_WRITES | TILEK_TEMPORARY)) == TILEK_WRITES;
     temporary->in = reduced || (shape->flags & TILEK_COPY_IN) != 0 || (temporary->out && !array->span.is_dense);
     array->temporary = index;
 }
@@ -51,6 +52,7 @@ static tilek_status merge(tilek_residence *residence, tilek_temporary *first, ti
     }
     first->in = 1;
     first->out |= other->out;
+    first->apart |= other->apart;
     other->merged = 1;
     for (int index = 0; index < residence->kernel->array_count; ++index)
         if (residence->arrays[index].temporary == (int)(other - residence->temporaries)) residence->arrays[index].temporary = (int)(first - residence->temporaries);
@@ -157,12 +159,24 @@ tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel
     return status;
 }
 
+/* Processors work in the host's memory where they run what the host would run: then their failure half-way is what the host's own would be. Rows are packed. */
+static int may_share(const tilek_residence *residence, const tilek_temporary *temporary)
+{
+    const tilek_place *place = &residence->place;
+    return residence->form->is_hosts && place->backend->share != NULL && place->backend->limits(place->device)->shares_memory && !temporary->span.is_rows &&
+           !temporary->apart;
+}
+
 static tilek_status fill(tilek_residence *residence, tilek_temporary *temporary, tilek_message *why)
 {
     const tilek_array_shape *shape = &residence->kernel->arrays[temporary->array];
     const tilek_array *array = &residence->call->arrays[temporary->array];
     void *source = temporary->span.start;
-    tilek_status status = tilek_take_buffer(&residence->place, temporary->span.device_bytes, &temporary->buffer, why);
+    tilek_status status;
+    temporary->shared = may_share(residence, temporary) &&
+                        residence->place.backend->share(residence->place.device, source, temporary->span.bytes, &temporary->buffer, why) == TILEK_OK;
+    if (temporary->shared) return TILEK_OK;
+    status = tilek_take_buffer(&residence->place, temporary->span.device_bytes, &temporary->buffer, why);
     if (status != TILEK_OK || !temporary->in) return status;
     if (temporary->span.is_rows) {
         source = malloc(temporary->span.device_bytes);
@@ -193,7 +207,9 @@ tilek_status tilek_bring(tilek_residence *residence, tilek_message *why)
     return status;
 }
 
-static int goes_home(const tilek_temporary *temporary) { return temporary->out && !temporary->merged && temporary->span.bytes > 0; }
+static int has_results(const tilek_temporary *temporary) { return temporary->out && !temporary->merged && temporary->span.bytes > 0; }
+
+static int goes_home(const tilek_temporary *temporary) { return has_results(temporary) && !temporary->shared; }
 
 /* What the kernel only writes may be overwritten: whatever runs next writes it again. */
 static int is_input(const tilek_temporary *temporary) { return temporary->in; }
@@ -227,6 +243,17 @@ static tilek_status fetch_results(tilek_residence *residence, tilek_message *why
         tilek_temporary *temporary = &residence->temporaries[index];
         if (!goes_home(temporary) || temporary->staging != NULL || is_input(temporary)) continue;
         status = tilek_copy_out(&residence->place, &temporary->buffer, 0, temporary->span.start, temporary->span.device_bytes, why);
+    }
+    return status;
+}
+
+static tilek_status reclaim_shared(tilek_residence *residence, tilek_message *why)
+{
+    const tilek_place *place = &residence->place;
+    tilek_status status = TILEK_OK;
+    for (int index = 0; index < residence->kernel->array_count && status == TILEK_OK; ++index) {
+        const tilek_temporary *temporary = &residence->temporaries[index];
+        if (has_results(temporary) && temporary->shared) status = place->backend->reclaim(place->device, place->queue, &temporary->buffer, why);
     }
     return status;
 }
@@ -280,7 +307,8 @@ tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why)
         total += residence->temporaries[index].span.device_bytes;
         ++count;
     }
-    status = fetch_staged(residence, total, count, why);
+    status = reclaim_shared(residence, why);
+    if (status == TILEK_OK) status = fetch_staged(residence, total, count, why);
     if (status == TILEK_OK) status = fetch_results(residence, why);
     if (status == TILEK_OK) status = fetch_direct(residence, why);
     if (status != TILEK_OK) return status;
@@ -299,6 +327,12 @@ int tilek_give_up(tilek_residence *residence, tilek_message *why)
         tilek_say(why, "the newest values of %s were on that device only, and are lost", residence->kernel->arrays[index].name);
         return 0;
     }
+    for (int index = 0; index < residence->kernel->array_count; ++index) {
+        const tilek_temporary *temporary = &residence->temporaries[index];
+        if (!residence->started || !has_results(temporary) || !temporary->shared || !is_input(temporary)) continue;
+        tilek_say(why, "%s is half written", residence->kernel->arrays[temporary->array].name);
+        return 0;
+    }
     return 1;
 }
 
@@ -307,7 +341,8 @@ void tilek_leave(tilek_residence *residence)
     if (residence->block == NULL) return;
     for (int index = 0; index < residence->kernel->array_count; ++index) {
         tilek_temporary *temporary = &residence->temporaries[index];
-        tilek_give_buffer(&residence->place, &temporary->buffer);
+        if (temporary->shared) residence->place.backend->release(residence->place.device, &temporary->buffer);
+        else tilek_give_buffer(&residence->place, &temporary->buffer);
         free(temporary->staging);
         if (residence->arrays[index].present != NULL) tilek_present_unpin(residence->arrays[index].present);
     }

@@ -21,6 +21,8 @@ typedef struct tilek_temporary {
     int array;      /* ROWS: whose geometry */
     int in, out;
     int merged;     /* absorbed by an earlier one */
+    int apart;      /* written by the kernel, and not to be seen by the host */
+    int shared;     /* `buffer` is the host's memory itself */
     tilek_buffer buffer;
     void *staging;  /* what goes home, until all has arrived */
 } tilek_temporary;
@@ -32,6 +34,7 @@ typedef struct tilek_residence {
     tilek_place place;
     tilek_resident *arrays;
     tilek_temporary *temporaries; /* one an array, unused ones empty */
+    int started;                  /* the owner's: a launch was queued, and may have written to what is shared */
     void *block;
 } tilek_residence;
 
@@ -46,7 +49,8 @@ tilek_status tilek_bring(tilek_residence *residence, tilek_message *why);
  * a status; a later one ends the program, since nothing could run from the data left. */
 tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why);
 
-/* After a launch failed. Returns 0 where values that only this device had may be lost; `why` then names the array. */
+/* After a launch failed. Returns 0 where values that only this device had may be lost, or those in memory that it shares with the host; `why` then
+ * names the array. */
 int tilek_give_up(tilek_residence *residence, tilek_message *why);
 
 void tilek_leave(tilek_residence *residence);
