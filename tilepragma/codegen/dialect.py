@@ -13,7 +13,8 @@ class Dialect:
     """What differs between targets. `wide` is the 64-bit signed type that index arithmetic is done in.
 
     `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups, index in the group.
-    `narrowing` is true where braces refuse conversions that C makes silently.
+    `narrowing` is true where braces refuse conversions that C makes silently. `innermost` stands before loops without loops inside, where
+    compilers need to be told.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Dialect:
     restrict: str
     reserved: frozenset[str]
     narrowing: bool
+    innermost: str = ""
 
     def scalar(self, type_: ScalarType) -> str:
         """The spelling of a scalar type; in C, the user's own."""
@@ -100,8 +102,14 @@ OPENCL = Dialect(
     narrowing=False,
 )
 
-#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers.
-PROCESSOR = replace(OPENCL, kernel="__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void", barrier="")
+#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers. PoCL neither unrolls loops nor interleaves
+#: iterations of vectorised ones if it is not told to.
+PROCESSOR = replace(
+    OPENCL,
+    kernel="__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void",
+    barrier="",
+    innermost="#pragma clang loop interleave_count(4)",
+)
 
 CUDA = Dialect(
     name="cuda",

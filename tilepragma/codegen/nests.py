@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.loop_heads import is_innermost, loop_head, with_bounds_apart
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbers import Numbers, tile_label
 from tilepragma.codegen.printer import Printer
@@ -195,6 +195,9 @@ class _Nest:
 
     def _unroll(self, loop: TiledLoop) -> None:
         directive = loop.loop.directive
+        dialect = self.context.printer.dialect
+        if dialect.innermost and loop.loop.index == self._order()[-1].loop and is_innermost(self.nest.body):
+            self.writer.line(dialect.innermost)
         if directive is not None and directive.unroll is not None:
             compiler = "" if self.context.printer.dialect.device else "GCC "
             self.writer.line(f"#pragma {compiler}unroll {directive.unroll}")
