@@ -13,8 +13,8 @@ class Dialect:
     """What differs between targets. `wide` is the 64-bit signed type that index arithmetic is done in.
 
     `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups, index in the group.
-    `narrowing` is true where braces refuse conversions that C makes silently. `innermost` stands before loops without loops inside, where
-    compilers need to be told.
+    `narrowing` is true where braces refuse conversions that C makes silently. `hints`: compilers are told of innermost loops
+    what they do not find out; `contracts`: they may fuse multiply-adds.
     """
 
     name: str
@@ -34,7 +34,8 @@ class Dialect:
     restrict: str
     reserved: frozenset[str]
     narrowing: bool
-    innermost: str = ""
+    hints: bool = False
+    contracts: bool = False
 
     def scalar(self, type_: ScalarType) -> str:
         """The spelling of a scalar type; in C, the user's own."""
@@ -102,13 +103,12 @@ OPENCL = Dialect(
     narrowing=False,
 )
 
-#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers. PoCL neither unrolls loops nor interleaves
-#: iterations of vectorised ones if it is not told to.
+#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers, and may use the widest vectors.
 PROCESSOR = replace(
     OPENCL,
-    kernel="__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void",
+    kernel="__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void",
     barrier="",
-    innermost="#pragma clang loop interleave_count(4)",
+    hints=True,
 )
 
 CUDA = Dialect(

@@ -10,8 +10,7 @@ from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, Unary, integer
-from tilepragma.ir.looptree import Block, ForLoop, Loop, TileNest, While
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.looptree import Loop
 from tilepragma.ir.types import ScalarType
 
 
@@ -29,11 +28,6 @@ def loop_head(printer: Printer, loop: Loop, declared: str) -> str:
         return countdown_head(printer, declared, loop)
     condition = f"{iterator} {loop.comparison} {printer.expression(loop.upper, 11)}"
     return f"for ({declared} = {printer.expression(loop.lower, 1)}; {condition}; {advance})"
-
-
-def is_innermost(body: Block) -> bool:
-    """Whether a loop with this body has none inside."""
-    return not any(isinstance(node, (Loop, ForLoop, While, TileNest)) for node in walk(body))
 
 
 def with_bounds_apart(writer: Writer, printer: Printer, numbers: Numbers, loop: Loop, declared: str) -> Loop:

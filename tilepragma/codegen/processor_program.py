@@ -22,7 +22,8 @@ from tilepragma.plan.kernel_plan import KernelPlan
 
 def processor_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
     """The OpenCL C 1.2 program of a region's host launches, for processors."""
-    functions = DeviceFunctions(PROCESSOR, plan.kernel.name, plan.kernel.functions)
+    dialect = replace(PROCESSOR, contracts=plan.floating.contract)
+    functions = DeviceFunctions(dialect, plan.kernel.name, plan.kernel.functions)
     entries = [_ProcessorEntry(plan, launch, plan.host_steps, numbering, functions) for launch in plan.host]
     return program(plan, functions, entries)
 

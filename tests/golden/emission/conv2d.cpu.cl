@@ -17,7 +17,7 @@ static inline long tilek_stretch(long instances, long group, long groups)
     const long j_stride1, const long gang0_count, const long gang1_count
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void conv(
     __global const float *A, const long A_length1, __global float *B, const long B_lower0,
     const long B_lower1, const long B_length1 CONV_TILES)
 {
@@ -35,6 +35,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void conv(
             for (int i = 1 + i_gang + i_worker; i < i_end; ++i) {
                 for (long j_tile1 = 0; j_tile1 < j_count1 * j_stride1; j_tile1 += j_stride1) {
                     const int j_end = 1 + tilek_minimum(j_gang + j_tile1 + j_count2, j_trip);
+#pragma clang loop vectorize_width(16) interleave_count(2)
                     for (int j = 1 + j_gang + j_tile1; j < j_end; ++j) {
                         B[((long)i - B_lower0) * B_length1 + (j - B_lower1)] =
                             A[(long)(i - 1) * A_length1 + j - 1] * 0.2f + A[(long)i * A_length1 + j] * 0.5f

@@ -16,7 +16,7 @@ static inline long tilek_stretch(long instances, long group, long groups)
     const long gang0_count
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void dot(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void dot(
     __global const float *x, __global const float *y, __global float *s_partials DOT_TILES)
 {
     const long first = tilek_stretch(gang0_count, (long)get_group_id(0), (long)get_num_groups(0));

@@ -17,7 +17,7 @@ static inline long tilek_stretch(long instances, long group, long groups)
 #endif
 
 /* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void elimination_nest1(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void elimination_nest1(
     __global double *A, const long A_length1, const int k, const long i1_lower, const long i1_trip,
     const long i1_count2, const long i1_stride0, const long i1_stride1,
     const long gang0_count_1 ELIMINATION_NEST1_TILES)
@@ -45,7 +45,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void elimination_nest1(
 #endif
 
 /* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void elimination_nest2(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void elimination_nest2(
     __global double *A, const long A_length1, const int k, __global double *s_partials, const long i2_lower,
     const long i2_trip, const long i2_count2, const long i2_stride0, const long i2_stride1,
     const long gang0_count_2 ELIMINATION_NEST2_TILES)
@@ -77,7 +77,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void elimination_nest2(
 #endif
 
 /* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void elimination_nest3(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void elimination_nest3(
     __global double *A, const long A_length1, const int k ELIMINATION_NEST3_TILES)
 {
     const long first = tilek_stretch(gang0_count_3, (long)get_group_id(0), (long)get_num_groups(0));

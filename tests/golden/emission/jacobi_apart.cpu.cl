@@ -18,7 +18,7 @@ static inline long tilek_stretch(long instances, long group, long groups)
     const long j1_stride1, const long gang0_count_1, const long gang1_count_1
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void jacobi_nest1(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void jacobi_nest1(
     __global float *restrict A, const long A_length1, __global float *restrict B,
     const long B_length1 JACOBI_NEST1_TILES)
 {
@@ -36,6 +36,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void jacobi_nest1(
             for (int i = 1 + i1_gang + i1_worker; i < i1_end; ++i) {
                 for (long j1_worker = 0; j1_worker < j1_count1 * j1_stride1; j1_worker += j1_stride1) {
                     const int j1_end = 1 + tilek_minimum(j1_gang + j1_worker + j1_count2, j1_trip);
+#pragma clang loop vectorize_width(16) interleave_count(2)
                     for (int j = 1 + j1_gang + j1_worker; j < j1_end; ++j) {
                         B[(long)i * B_length1 + j] = A[(long)i * A_length1 + j - 1] * 0.5f;
                     }
@@ -57,7 +58,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void jacobi_nest1(
 #endif
 
 /* One step of the host's loop over t: its gangs, tiles of iterations, run at once. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void jacobi_nest2(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void jacobi_nest2(
     __global float *restrict A, const long A_length1, __global float *restrict B, const long B_length1,
     const int t JACOBI_NEST2_TILES)
 {
@@ -75,6 +76,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void jacobi_nest2(
             for (int i = 1 + i3_gang + i3_worker; i < i3_end; ++i) {
                 for (long j3_worker = 0; j3_worker < j3_count1 * j3_stride1; j3_worker += j3_stride1) {
                     const int j3_end = 1 + tilek_minimum(j3_gang + j3_worker + j3_count2, j3_trip);
+#pragma clang loop vectorize_width(16) interleave_count(2)
                     for (int j = 1 + j3_gang + j3_worker; j < j3_end; ++j) {
                         A[(long)i * A_length1 + j] = B[(long)i * B_length1 + j + 1] * 0.5f + t;
                     }

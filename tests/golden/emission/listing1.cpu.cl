@@ -10,7 +10,7 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
     const long j_count1, const long i_stride0, const long j_stride0
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void scale(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void scale(
     __global float *A, const long A_length1, const float b SCALE_TILES)
 {
     for (long i_tile0 = 0; i_tile0 < i_count0 * i_stride0; i_tile0 += i_stride0) {
@@ -18,6 +18,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void scale(
             const int i_end = tilek_minimum(i_tile0 + i_count1, i_trip);
             for (int i = i_tile0; i < i_end; ++i) {
                 const int j_end = tilek_minimum(j_tile0 + j_count1, j_trip);
+#pragma clang loop vectorize_width(16) interleave_count(2)
                 for (int j = j_tile0; j < j_end; ++j) {
                     A[(long)i * A_length1 + j] += b;
                 }

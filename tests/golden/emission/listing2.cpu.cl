@@ -15,7 +15,7 @@ static inline long tilek_stretch(long instances, long group, long groups)
     const long i_trip, const long j_trip, const long i_count1, const long i_stride0, const long thread_count
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void scale(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void scale(
     __global float *A, const long A_length1, const float b SCALE_TILES)
 {
     const long first = tilek_stretch(thread_count, (long)get_group_id(0), (long)get_num_groups(0));
@@ -26,6 +26,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void scale(
         const int i_end = tilek_minimum(i_thread + i_count1, i_trip);
         for (int i = i_thread; i < i_end; ++i) {
             const int j_end = j_trip;
+#pragma clang loop vectorize_width(16) interleave_count(2)
             for (int j = 0; j < j_end; ++j) {
                 A[(long)i * A_length1 + j] += b;
             }

@@ -17,7 +17,7 @@ static inline long tilek_stretch(long instances, long group, long groups)
     const long j_stride1, const long gang0_count, const long gang1_count
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void scale(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void scale(
     __global float *A, const long A_length1, const float b SCALE_TILES)
 {
     const long instances = gang0_count * gang1_count;
@@ -34,6 +34,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void scale(
             for (int i = i_gang + i_worker; i < i_end; ++i) {
                 for (long j_worker = 0; j_worker < j_count1 * j_stride1; j_worker += j_stride1) {
                     const int j_end = tilek_minimum(j_gang + j_worker + j_count2, j_trip);
+#pragma clang loop vectorize_width(16) interleave_count(2)
                     for (int j = j_gang + j_worker; j < j_end; ++j) {
                         A[(long)i * A_length1 + j] += b;
                     }

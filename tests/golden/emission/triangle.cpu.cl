@@ -18,7 +18,7 @@ static inline long tilek_stretch(long instances, long group, long groups)
     const long gang0_count, const long gang1_count
 #endif
 
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void triangle(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void triangle(
     __global float *A, const int n TRIANGLE_TILES)
 {
     const long instances = gang0_count * gang1_count;

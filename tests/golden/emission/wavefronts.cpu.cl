@@ -16,7 +16,7 @@ static inline long tilek_stretch(long instances, long group, long groups)
 #endif
 
 /* One step of the host's loop over w: its gangs, tiles of iterations, run at once. */
-__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void wavefronts_tiles(
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void wavefronts_tiles(
     __global double *A, const long A_length1, const int n, const long w, const long x_lower,
     const long x_trip, const long x_count1, const long x_stride0,
     const long gang0_count WAVEFRONTS_TILES_TILES)
