@@ -68,20 +68,25 @@ def prove_steps(
 def _findings(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int], vouched: bool
 ) -> Iterator[Finding]:
+    try:
+        executed = executed_by(region, steps, sizes)
+    except Unmatched as unmatched:
+        yield Finding("every instance runs once", str(unmatched), unmatched.certain)
+        return
+    yield from missed_and_doubled(region.scop, executed)
+    yield from broken_scopes(executed, region.sources)
+    yield from broken_dependences(region.dependences, executed, vouched=vouched)
+
+
+def executed_by(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
+) -> tuple[Executed, ...]:
+    """Which statements the leaves of the steps execute, with tiles of these sizes. Raises Unmatched."""
     frame = Frame(region.scop.context, (), region.written)
     for object_, size in sizes.items():
         frame = frame.knowing(object_, frame.number(size))
     found = leaves(steps, frame, region.settled | _made(steps, region.declared))
-    executed: list[Executed] = []
-    for leaf in found:
-        try:
-            executed += _executed(leaf, region)
-        except Unmatched as unmatched:
-            yield Finding("every instance runs once", str(unmatched), unmatched.certain)
-            return
-    yield from missed_and_doubled(region.scop, executed)
-    yield from broken_scopes(executed, region.sources)
-    yield from broken_dependences(region.dependences, executed, vouched=vouched)
+    return tuple(one for leaf in found for one in _executed(leaf, region))
 
 
 def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
