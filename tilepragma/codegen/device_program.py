@@ -62,6 +62,7 @@ def _program(plan: KernelPlan, numbering: Numbering, dialect: Dialect) -> Device
         place=f"{start.file}:{start.line}",
         double=uses_double(plan),
         contract=plan.floating.contract,
+        index=dialect.index in code,
         helpers=[name for name in _HELPERS if f"{name}(" in code],
         records=record_definitions(dialect, plan.kernel.records),
         functions=definitions,
@@ -100,6 +101,8 @@ class _Entry:
 
     def text(self) -> str:
         body = self._body()
+        if f"({self.dialect.index})" in body:
+            self.numbers.index_bits()
         numbers = self.numbers.parameters()
         constants = [name for name, parameter in numbers if parameter.constant is not None]
         wide = self.dialect.wide
@@ -194,7 +197,7 @@ class _Entry:
         for dimension in range(1, object_.rank):
             literal = literal_value(object_.lengths[dimension])
             known = str(literal) if literal is not None else None
-            lengths.append(known or self._extra(object_, ParameterKind.LENGTH, index, dimension))
+            lengths.append(known or self.numbers.length(object_.name, index, dimension))
         whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
         return Flat(tuple(lengths), None if whole else self._extra(object_, ParameterKind.ORIGIN, index, 0))
 

@@ -10,7 +10,8 @@ from tilepragma.ir.types import ScalarKind, ScalarType
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between targets. `wide` is the 64-bit signed type that index arithmetic is done in.
+    """What differs between targets. `wide` is the 64-bit signed type that numbers of loops and tiles have, `index` the one that
+    positions in arrays are computed in.
 
     `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups, index in the group.
     `narrowing` is true where braces refuse conversions that C makes silently.
@@ -19,6 +20,7 @@ class Dialect:
     name: str
     device: bool
     wide: str
+    index: str
     minimum: str
     kernel: str
     function: str
@@ -64,6 +66,7 @@ C = Dialect(
     name="c",
     device=False,
     wide="int64_t",
+    index="int64_t",
     minimum="tilek_minimum",
     kernel="static void",
     function="static",
@@ -84,6 +87,7 @@ OPENCL = Dialect(
     name="opencl",
     device=True,
     wide="long",
+    index="tilek_index",
     minimum="tilek_minimum",
     kernel="__kernel void",
     function="static",
@@ -104,6 +108,7 @@ CUDA = Dialect(
     name="cuda",
     device=True,
     wide="long long",
+    index="tilek_index",
     minimum="tilek_minimum",
     kernel='extern "C" __global__ void',
     function="static __device__",
