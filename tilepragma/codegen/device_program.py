@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.device_functions import DeviceFunctions, record_definitions
@@ -18,13 +19,15 @@ from tilepragma.codegen.launches import (
 )
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
 from tilepragma.codegen.printer import Flat, ObjectMap
-from tilepragma.codegen.reductions import ReductionPrinter
+from tilepragma.codegen.reductions import LOCAL_BYTES, ReductionPrinter
+from tilepragma.codegen.staging import StagingPrinter
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.wrapping import WIDTH, item_lines, wrapped_list
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Storage
+from tilepragma.ir.looptree import Block
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import DOUBLE
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch
@@ -66,6 +69,7 @@ def _program(plan: KernelPlan, numbering: Numbering, dialect: Dialect) -> Device
         records=record_definitions(dialect, plan.kernel.records),
         functions=definitions,
         entries=texts,
+        local_bytes=LOCAL_BYTES if any(launch.staged is not None for launch in plan.device) else 0,
     )
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
 
@@ -96,6 +100,9 @@ class _Entry:
         flat = {object_: self._flat(plan.arrays[index], index) for index, object_ in self.objects.arrays}
         indirect = frozenset(object_ for _, object_ in self.objects.indirect)
         self.printer = functions.printer(ObjectMap(flat, indirect), frozenset(flat) | indirect)
+        self.staging = StagingPrinter(launch, dialect, self.numbers, self.printer)
+        copies = {**flat, **self.staging.flats()}
+        self.staged_printer = functions.printer(ObjectMap(copies, indirect), frozenset(flat) | indirect)
         self.macro = launch.name.upper() + "_TILES"
 
     def text(self) -> str:
@@ -111,6 +118,7 @@ class _Entry:
             macro=self.macro if constants else "",
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self._reductions().slots(),
+            staged=self.staging.macros(),
             comment=self._comment(),
             head=wrapped_list(
                 f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
@@ -221,6 +229,28 @@ class _Entry:
         for axis in used_dimensions(self.launch, AxisKind.WORKER):
             index = self.dialect.worker[axis.dimension]
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
+        if self.launch.staged is None:
+            self._instances(writer, self.launch.body)
+            return writer.text()
+        macros = self.staging.macros()
+        assert macros is not None, "a staged launch has boxes"
+        self.staging.declare(writer)
+        writer.line(f"if ({macros.fits}) {{")
+        writer.depth += 1
+        self.staging.start(writer)
+        self._instances(writer, self.staging.body())
+        writer.depth -= 1
+        writer.line("} else {")
+        writer.depth += 1
+        self._instances(writer, self.launch.body)
+        writer.depth -= 1
+        writer.line("}")
+        return writer.text()
+
+    def _instances(self, writer: Writer, body: Block) -> None:
+        """`body` for every instance of the group."""
+        staged = body is not self.launch.body
+        reductions = self._reductions()
         instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
         if instances:
             kind = instances[0].kind.value
@@ -232,8 +262,9 @@ class _Entry:
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                # Compilers then see that there is no loop. Reductions end in barriers, which have to stand in plain loops.
-                once = "" if self.launch.reductions else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
+                # Compilers then see that there is no loop. Barriers have to stand in plain loops: those of reductions and of stages.
+                plain = self.launch.reductions or staged
+                once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 stack.enter_context(writer.block(head, once))
             for object_ in self.objects.privates:
                 writer.line(f"{self.printer.declaration(replace(object_, const=False))};")
@@ -241,7 +272,8 @@ class _Entry:
                 declared = self.printer.declaration(replace(object_, const=False))
                 writer.line(f"{declared} = {self._first(object_)};")
             reductions.start(writer)
+            printer = self.staged_printer if staged else self.printer
             bound = frozenset(AxisKind)
-            StatementPrinter(writer, self.printer, self.numbers, bound).block(self.launch.body)
+            stage = partial(self.staging.stage, writer)
+            StatementPrinter(writer, printer, self.numbers, bound, stage).block(body)
             reductions.finish(writer)
-        return writer.text()

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tilepragma.ir.expressions import AddressOf, Assignment, DataObject, Increment
-from tilepragma.ir.looptree import Barrier, Block, Declarator, Function, If, Loop, Statement, TileNest
+from tilepragma.ir.looptree import Barrier, Block, Declarator, Function, If, Loop, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame
 from tilepragma.polyhedral.dependences import Dependence
@@ -22,6 +22,7 @@ from tilepragma.polyhedral.plan_proof_dependences import broken_dependences
 from tilepragma.polyhedral.plan_proof_instances import missed_and_doubled
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, Unmatched, executions
+from tilepragma.polyhedral.plan_proof_staging import wrong_boxes
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep, leaves
 from tilepragma.polyhedral.scop import Scop
 
@@ -81,6 +82,7 @@ def _findings(
             return
     yield from missed_and_doubled(region.scop, executed)
     yield from broken_scopes(executed, region.sources)
+    yield from wrong_boxes(found)
     yield from broken_dependences(region.dependences, executed, vouched=vouched)
 
 
@@ -90,7 +92,7 @@ def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
         if not leaf.domain.is_empty():
             yield from executions(leaf, *source)
         return
-    if isinstance(leaf.node, (If, Loop)):
+    if isinstance(leaf.node, (If, Loop, Stage)):
         return  # of the plan's own
     parts = list(walk(leaf.node))
     if any(isinstance(part, (TileNest, Barrier)) for part in parts):
