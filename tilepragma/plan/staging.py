@@ -73,11 +73,14 @@ def _with_scalars(plan: KernelPlan) -> KernelPlan:
     by_address = {argument.object for argument in plan.arrays}
     wanted = set(plan.scalars)
     for launch in plan.device:
-        found = list(uses(launch.staged, plan.kernel.functions, launch=True)) if launch.staged is not None else []
+        if launch.staged is None:
+            continue
+        found = list(uses(launch.staged, plan.kernel.functions, launch=True))
         own = by_address | set(launch.privates) | {use.object for use in found if use.writes}
-        wanted |= {
-            use.object for use in found if use.object.storage is Storage.SCALAR and use.object.scope is not Scope.LOCAL
-        } - own
+        nests = (node for node in walk(launch.staged) if isinstance(node, TileNest))
+        own |= {tiled.loop.iterator for nest in nests for tiled in nest.loops}
+        read = {use.object for use in found if use.object.storage is Storage.SCALAR}
+        wanted |= {one for one in read - own if one.scope is not Scope.LOCAL}
     return replace(plan, scalars=tuple(one for one in plan.kernel.objects if one in wanted))
 
 
