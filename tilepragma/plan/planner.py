@@ -189,8 +189,12 @@ class _Attempt:
     def _staged(self, plan: KernelPlan, proof: Proof | None) -> Planned:
         """The plan with arrays staged where that is proven right."""
         form, original = with_staging(plan), self.region.original
-        if form is plan or proof is None or original is None or prove_staged(form, original):
-            return Planned(plan, proof)
+        if proof is None or original is None or form.device_steps == plan.device_steps:
+            return Planned(replace(plan, rejected=form.rejected), proof)
+        faults = prove_staged(form, original)
+        if faults:
+            reason = f"arrays staged in memory of the gangs are not proven right: {faults[0].message}"
+            return Planned(replace(plan, rejected=(*form.rejected, reason)), proof)
         return Planned(form, Proof(form, proof.faults))
 
     def _answer(self, strategy: Strategy, region: Region) -> Automatic | Refusal:

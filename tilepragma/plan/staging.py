@@ -12,7 +12,7 @@ row of the array (a row of workers, a warp, meets neighbours in a row of the arr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.accesses import uses
@@ -56,6 +56,7 @@ def with_staging(plan: KernelPlan) -> KernelPlan:
         return plan
     planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1))
     steps = planner.steps(plan.device_steps, frozenset())
+    plan = replace(plan, rejected=(*plan.rejected, *dict.fromkeys(planner.notes)))
     return plan if steps == plan.device_steps else _with_scalars(replace(plan, device_steps=steps))
 
 
@@ -86,8 +87,11 @@ def _with_scalars(plan: KernelPlan) -> KernelPlan:
 
 @dataclass
 class _Planner:
+    """`notes` are clauses on what would be worth staging and is too large."""
+
     plan: KernelPlan
     next_index: int
+    notes: list[str] = field(default_factory=list)
 
     def steps(self, steps: tuple[Step, ...], around: frozenset[DataObject]) -> tuple[Step, ...]:
         result: list[Step] = []
@@ -115,16 +119,21 @@ class _Planner:
         tiles = [_Tile(nest, None, 1)]
         split = _loop_to_split(nest)
         tiles += [_Tile(split.nest, split, size) for size in _TILES] if split is not None else []
-        best: tuple[int, _Tile, list[Candidate]] = (0, tiles[0], [])
+        best: tuple[_Tile, list[Candidate]] = (tiles[0], [])
+        smallest: dict[DataObject, Candidate] = {}
         for tile in tiles:
-            worth = self._worth(launch, tile, around)
-            if len(worth) > best[0]:
-                best = (len(worth), tile, worth)
-        count, tile, worth = best
-        return self._body(tile, tuple(one.staged for one in worth)) if count else None
+            found = self._worth(launch, tile, around)
+            smallest |= {one.staged.object: one for one in found}
+            worth = _fitting(found)
+            if len(worth) > len(best[1]):
+                best = (tile, worth)
+        tile, worth = best
+        kept = {one.staged.object for one in worth}
+        self.notes += [_too_large(launch, one) for object_, one in smallest.items() if object_ not in kept]
+        return self._body(tile, tuple(one.staged for one in worth)) if worth else None
 
     def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
-        """What is worth staging and fits, the most accesses for an element first."""
+        """What is worth staging, the most accesses for an element first."""
         functions = self.plan.kernel.functions
         objects = only_read(launch.body, functions)
         inside = tile.split.loop.body if tile.split is not None else tile.nest.body
@@ -140,12 +149,7 @@ class _Planner:
         shared |= around | {one.loop.iterator for one in tile.nest.loops if not _is_dealt(one)}
         shared |= {size.object for size in self.plan.sizes}
         found = [one for one in candidates(read, tile.terms, frozenset(shared), tile.counts) if one.is_worth_it]
-        kept, left = [], LOCAL_BYTES
-        for one in sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name)):
-            if one.bytes <= left:
-                kept.append(one)
-                left -= one.bytes
-        return kept
+        return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name))
 
     def _body(self, tile: _Tile, arrays: tuple[Staged, ...]) -> Block:
         statements = tile.nest.body.statements
@@ -162,6 +166,23 @@ class _Planner:
         place = tile.split.place
         body = Block((*statements[:place], rounds, *statements[place + 1 :]))
         return Block((replace(tile.nest, body=body, uniform=True),))
+
+
+def _fitting(found: list[Candidate]) -> list[Candidate]:
+    """Those of the candidates that fit together, the first ones first."""
+    kept, left = [], LOCAL_BYTES
+    for one in found:
+        if one.bytes <= left:
+            kept.append(one)
+            left -= one.bytes
+    return kept
+
+
+def _too_large(launch: Launch, one: Candidate) -> str:
+    return (
+        f"what a gang of launch {launch.name} reads of '{one.staged.object.host}', {one.bytes} bytes, has no room in the "
+        f"{LOCAL_BYTES} of its own memory: it is read where it is"
+    )
 
 
 def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ...], index: int) -> Loop:

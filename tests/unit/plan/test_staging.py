@@ -108,6 +108,11 @@ def test_what_is_left_alone(name: str) -> None:
     assert boxes(body(LEFT_ALONE[name])) == []
 
 
+def test_what_has_no_room_is_said() -> None:
+    found = plan(body(LEFT_ALONE["boxes larger than a gang's memory"]))
+    assert [note for note in found.rejected if "has no room in the 32768 of its own memory" in note]
+
+
 def test_arrays_that_may_be_one_are_left_alone() -> None:
     said = FIVE_POINT.replace("#pragma tilek kernel", "#pragma tilek kernel independent")
     assert not plan(said).apart
