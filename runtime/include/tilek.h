@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 2
+#define TILEK_ABI 3
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -154,7 +154,7 @@ typedef struct tilek_launch_shape {
     void (*host)(const struct tilek_host_call *call, int64_t first, int64_t last); /* NULL in device launches */
     int reduction_count;
     const tilek_reduction *reductions;
-    int parameter_count; /* device launches only */
+    int parameter_count; /* of the entry point; 0 in host launches where the kernel has no program for processors */
     const tilek_parameter *parameters;
     int value_count;           /* values that differ from step to step: iterators of host loops around the launch */
     const size_t *value_sizes;
@@ -185,6 +185,8 @@ typedef struct tilek_kernel {
     tilek_target preferred; /* what the source says; TILEK_AUTO leaves it to the environment */
     const char *const *opencl; /* the program's text in pieces to be concatenated, closed by NULL; NULL where there is none */
     const char *const *cuda;   /* likewise */
+    const char *const *processors; /* likewise: OpenCL's program for devices that are processors. Its entry points are the host's launches: each computes a
+                                      stretch of the instances [0, AXIS_COUNTs' product) a group, in one work-item. NULL: they run `opencl` */
     int array_count;
     const tilek_array_shape *arrays;
     int scalar_count;

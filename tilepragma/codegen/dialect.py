@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.base.reserved_words import CUDA_WORDS, OPENCL_WORDS
 from tilepragma.ir.types import ScalarKind, ScalarType
@@ -13,7 +13,8 @@ class Dialect:
     """What differs between targets. `wide` is the 64-bit signed type that index arithmetic is done in.
 
     `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups, index in the group.
-    `narrowing` is true where braces refuse conversions that C makes silently.
+    `narrowing` is true where braces refuse conversions that C makes silently. `hints`: compilers are told of innermost loops
+    what they do not find out; `contracts`: they may fuse multiply-adds.
     """
 
     name: str
@@ -33,6 +34,8 @@ class Dialect:
     restrict: str
     reserved: frozenset[str]
     narrowing: bool
+    hints: bool = False
+    contracts: bool = False
 
     def scalar(self, type_: ScalarType) -> str:
         """The spelling of a scalar type; in C, the user's own."""
@@ -98,6 +101,14 @@ OPENCL = Dialect(
     restrict="restrict",
     reserved=OPENCL_WORDS,
     narrowing=False,
+)
+
+#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers, and may use the widest vectors.
+PROCESSOR = replace(
+    OPENCL,
+    kernel="__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void",
+    barrier="",
+    hints=True,
 )
 
 CUDA = Dialect(

@@ -53,10 +53,8 @@ class StagingPrinter:
         """The boxes, in textual order."""
         return staged_arrays(self.launch)
 
-    def macros(self) -> StagedMacros | None:
-        """What is defined before the entry point; None where nothing is staged."""
-        if not self.arrays:
-            return None
+    def macros(self) -> StagedMacros:
+        """What is defined before the entry point."""
         name = self.launch.name.upper()
         value = " + ".join(self._words(one) for one in self.arrays)
         return StagedMacros(f"{name}_STAGED_WORDS", value, f"{name}_STAGED", f"{name}_POOL_WORDS")
@@ -94,9 +92,7 @@ class StagingPrinter:
 
     def declare(self, writer: Writer) -> None:
         """The pool, at the head of the entry point."""
-        macros = self.macros()
-        assert macros is not None, "asked for staged launches only"
-        writer.line(f"{self.dialect.local_space}{self.dialect.wide} {self._pool()}[{macros.pool}];")
+        writer.line(f"{self.dialect.local_space}{self.dialect.wide} {self._pool()}[{self.macros().pool}];")
 
     def start(self, writer: Writer) -> None:
         """Where the boxes lie in the pool, and their sizes."""

@@ -40,7 +40,7 @@ from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.staging_boxes import Candidate, candidates
 from tilepragma.plan.staging_references import loop_ends, only_read, readings, scalar_atom
 
-#: Bytes that the boxes of a launch may take of a gang's memory: every device has that much (OpenCL promises it, CUDA more).
+#: Bytes that a launch may take of a gang's memory, for boxes or for the trees of reductions: every device has them (OpenCL promises them, CUDA more).
 LOCAL_BYTES = 32768
 #: Iterations of a sequential loop that are staged at once, the first that fits.
 _TILES = (32, 16, 8, 4)

@@ -18,6 +18,7 @@ from tilepragma.plan.verifier_scalars import needed_before, wrong_copies
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
+    from tilepragma.polyhedral.plan_proof import ProvenRegion
     from tilepragma.polyhedral.plan_proof_bounds import HeldArray
     from tilepragma.polyhedral.plan_proof_tree import ProvenStep
     from tilepragma.polyhedral.scop import Scop
@@ -109,13 +110,26 @@ def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
 def original_of(plan: KernelPlan) -> Original:
     """The region of a plan, as the user wrote it. Raises OperationLimitError."""
     from tilepragma.polyhedral.dependences import memory_dependences
-    from tilepragma.polyhedral.extraction import scop_under
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
-    conditions = [one for one in plan.conditions if not isinstance(one, ClauseExpression)]
-    scop = scop_under(conditions, _statements(plan), plan.kernel.functions, written_objects(plan.kernel))
+    scop = _scop(plan)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
         return Original(scop, memory_dependences(scop))
+
+
+def region_without_dependences(plan: KernelPlan) -> ProvenRegion:
+    """The region that the plan's launches execute, for those who ask what they touch, not in which order. Raises OperationLimitError."""
+    from tilepragma.polyhedral.plan_proof import proven_region
+
+    scop, written = _scop(plan), written_objects(plan.kernel)
+    return proven_region(_statements(plan), plan.kernel.functions, written, scop, ())
+
+
+def _scop(plan: KernelPlan) -> Scop:
+    from tilepragma.polyhedral.extraction import scop_under
+
+    conditions = [one for one in plan.conditions if not isinstance(one, ClauseExpression)]
+    return scop_under(conditions, _statements(plan), plan.kernel.functions, written_objects(plan.kernel))
 
 
 def _statements(plan: KernelPlan) -> tuple[Statement, ...]:
@@ -162,7 +176,7 @@ def _in_steps(plan: KernelPlan, known: Original, runs: Runs) -> Iterator[Fault]:
     region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
     for steps, sizes in runs:
-        for finding in prove_steps(region, _proven(plan, steps), sizes, vouched=vouched):
+        for finding in prove_steps(region, proven_steps(plan, steps), sizes, vouched=vouched):
             yield Fault(finding.rule, finding.message, finding.certain)
 
 
@@ -234,15 +248,16 @@ def _directives(plan: KernelPlan) -> list[LoopDirective]:
     return [loop.directive for loop in loops if loop.directive is not None]
 
 
-def _proven(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:
+def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:
+    """The steps as the proof sees them."""
     from tilepragma.polyhedral.plan_proof_tree import ProvenCondition, ProvenLaunch, ProvenLoop
 
     result: list[ProvenStep] = []
     for step in steps:
         if isinstance(step, HostLoop):
-            result.append(ProvenLoop(step.loop, _proven(plan, step.steps)))
+            result.append(ProvenLoop(step.loop, proven_steps(plan, step.steps)))
         elif isinstance(step, HostCondition):
-            result.append(ProvenCondition(step.condition, _proven(plan, step.steps)))
+            result.append(ProvenCondition(step.condition, proven_steps(plan, step.steps)))
         else:
             owned, needed = frozenset(step.privates), needed_before(plan, step)
             reduced = frozenset(one.object for one in step.reductions)

@@ -69,21 +69,30 @@ def prove_steps(
 def _findings(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int], vouched: bool
 ) -> Iterator[Finding]:
-    frame = Frame(region.scop.context, (), region.written)
-    for object_, size in sizes.items():
-        frame = frame.knowing(object_, frame.number(size))
-    found = leaves(steps, frame, region.settled | _made(steps, region.declared))
-    executed: list[Executed] = []
-    for leaf in found:
-        try:
-            executed += _executed(leaf, region)
-        except Unmatched as unmatched:
-            yield Finding("every instance runs once", str(unmatched), unmatched.certain)
-            return
+    found = _leaves(region, steps, sizes)
+    try:
+        executed = tuple(one for leaf in found for one in _executed(leaf, region))
+    except Unmatched as unmatched:
+        yield Finding("every instance runs once", str(unmatched), unmatched.certain)
+        return
     yield from missed_and_doubled(region.scop, executed)
     yield from broken_scopes(executed, region.sources)
     yield from wrong_boxes(found)
     yield from broken_dependences(region.dependences, executed, vouched=vouched)
+
+
+def executed_by(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
+) -> tuple[Executed, ...]:
+    """Which statements the leaves of the steps execute, with tiles of these sizes. Raises Unmatched."""
+    return tuple(one for leaf in _leaves(region, steps, sizes) for one in _executed(leaf, region))
+
+
+def _leaves(region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]) -> tuple[Leaf, ...]:
+    frame = Frame(region.scop.context, (), region.written)
+    for object_, size in sizes.items():
+        frame = frame.knowing(object_, frame.number(size))
+    return leaves(steps, frame, region.settled | _made(steps, region.declared))
 
 
 def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
