@@ -20,6 +20,7 @@ from tilepragma.codegen.launches import (
 from tilepragma.codegen.manifest import Parameter, ParameterKind
 from tilepragma.codegen.printer import Flat, ObjectMap
 from tilepragma.codegen.reductions import ReductionPrinter
+from tilepragma.codegen.staging import StagedMacros
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.wrapping import WIDTH, item_lines, wrapped_list
 from tilepragma.codegen.writer import Writer
@@ -28,6 +29,7 @@ from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import DOUBLE
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.staging import LOCAL_BYTES
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ class Entry(ABC):
         self.declared: list[tuple[str, Parameter]] = []
         flat = {object_: self._flat(plan.arrays[index], index) for index, object_ in self.objects.arrays}
         indirect = self.shared_scalars()
-        self.printer = functions.printer(ObjectMap(flat, indirect), frozenset(flat) | indirect)
+        self.functions = functions
+        self.reached = ObjectMap(flat, indirect)
+        self.printer = functions.printer(self.reached, frozenset(flat) | indirect)
         self.macro = launch.name.upper() + "_TILES"
 
     @abstractmethod
@@ -68,6 +72,10 @@ class Entry(ABC):
     @abstractmethod
     def reductions(self) -> ReductionPrinter:
         """The printer of the launch's reductions."""
+
+    def staged(self) -> StagedMacros | None:
+        """What the entry point stages; None where nothing is."""
+        return None
 
     def shared_scalars(self) -> frozenset[DataObject]:
         """The scalars that the text reaches through a pointer."""
@@ -93,6 +101,7 @@ class Entry(ABC):
             macro=self.macro if constants else "",
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self.reductions().slots(),
+            staged=self.staged(),
             comment=self._comment(),
             head=wrapped_list(
                 f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
@@ -231,6 +240,7 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         records=record_definitions(dialect, plan.kernel.records),
         functions=definitions,
         entries=texts,
+        local_bytes=LOCAL_BYTES if any(entry.staged() is not None for entry in entries) else 0,
     )
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
 
