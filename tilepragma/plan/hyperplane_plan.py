@@ -79,9 +79,10 @@ def _both_drafts(
     region: Region, apart: _TakenApart, planned: tuple[PlannedPart, ...]
 ) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
     """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
+    from tilepragma.polyhedral.parallel_parts import parts_in
     from tilepragma.polyhedral.part_scan import PartCode
 
-    by_part = {id(each.part): each for each in planned}
+    by_part = {id(part): each for part, each in zip(parts_in(apart.parts), planned, strict=True)}
     code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     host, device = (
@@ -126,10 +127,14 @@ class _TakenApart:
         from tilepragma.polyhedral.parallel_parts import parts_in
         from tilepragma.polyhedral.point_order import point_order
 
-        return tuple(
-            PlannedPart(each, place, point_order(each, self.program.dependences))
-            for place, each in enumerate(parts_in(self.parts))
-        )
+        import os
+        from tilepragma.polyhedral.concurrent_start import concurrent_start
+        result = []
+        for place, each in enumerate(parts_in(self.parts)):
+            points = point_order(each, self.program.dependences)
+            found = concurrent_start(each, self.program.dependences, points.along) if os.environ.get("XDIA") else None
+            result.append(PlannedPart(each, place, points) if found is None else PlannedPart(found.part, place, points, found.pair))
+        return tuple(result)
 
     def steps(self, planned: tuple[PlannedPart, ...]) -> Steps | None:
         """Of the deepest statements; unknown where loops move as wholes, inside bodies."""

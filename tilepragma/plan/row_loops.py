@@ -110,11 +110,15 @@ class TileSizes:
 
 @dataclass(frozen=True)
 class PlannedPart:
-    """A part, its number among the plan's, and the order of the points of its tiles."""
+    """A part, its number among the plan's, and the order of the points of its tiles.
+
+    `concurrent`: the levels of two rows whose tiles of one sum begin together (polyhedral/concurrent_start.py), if it has such.
+    """
 
     part: Part
     number: int
     points: PointOrder
+    concurrent: tuple[int, int] | None = None
 
 
 @dataclass

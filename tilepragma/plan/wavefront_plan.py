@@ -51,6 +51,8 @@ STENCIL_TILES = {2: (64, 64, 2048), 3: (HOST_STEPS, 64, 256), 4: (HOST_STEPS, 16
 """By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose elements stay in 1 MiB of cache; among those the
 fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d.
 """
+DIAMOND_TILES = {2: (256, 256, 256), 3: (64, 64, 256), 4: (16, 16, 256)}
+"""The same of diamond tiles: the pair, whose extent is c times the time steps of a tile, other rows, the row that vectors run along."""
 HOST_ROWS, DEVICE_ROWS = 2, 4
 """How many rows of a band take part in a wavefront: a launch on a device has three dimensions for all but one of them."""
 
@@ -85,7 +87,8 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     # The row that vectors run along has the longest tiles, hence the fewest.
     levels = sorted(part.carrying, key=lambda level: not loops.device and level == planned.points.along)
     count = DEVICE_ROWS if loops.device else HOST_ROWS
-    summed, inner_levels = tuple(levels[:count]), tuple(levels[count:])
+    summed = planned.concurrent or tuple(levels[:count])
+    inner_levels = tuple(level for level in levels if level not in summed)
     rows: list[_TiledRow] = []
     for level in summed:
         rows.append(_tiled_row(loops, planned, level, outside))
@@ -105,7 +108,12 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
     part = planned.part
     base = base_name(part.statements, level)
     device = LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
-    size = loops.sizes.of(planned.number, level, base, _host_tile(planned, level), device)
+    named = level
+    if planned.concurrent is not None and level in planned.concurrent:
+        # Wavefronts of a pair are parallel to time where its tiles have one size.
+        named = planned.concurrent[-1]
+        base = base_name(part.statements, named)
+    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(
         level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
@@ -114,6 +122,8 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
 
 def _host_tile(planned: PlannedPart, level: int) -> int:
     points, rows = planned.points, len(planned.part.carrying)
+    if planned.concurrent is not None:
+        return _diamond_tile(planned, level)
     if points.chained is not None and rows == 2:
         return LONG_CHAINED_HOST_TILE if level == points.chained else FLAT_HOST_TILE
     if level == points.chained:
@@ -124,6 +134,14 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
     if level == points.repeating:
         return max(1, steps * USUAL_SKEW // max(USUAL_SKEW, _skew(planned, level)))
     return along if level == points.along else others
+
+
+def _diamond_tile(planned: PlannedPart, level: int) -> int:
+    """Of a pair that begins together, and of the rows inside its tiles."""
+    pair, others, along = DIAMOND_TILES[min(len(planned.part.carrying), max(DIAMOND_TILES))]
+    if level in (planned.concurrent or ()):
+        return pair
+    return along if level == planned.points.along else others
 
 
 def _skew(planned: PlannedPart, level: int) -> int:
