@@ -87,7 +87,9 @@ class _Search:
         """Take the later answer, or its part for cores, where that is faster."""
         if not is_settled(answer):
             return
-        if has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
+        if answer.asked_on_devices:
+            self._take(answer, f"{best.strategy}: diamond tiles are asked for (TILEK_TILES)")
+        elif has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
             clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
             self._take(answer, f"{best.strategy}: innermost loops {clause}")
         elif answer.depths.launched > best.depths.launched:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.looptree import Block
 from tilepragma.plan.coalescing import private_names
+from tilepragma.plan.diamond_tiles import Parts, ways_to_tile
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.mapping import MOST_DIMENSIONS
@@ -70,28 +71,40 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         planned = apart.planned()
-        host, device, sizes = _both_drafts(region, apart, planned)
-    answer = make_automatic("hyperplanes", region, host, device, sizes, depths=apart.depths())
-    return answer if isinstance(answer, Refusal) else replace(answer, steps=apart.steps(planned))
+        ways = tuple(ways_to_tile(planned, region.kernel.directive.temporal, apart.program.dependences))
+    answer = next(
+        (one for one in (_answer(region, apart, *way) for way in ways[:-1]) if isinstance(one, Automatic)), None
+    )
+    return answer or _answer(region, apart, *ways[-1])
+
+
+def _answer(region: Region, apart: _TakenApart, host: Parts, device: Parts) -> Automatic | Refusal:
+    """The answer with these parts for cores and for devices."""
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+
+    with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
+        host_drafts, device_drafts, sizes = _both_drafts(region, apart, host, device)
+    answer = make_automatic("hyperplanes", region, host_drafts, device_drafts, sizes, depths=apart.depths())
+    if isinstance(answer, Refusal):
+        return answer
+    return replace(answer, steps=apart.steps(host), asked_on_devices=any(each.pair for each in device))
 
 
 def _both_drafts(
-    region: Region, apart: _TakenApart, planned: tuple[PlannedPart, ...]
+    region: Region, apart: _TakenApart, host: Parts, device: Parts
 ) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
     """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
     from tilepragma.polyhedral.parallel_parts import parts_in
     from tilepragma.polyhedral.part_scan import PartCode
 
-    by_part = {id(part): each for part, each in zip(parts_in(apart.parts), planned, strict=True)}
     code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
-    host, device = (
-        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), by_part).drafts(
-            apart.parts, Around((), code.nothing_known)
-        )
-        for device in (False, True)
-    )
-    return host, device, tuple(sizes.found.values())
+    drafts = []
+    for planned, on_device in ((host, False), (device, True)):
+        by_part = {id(part): each for part, each in zip(parts_in(apart.parts), planned, strict=True)}
+        loops = RowLoops(code, sizes.names, sizes, on_device, region.first_index)
+        drafts.append(_Drafts(loops, by_part).drafts(apart.parts, Around((), code.nothing_known)))
+    return drafts[0], drafts[1], tuple(sizes.found.values())
 
 
 def _not_affine(scop: Scop) -> str:
@@ -127,14 +140,10 @@ class _TakenApart:
         from tilepragma.polyhedral.parallel_parts import parts_in
         from tilepragma.polyhedral.point_order import point_order
 
-        import os
-        from tilepragma.polyhedral.concurrent_start import concurrent_start
-        result = []
-        for place, each in enumerate(parts_in(self.parts)):
-            points = point_order(each, self.program.dependences)
-            found = concurrent_start(each, self.program.dependences, points.along) if os.environ.get("XDIA") else None
-            result.append(PlannedPart(each, place, points) if found is None else PlannedPart(found.part, place, points, found.pair))
-        return tuple(result)
+        return tuple(
+            PlannedPart(each, place, point_order(each, self.program.dependences))
+            for place, each in enumerate(parts_in(self.parts))
+        )
 
     def steps(self, planned: tuple[PlannedPart, ...]) -> Steps | None:
         """Of the deepest statements; unknown where loops move as wholes, inside bodies."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
-from tilepragma.ir.directives import Target, TileClause
+from tilepragma.ir.directives import Target, TemporalTiles, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
@@ -60,9 +60,10 @@ _MOST_EXPANDED = 16
 
 @dataclass(frozen=True)
 class PlanDefaults:
-    """What the command line says: `targets` are those to build for (never AUTO)."""
+    """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles of time steps."""
 
     targets: tuple[Target, ...] = ALL_TARGETS
+    temporal: TemporalTiles = TemporalTiles.AUTOMATIC
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def make_plan(
     Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
     """
     own = Diagnostics()
-    kernel = close_iterations(kernel)
+    kernel = close_iterations(replace(kernel, directive=replace(kernel.directive, temporal=defaults.temporal)))
     if not user_clauses(kernel.body):
         kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)

@@ -17,6 +17,7 @@ from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import TileSize
 
 if TYPE_CHECKING:
+    from tilepragma.polyhedral.concurrent_start import ConcurrentStart
     from tilepragma.polyhedral.known import Known
     from tilepragma.polyhedral.parallel_parts import Part, RowLoop
     from tilepragma.polyhedral.parametric_tiles import Range
@@ -112,13 +113,18 @@ class TileSizes:
 class PlannedPart:
     """A part, its number among the plan's, and the order of the points of its tiles.
 
-    `concurrent`: the levels of two rows whose tiles of one sum begin together (polyhedral/concurrent_start.py), if it has such.
+    `concurrent`: how its tiles begin together, if they do; `part` is then the one with such rows.
     """
 
     part: Part
     number: int
     points: PointOrder
-    concurrent: tuple[int, int] | None = None
+    concurrent: ConcurrentStart | None = None
+
+    @property
+    def pair(self) -> tuple[int, ...]:
+        """The levels of the two rows whose tiles of one sum begin together; none where there are no such rows."""
+        return () if self.concurrent is None else self.concurrent.pair
 
 
 @dataclass

@@ -29,9 +29,13 @@ GREATEST_FACTOR = 64
 
 @dataclass(frozen=True)
 class ConcurrentStart:
-    """`part` with h' in the place of f: `pair` are the levels of h' and h, whose tiles of one sum begin together; `factor` is c."""
+    """`part` is `skewed` with h' in the place of f: `pair` are the levels of h' and h, whose tiles of one sum begin together.
+
+    `factor` is c.
+    """
 
     part: Part
+    skewed: Part
     pair: tuple[int, int]
     factor: int
 
@@ -101,7 +105,7 @@ def _opposite(
             continue
         constants = least_constants((each.statement for each in part.statements), bounds)
         if constants is not None:
-            return ConcurrentStart(_replaced(part, time, other, factor, constants), (time, other), factor)
+            return ConcurrentStart(_replaced(part, time, other, factor, constants), part, (time, other), factor)
     return None
 
 

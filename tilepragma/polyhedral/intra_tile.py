@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tilepragma.polyhedral.concurrent_start import ConcurrentStart
 from tilepragma.polyhedral.model import Dependence
 from tilepragma.polyhedral.parallel_parts import Part
 from tilepragma.polyhedral.schedule import Row, Schedule, StatementSchedule
@@ -20,7 +21,7 @@ from tilepragma.polyhedral.worker_rows import by_transactions
 class IntraTile:
     """`part` with e_1 as the row at level `outer`, so that its own rows are one level further in.
 
-    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; `parallel`: those that run at once, neighbours in
+    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; none where it is a row that tiles do not have. `parallel`: those that run at once, neighbours in
     memory along the last. `groups`: names of statements that may run at once; each group follows the one before it.
     """
 
@@ -56,6 +57,21 @@ def intra_tile(part: Part, dependences: tuple[Dependence, ...], private: frozens
     carrying = tuple(level + 1 for level in part.carrying)
     shifted = replace(part, statements=stepped, band=band, carrying=carrying)
     return IntraTile(shifted, summed, parallel, found.order)
+
+
+def concurrent_tile(
+    start: ConcurrentStart, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()
+) -> IntraTile | None:
+    """The same in a tile that begins at once with others: e_1 is f, the row that h' replaced; None where f leaves points waiting."""
+    found = intra_tile(start.skewed, dependences, private)
+    replaced = start.pair[0]
+    if found.summed != (replaced + 1,):
+        return None
+    statements = tuple(
+        replace(each, rows=(*each.rows[: replaced + 1], own.rows[replaced], *each.rows[replaced + 2 :]))
+        for each, own in zip(found.part.statements, start.part.statements, strict=True)
+    )
+    return replace(found, part=replace(found.part, statements=statements), summed=())
 
 
 def _with_sum(each: StatementSchedule, part: Part, factors: tuple[int, ...]) -> tuple[Row, ...]:
