@@ -15,7 +15,7 @@ from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
-from tilepragma.plan.summary import are_wavefronts
+from tilepragma.plan.summary import are_wavefronts, used_sizes
 
 #: Why an answer cannot become a plan, if it cannot.
 Objection = Callable[[Automatic], str | None]
@@ -113,7 +113,7 @@ def _joined(host: Automatic, device: Automatic) -> Automatic:
         strategy=f"{host.strategy} on cores, {device.strategy} on devices",
         host_steps=host.host_steps,
         shared=tuple(dict.fromkeys((*device.shared, *host.shared))),
-        sizes=host.sizes,
+        sizes=used_sizes(host.host_steps, host.sizes),
         notes=host.notes,
     )
 

@@ -77,10 +77,12 @@ class Launch:
 class HostLoop:
     """A sequential loop that the host runs around launches, with data resident on the device: `steps` are its body, `loop.body` is
     an empty Block. Bounds are expressions over the plan's scalars, its tile sizes and the iterators of HostLoops around.
+    `shape` has a clause for readers on the tiles that it goes through, where there is more to say than that they are tiles.
     """
 
     loop: Loop
     steps: tuple[Step, ...]
+    shape: str = ""
 
 
 @dataclass(frozen=True)

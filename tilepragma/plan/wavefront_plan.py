@@ -58,6 +58,7 @@ DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (64, 64, 256), 4: (32, 16, 256)}
 """The same of tiles that begin together: either row of the pair (a tile goes through 2 / c times as many time steps), other rows, the row that
 vectors run along.
 """
+DIAMONDS = "diamond tiles: all of a wavefront start at once"
 HOST_ROWS, DEVICE_ROWS = 2, 4
 """How many rows of a band take part in a wavefront: a launch on a device has three dimensions for all but one of them."""
 
@@ -105,7 +106,7 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     every = bounds_of(fronts.range())
     dealt = [bounds_of(fronts.tile_range(place, value(wavefront))) for place in range(len(rows) - 1)]
     launch = _launch(loops, wavefront, rows, dealt, inner, tiles)
-    return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,))
+    return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "")
 
 
 def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restrictions) -> _TiledRow:

@@ -67,7 +67,8 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
             what = f"launch {step.name}{_line_of(step)}"
             yield LaunchLine(depth, what, _loops(step, sizes), tuple(_remarks(step)), launch=step.name)
         elif isinstance(step, HostLoop):
-            yield LaunchLine(depth, f"{_host_loop(step.loop)} in order", trips=_trips(step.loop, sizes))
+            shape = f", {step.shape}" if step.shape else ""
+            yield LaunchLine(depth, f"{_host_loop(step.loop)} in order{shape}", trips=_trips(step.loop, sizes))
             yield from _lines(step.steps, depth + 1, sizes)
         elif isinstance(step, HostCondition):
             yield LaunchLine(depth, f"if ({plain_text(step.condition)})")
