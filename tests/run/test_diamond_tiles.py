@@ -75,4 +75,6 @@ def test_any_tile_size(workshop: Workshop, programs: Programs, host_target: Targ
 def test_one_program_for_all_tiles(workshop: Workshop, programs: Programs, device_target: TargetEnvironment) -> None:
     for extent in TILES:
         more = {"TILEK_SIZES": programs.tiles(extent), "TILEK_SPECIALIZE": "0"}
-        assert workshop.run(programs.translated, device_target, *SIZES[0], **more) == expected(workshop, programs, SIZES[0])
+        assert workshop.run(programs.translated, device_target, *SIZES[0], **more) == expected(
+            workshop, programs, SIZES[0]
+        )

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 Parts = tuple[PlannedPart, ...]
 
 
-def ways_to_tile(planned: Parts, temporal: TemporalTiles, dependences: tuple[Dependence, ...]) -> Iterator[tuple[Parts, Parts]]:
+def ways_to_tile(
+    planned: Parts, temporal: TemporalTiles, dependences: tuple[Dependence, ...]
+) -> Iterator[tuple[Parts, Parts]]:
     """The parts for cores and for devices, the best way first; the last is that without diamonds."""
     if temporal is not TemporalTiles.SKEWED:
         host = tuple(_beginning_together(each, dependences) for each in planned)

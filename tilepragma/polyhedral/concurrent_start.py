@@ -56,9 +56,7 @@ class _Differences:
         return int(least.to_python()) if least.is_int() else None
 
 
-def concurrent_start(
-    part: Part, dependences: Iterable[Dependence], along: int | None = None
-) -> ConcurrentStart | None:
+def concurrent_start(part: Part, dependences: Iterable[Dependence], along: int | None = None) -> ConcurrentStart | None:
     """The part with tiles that all start at once, if there are such; the row at the level `along`, which vectors take, is left alone."""
     if part.kind is not PartKind.WAVEFRONT:
         return None
@@ -120,9 +118,7 @@ def _differences(source: str, target: str, relation: isl.Map, linear: Mapping[st
     return _Differences(source, target, values.coalesce())
 
 
-def least_constants(
-    statements: Iterable[Statement], bounds: Iterable[tuple[str, str, int]]
-) -> dict[str, int] | None:
+def least_constants(statements: Iterable[Statement], bounds: Iterable[tuple[str, str, int]]) -> dict[str, int] | None:
     """The least constants c_S >= 0 with c_T - c_S >= b for each (S, T, b), by longest paths; None where a circle asks for too much."""
     constants = dict.fromkeys((each.name for each in statements), 0)
     known = tuple(bounds)

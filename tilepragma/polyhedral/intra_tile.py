@@ -21,8 +21,9 @@ from tilepragma.polyhedral.worker_rows import by_transactions
 class IntraTile:
     """`part` with e_1 as the row at level `outer`, so that its own rows are one level further in.
 
-    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; none where it is a row that tiles do not have. `parallel`: those that run at once, neighbours in
-    memory along the last. `groups`: names of statements that may run at once; each group follows the one before it.
+    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; none where it is a row that tiles do not have.
+    `parallel`: those that run at once, neighbours in memory along the last. `groups`: names of statements that may run at once; each
+    group follows the one before it.
     """
 
     part: Part
