@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tilepragma.codegen.buffers import comment, with_buffers
 from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
 from tilepragma.codegen.nests import NestPrinter
@@ -15,6 +16,7 @@ from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -56,6 +58,10 @@ class StatementPrinter:
             case TileNest():
                 with writer.block():
                     self._nest(node)
+            case Buffered():
+                writer.line(comment(node))
+                with writer.block():
+                    self.block(Block(with_buffers(node)))
             case Barrier():
                 if printer.dialect.barrier:
                     writer.line(printer.dialect.barrier)

@@ -16,6 +16,7 @@ from tilepragma.ir.looptree import Block
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.point_wavefronts import BoundedTile
+from tilepragma.plan.register_plan import block_extent, register_tiles
 from tilepragma.plan.row_loops import (
     Around,
     Names,
@@ -213,17 +214,23 @@ class _Drafts:
         """Blocks of the first row that runs at once, dealt to threads in turn."""
         from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import by_strides
+        from tilepragma.polyhedral.register_tiles import register_rows
 
         level, outside = by_strides(part, part.at_once)[0], around.rows
         planned = self.planned[id(part)]
         base = base_name(part.statements, level)
+        registers = register_rows(part, level)
         extent = _host_extent(part, level, planned.points.along)
+        if registers is not None:
+            extent = block_extent(registers, level)
         size = self.loops.sizes.of(planned.number, level, base, extent, extent)
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
         tile = (*outside, Restriction(level, value(first), value(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)
-        inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
+        inner = None if registers is None else register_tiles(self.loops, planned, registers, bounded)
+        if inner is None:
+            inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
         body = (declared(first, term(block) * term(size)), *inner)
         loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
         return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})

@@ -1,6 +1,7 @@
 """A plan's steps proven against the region's mathematics, for all values of its parameters at given sizes of tiles.
 
     every instance once       { [plan instance] -> S[i] } is a bijection onto the domain of S, over all leaves that are S
+    buffers hold what they are for (`plan_proof_buffers`)
     dependences forward       { S[i] -> T[j] } of the region, taken to plan instances, runs forward (`plan_proof_order`)
 
 Nothing here knows how plans are made. What cannot be expressed is a finding too: it is not proven.
@@ -18,11 +19,12 @@ from tilepragma.polyhedral.affine import Frame
 from tilepragma.polyhedral.dependences import Dependence
 from tilepragma.polyhedral.extraction import declared_once
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.plan_proof_buffers import broken_buffers
 from tilepragma.polyhedral.plan_proof_dependences import broken_dependences
 from tilepragma.polyhedral.plan_proof_instances import missed_and_doubled
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, Unmatched, executions
-from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep, leaves
+from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep, leaves, leaves_and_buffers
 from tilepragma.polyhedral.scop import Scop
 
 
@@ -71,7 +73,7 @@ def _findings(
     frame = Frame(region.scop.context, (), region.written)
     for object_, size in sizes.items():
         frame = frame.knowing(object_, frame.number(size))
-    found = leaves(steps, frame, region.settled | _made(steps, region.declared))
+    found, held = leaves_and_buffers(steps, frame, region.settled | _made(steps, region.declared))
     executed: list[Executed] = []
     for leaf in found:
         try:
@@ -82,6 +84,7 @@ def _findings(
     yield from missed_and_doubled(region.scop, executed)
     yield from broken_scopes(executed, region.sources)
     yield from broken_dependences(region.dependences, executed, vouched=vouched)
+    yield from broken_buffers(held)
 
 
 def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:

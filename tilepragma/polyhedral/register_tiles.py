@@ -1,0 +1,264 @@
+"""Tiles whose elements stay in registers: a few rows by a few vectors of an array's elements, while what remains runs through.
+
+    { S[i] -> [r, c, k] }      the element X[f(r, c)] that S updates depends on the rows r and c of a permutable band alone
+
+A tile is R values of r by C of c, from the origin [r_0, c_0] on. Of all k, those are `full` at which S runs for the whole tile:
+
+    { [k] : for all 0 <= a < R, 0 <= b < C : S runs at [r_0 + a, c_0 + b, k] }
+
+There the loops over a and b have constant bounds. What is left of the tile runs before and after; every order of a permutable
+band is right, and elements see their own instances in the order of k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Expression
+from tilepragma.polyhedral.known import Known, in_rows
+from tilepragma.polyhedral.model import Access
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.polyhedral.parallel_parts import Part
+from tilepragma.polyhedral.parametric_tiles import symbol_reader
+from tilepragma.polyhedral.part_scan import PartCode, Restrictions
+from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.polyhedral.schedule import StatementSchedule, unit
+
+_ORIGINS = ("tilek_row_origin", "tilek_column_origin")
+
+
+@dataclass(frozen=True)
+class RegisterRows:
+    """Which rows of a part's band a register tile has: the levels `row` and `column`, along which the element moves across and along
+    its array's last dimension; along those `through` it stays. Those `outside` move it too, and have one value in a tile.
+    `array` is the array's name.
+    """
+
+    array: str
+    row: int
+    column: int
+    through: tuple[int, ...]
+    outside: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RegisterBox:
+    """The tile: its origins in the rows `row` and `column`, expressions of integer type, and its extents in each."""
+
+    rows: RegisterRows
+    origins: tuple[Expression, Expression]
+    extents: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class RegisterScan:
+    """Loops over the points of a register tile. `condition`: there is something full; None where there always is.
+
+    `through` are the loops over the full k, around the instance at the tile's origin. `before` and `after` are what surrounds it,
+    `otherwise` is all of a tile with nothing full; None where there is none.
+    """
+
+    condition: Expression | None
+    before: Scanned | None
+    through: Scanned
+    after: Scanned | None
+    otherwise: Scanned | None
+
+
+def register_rows(part: Part, preferred: int | None = None) -> RegisterRows | None:
+    """The rows of register tiles of a part that is one statement, all of whose loops are the part's band; `preferred` as the tile's
+    row where that is possible. None where no element is come back to, or where a column would step through memory in strides.
+    """
+    if len(part.statements) != 1:
+        return None
+    (each,) = part.statements
+    statement = each.statement
+    levels = tuple(level for level in range(part.outer, len(each.rows)) if not each.rows[level].scalar)
+    if set(levels) != set(part.band) or len(each.rows[: part.outer]) + len(levels) != statement.depth:
+        return None
+    if not all(_is_one_iterator(each, level) for level in levels):
+        return None
+    target = _updated(statement.accesses)
+    if target is None:
+        return None
+    moves = {level: _step(target, each, level) for level in levels}
+    if any(move is None for move in moves.values()):
+        return None
+    through = tuple(level for level in levels if not any(moves[level] or ()))
+    columns = [level for level in levels if _is_along(moves[level])]
+    rows = [level for level in levels if any((moves[level] or ())[:-1])]
+    gentle = [level for level in columns if all(_is_gentle(access, each, level) for access in statement.accesses)]
+    if not through or len(gentle) != 1 or not rows:
+        return None
+    row = preferred if preferred in rows else rows[-1]
+    outside = tuple(level for level in levels if level not in (*through, row, gentle[0]))
+    return RegisterRows(target.array, row, gentle[0], through, outside)
+
+
+def _is_one_iterator(each: StatementSchedule, level: int) -> bool:
+    """Whether the row is one iterator, growing with it."""
+    row = each.rows[level]
+    return row.constant == 0 and sorted(row.coefficients) == sorted(unit(each.statement.depth, 0))
+
+
+def _updated(accesses: tuple[Access, ...]) -> Access | None:
+    """The one access that writes, to an array, of known place; others reach the same array at this very element only."""
+    writes = [one for one in accesses if one.write]
+    if len({one.array for one in writes}) != 1 or not all(one.exact and one.relation.is_equal(writes[0].relation) for one in writes):
+        return None
+    (target, *_) = writes
+    same = all(one.relation.is_equal(target.relation) for one in accesses if one.array == target.array)
+    return target if same and target.relation.dim(isl.dim_type.out) and target.relation.is_single_valued() else None
+
+
+def _step(access: Access, each: StatementSchedule, level: int) -> tuple[int, ...] | None:
+    """By how much each subscript moves in a step of the row at this level; None where that differs from place to place."""
+    direction = each.rows[level].coefficients
+    space = each.statement.domain.get_space()
+    local = isl.LocalSpace.from_space(space)
+    affs = isl.AffList.alloc(each.statement.domain.get_ctx(), len(direction))
+    for place, value in enumerate(direction):
+        affs = affs.add(isl.Aff.var_on_domain(local, isl.dim_type.set, place).add_constant_val(value))
+    step = isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(space.map_from_set(), affs))
+    deltas = access.relation.reverse().apply_range(step).apply_range(access.relation).deltas()
+    found = []
+    for place in range(deltas.dim(isl.dim_type.set)):
+        least, greatest = deltas.neg().dim_max_val(place), deltas.dim_max_val(place)
+        if not greatest.is_int() or not least.is_int() or greatest.to_python() != -least.to_python():
+            return None
+        found.append(int(greatest.to_python()))
+    return tuple(found)
+
+
+def _is_along(move: tuple[int, ...] | None) -> bool:
+    return bool(move) and move is not None and not any(move[:-1]) and move[-1] == 1
+
+
+def _is_gentle(access: Access, each: StatementSchedule, level: int) -> bool:
+    move = _step(access, each, level)
+    return move is not None and (not any(move) or _is_along(move))
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Of a tile the points { [t] } before, at and after what is full, and those of a tile where nothing is."""
+
+    condition: isl.Set
+    before: isl.Set
+    full: isl.Set
+    after: isl.Set
+    otherwise: isl.Set
+
+
+def scan_register_tile(
+    code: PartCode,
+    each: StatementSchedule,
+    box: RegisterBox,
+    restrictions: Restrictions,
+    known: Known,
+    first_index: int,
+    taken: frozenset[str],
+) -> RegisterScan | None:
+    """The loops over one tile, inside the restrictions; new ones are numbered from `first_index`, no new iterator is called one of
+    `taken`. None where what is full has no simple form. Raises OperationLimitError.
+    """
+    (inside,) = code.inside((each,), restrictions)
+    context = code.facts(restrictions, known)
+    symbols = code.symbols(restrictions, taken)
+    symbols = Symbols({**symbols.parameters, **dict(zip(_ORIGINS, box.origins, strict=True))}, symbols.taken)
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
+        for level, name in zip((box.rows.row, box.rows.column), _ORIGINS, strict=True):
+            context = context.intersect(in_rows((inside,), (level,), name).facts)
+        pieces = _pieces(inside, box)
+        if pieces is None:
+            return None
+        given = context.intersect(pieces.condition)
+        condition = pieces.condition.gist(context)
+        always = context.is_subset(pieces.condition)
+        test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition)
+    across = (*box.rows.outside, box.rows.row, *box.rows.through, box.rows.column)
+    along = (*box.rows.outside, *box.rows.through)
+    wanted = (
+        (pieces.before, across, given),
+        (pieces.full, along, given),
+        (pieces.after, across, given),
+        (None if always else pieces.otherwise, across, context),
+    )
+    index = first_index
+    parts: list[Scanned | None] = []
+    for points, order, facts in wanted:
+        if points is None or points.intersect_params(facts).is_empty():
+            parts.append(None)
+            continue
+        times = code.times(each, tuple(each.rows[level] for level in order))
+        own = replace(inside, times=times.intersect_domain(inside.times.intersect_range(points).domain()))
+        parts.append(scan((own,), symbols, index, facts))
+        index = parts[-1].next_index
+    before, through, after, otherwise = parts
+    if through is None:
+        return None
+    return RegisterScan(
+        None if test is None else symbol_reader(symbols).condition(test), before, through, after, otherwise
+    )
+
+
+def _pieces(inside: ScannedStatement, box: RegisterBox) -> _Pieces | None:
+    domain = inside.times.intersect_domain(inside.statement.domain).range()
+    whole = _box(domain, box)
+    points = domain.intersect(whole)
+    levels = (box.rows.row, box.rows.column)
+    every = _without(points, levels)
+    missed = _without(_with(every, levels).intersect(whole).subtract(points), levels)
+    full = every.subtract(missed).coalesce()
+    if full.is_empty() or full.n_basic_set() != 1:
+        return None
+    condition = full.params().coalesce()
+    if condition.n_basic_set() != 1:
+        return None
+    condition = condition.remove_divs()
+    rest = every.subtract(full)
+    before, after = _beside(rest, full, isl.Set.lex_lt_set), _beside(rest, full, isl.Set.lex_gt_set)
+    if not rest.intersect_params(condition).subtract(before).subtract(after).is_empty() or not before.intersect(after).is_empty():
+        return None
+    first = _with(full, levels).intersect(_box(domain, replace(box, extents=(1, 1))))
+    return _Pieces(
+        condition,
+        _with(before, levels).intersect(points),
+        first,
+        _with(after, levels).intersect(points),
+        points,
+    )
+
+
+def _beside(rest: isl.Set, full: isl.Set, order: object) -> isl.Set:
+    """Of the rest what stands so to all that is full."""
+    pairs = order(rest, full).intersect_domain(rest).intersect_range(full)  # type: ignore[operator]
+    return pairs.domain().coalesce()
+
+
+def _without(points: isl.Set, levels: Iterable[int]) -> isl.Set:
+    """{ [k] : exists a, b : [a, b, k] in the set }"""
+    for level in sorted(levels, reverse=True):
+        points = points.project_out(isl.dim_type.set, level, 1)
+    return points.coalesce()
+
+
+def _with(points: isl.Set, levels: Iterable[int]) -> isl.Set:
+    """{ [a, b, k] : [k] in the set }"""
+    for level in sorted(levels):
+        points = points.insert_dims(isl.dim_type.set, level, 1)
+    return points
+
+
+def _box(like: isl.Set, box: RegisterBox) -> isl.Set:
+    """[r_0, c_0] -> { [t] : r_0 <= t_r < r_0 + R and c_0 <= t_c < c_0 + C }"""
+    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
+    levels = (box.rows.row, box.rows.column)
+    limits = " and ".join(
+        f"{origin} <= t{level} < {origin} + {extent}"
+        for origin, level, extent in zip(_ORIGINS, levels, box.extents, strict=True)
+    )
+    return isl.Set(f"[{', '.join(_ORIGINS)}] -> {{ [{', '.join(names)}] : {limits} }}", context=like.get_ctx())
