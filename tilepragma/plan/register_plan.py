@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
-from tilepragma.ir.polynomial import expression
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.point_wavefronts import BoundedTile
-from tilepragma.plan.row_loops import PlannedPart, RowLoops, base_name, declared, term, value
+from tilepragma.plan.row_loops import PlannedPart, RowLoops, base_name, value
 
 if TYPE_CHECKING:
-    from tilepragma.polyhedral.register_tiles import RegisterRows, RegisterScan
+    from tilepragma.polyhedral.register_rows import RegisterRows
+    from tilepragma.polyhedral.register_tiles import RegisterScan
     from tilepragma.polyhedral.scanning import Scanned
 
 ROWS, COLUMN_BITS = 6, 2048
@@ -50,36 +50,36 @@ def register_tiles(
     from tilepragma.polyhedral.part_scan import Restriction
 
     statements = planned.part.statements
-    around: list[tuple[Loop, tuple[Statement, ...]]] = []
+    around: list[Loop] = []
     for level in rows.outside:
         iterator = loops.names.scalar(f"{base_name(statements, level)}_row")
         bounds = loops.row_range(statements, level, tile.rows)
-        around.append((loops.loop(iterator, bounds.lower, bounds.upper), ()))
+        around.append(loops.loop(iterator, bounds.lower, bounds.upper))
         own = Restriction(level, value(iterator))
         known = tile.known.also(loops.code.known_sum(statements, (level,), tile.rows, own))
         tile = replace(tile, rows=(*tile.rows, own), known=known)
     level = rows.through[-1]
     base = base_name(statements, level)
     size = loops.sizes.of(planned.number, level, base, THROUGH_TILE, THROUGH_TILE)
-    numbers = loops.tile_range(statements, level, size, tile.rows)
-    block, first = loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first")
-    around.append((loops.loop(block, numbers.lower, numbers.upper), (declared(first, term(block) * term(size)),)))
+    first = loops.names.scalar(f"{base}_first")
+    bounds = loops.row_range(statements, level, tile.rows)
+    around.append(replace(loops.loop(first, bounds.lower, bounds.upper), step=value(size)))
     own = Restriction(level, value(first), value(size))
-    tile = replace(tile, rows=(*tile.rows, own), known=tile.known.also(loops.code.known_tile(statements, own)))
+    known = tile.known.also(loops.code.known_sum(statements, (level,), tile.rows, own))
+    tile = replace(tile, rows=(*tile.rows, own), known=known)
     extents = (ROWS, _columns(loops, planned, rows))
     origins = []
     for level, extent in reversed(list(zip((rows.row, rows.column), extents, strict=True))):
         iterator = loops.names.scalar(f"{base_name(statements, level)}_tile")
         bounds = loops.row_range(statements, level, tile.rows)
-        loop = replace(loops.loop(iterator, bounds.lower, bounds.upper), step=integer(extent))
-        around.append((loop, ()))
+        around.append(replace(loops.loop(iterator, bounds.lower, bounds.upper), step=integer(extent)))
         origins.append(iterator)
     column, row = origins
     body = _tile(loops, planned, _Tile(rows, (row, column), extents), tile)
     if body is None:
         return None
-    for loop, before in reversed(around):
-        body = (replace(loop, body=Block((*before, *body))),)
+    for loop in reversed(around):
+        body = (replace(loop, body=Block(body)),)
     return body
 
 

@@ -12,36 +12,21 @@ band is right, and elements see their own instances in the order of k.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import islpy as isl
 
 from tilepragma.ir.expressions import Expression
 from tilepragma.polyhedral.known import Known, in_rows
-from tilepragma.polyhedral.model import Access
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
-from tilepragma.polyhedral.parallel_parts import Part
 from tilepragma.polyhedral.parametric_tiles import symbol_reader
 from tilepragma.polyhedral.part_scan import PartCode, Restrictions
 from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
-from tilepragma.polyhedral.schedule import StatementSchedule, unit
+from tilepragma.polyhedral.register_rows import RegisterRows
+from tilepragma.polyhedral.schedule import StatementSchedule
 
 _ORIGINS = ("tilek_row_origin", "tilek_column_origin")
-
-
-@dataclass(frozen=True)
-class RegisterRows:
-    """Which rows of a part's band a register tile has: the levels `row` and `column`, along which the element moves across and along
-    its array's last dimension; along those `through` it stays. Those `outside` move it too, and have one value in a tile.
-    `array` is the array's name.
-    """
-
-    array: str
-    row: int
-    column: int
-    through: tuple[int, ...]
-    outside: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -66,80 +51,6 @@ class RegisterScan:
     through: Scanned
     after: Scanned | None
     otherwise: Scanned | None
-
-
-def register_rows(part: Part, preferred: int | None = None) -> RegisterRows | None:
-    """The rows of register tiles of a part that is one statement, all of whose loops are the part's band; `preferred` as the tile's
-    row where that is possible. None where no element is come back to, or where a column would step through memory in strides.
-    """
-    if len(part.statements) != 1:
-        return None
-    (each,) = part.statements
-    statement = each.statement
-    levels = tuple(level for level in range(part.outer, len(each.rows)) if not each.rows[level].scalar)
-    if set(levels) != set(part.band) or len(each.rows[: part.outer]) + len(levels) != statement.depth:
-        return None
-    if not all(_is_one_iterator(each, level) for level in levels):
-        return None
-    target = _updated(statement.accesses)
-    if target is None:
-        return None
-    moves = {level: _step(target, each, level) for level in levels}
-    if any(move is None for move in moves.values()):
-        return None
-    through = tuple(level for level in levels if not any(moves[level] or ()))
-    columns = [level for level in levels if _is_along(moves[level])]
-    rows = [level for level in levels if any((moves[level] or ())[:-1])]
-    gentle = [level for level in columns if all(_is_gentle(access, each, level) for access in statement.accesses)]
-    if not through or len(gentle) != 1 or not rows:
-        return None
-    row = preferred if preferred in rows else rows[-1]
-    outside = tuple(level for level in levels if level not in (*through, row, gentle[0]))
-    return RegisterRows(target.array, row, gentle[0], through, outside)
-
-
-def _is_one_iterator(each: StatementSchedule, level: int) -> bool:
-    """Whether the row is one iterator, growing with it."""
-    row = each.rows[level]
-    return row.constant == 0 and sorted(row.coefficients) == sorted(unit(each.statement.depth, 0))
-
-
-def _updated(accesses: tuple[Access, ...]) -> Access | None:
-    """The one access that writes, to an array, of known place; others reach the same array at this very element only."""
-    writes = [one for one in accesses if one.write]
-    if len({one.array for one in writes}) != 1 or not all(one.exact and one.relation.is_equal(writes[0].relation) for one in writes):
-        return None
-    (target, *_) = writes
-    same = all(one.relation.is_equal(target.relation) for one in accesses if one.array == target.array)
-    return target if same and target.relation.dim(isl.dim_type.out) and target.relation.is_single_valued() else None
-
-
-def _step(access: Access, each: StatementSchedule, level: int) -> tuple[int, ...] | None:
-    """By how much each subscript moves in a step of the row at this level; None where that differs from place to place."""
-    direction = each.rows[level].coefficients
-    space = each.statement.domain.get_space()
-    local = isl.LocalSpace.from_space(space)
-    affs = isl.AffList.alloc(each.statement.domain.get_ctx(), len(direction))
-    for place, value in enumerate(direction):
-        affs = affs.add(isl.Aff.var_on_domain(local, isl.dim_type.set, place).add_constant_val(value))
-    step = isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(space.map_from_set(), affs))
-    deltas = access.relation.reverse().apply_range(step).apply_range(access.relation).deltas()
-    found = []
-    for place in range(deltas.dim(isl.dim_type.set)):
-        least, greatest = deltas.neg().dim_max_val(place), deltas.dim_max_val(place)
-        if not greatest.is_int() or not least.is_int() or greatest.to_python() != -least.to_python():
-            return None
-        found.append(int(greatest.to_python()))
-    return tuple(found)
-
-
-def _is_along(move: tuple[int, ...] | None) -> bool:
-    return bool(move) and move is not None and not any(move[:-1]) and move[-1] == 1
-
-
-def _is_gentle(access: Access, each: StatementSchedule, level: int) -> bool:
-    move = _step(access, each, level)
-    return move is not None and (not any(move) or _is_along(move))
 
 
 @dataclass(frozen=True)
