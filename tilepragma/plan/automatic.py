@@ -118,6 +118,7 @@ def _joined(host: Automatic, device: Automatic) -> Automatic:
         shared=tuple(dict.fromkeys((*device.shared, *host.shared))),
         sizes=host.sizes,
         notes=host.notes,
+        steps=host.steps,
     )
 
 

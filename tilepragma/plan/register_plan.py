@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.traversal import walk, with_blocks
@@ -210,10 +211,15 @@ def _counted(loops: RowLoops, iterator: DataObject, extent: int, body: Block) ->
 def _buffer(
     loops: RowLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]
 ) -> Buffer | None:
-    """The elements of a tile in a local array, as the leaf names them; None where it names one in several ways."""
-    accesses = [node for node in walk(leaf) if isinstance(node, Access) and node.object.name == own.rows.array]
+    """The elements of a tile in a local array, as the leaf names them; None where it names what it updates in several ways."""
+    written = {one.subscripts for one in uses(leaf) if one.writes and one.object.name == own.rows.array}
+    accesses = [
+        node
+        for node in walk(leaf)
+        if isinstance(node, Access) and node.object.name == own.rows.array and node.subscripts in written
+    ]
     access = accesses[0]
-    if any(one != access for one in accesses) or access.path or not isinstance(access.type, ScalarType):
+    if len(written) > 1 or any(one.path for one in accesses) or not isinstance(access.type, ScalarType):
         return None
     mentioned = {node.object for part in access.subscripts for node in walk(part) if isinstance(node, Access)}
     needed = tuple(one for one in leaf.statements if isinstance(one, Declaration) and _declared_by(one) in mentioned)

@@ -77,15 +77,15 @@ def _is_one_iterator(each: StatementSchedule, level: int) -> bool:
 
 
 def _updated(accesses: tuple[Access, ...]) -> Access | None:
-    """The element that the statement reads and writes, of known place; it reaches the same array at this very element only."""
+    """The element that the statement reads and writes, of known place."""
     writes = [one for one in accesses if one.write]
-    if len({one.array for one in writes}) != 1 or not all(one.exact and one.relation.is_equal(writes[0].relation) for one in writes):
+    if len({one.array for one in writes}) != 1:
         return None
-    (target, *_) = writes
-    if all(one.write for one in accesses if one.array == target.array):
+    target, *others = writes
+    if not all(one.exact and one.relation.is_equal(target.relation) for one in (target, *others)):
         return None
-    same = all(one.relation.is_equal(target.relation) for one in accesses if one.array == target.array)
-    return target if same and target.relation.dim(isl.dim_type.out) and target.relation.is_single_valued() else None
+    read = any(not one.write and one.relation.is_equal(target.relation) for one in accesses)
+    return target if read and target.relation.dim(isl.dim_type.out) and target.relation.is_single_valued() else None
 
 
 def _step(access: Access, statement: Statement, direction: tuple[int, ...]) -> tuple[int, ...] | None:

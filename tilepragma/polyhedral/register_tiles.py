@@ -83,7 +83,7 @@ def scan_register_tile(
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
         for level, name in zip((box.rows.row, box.rows.column), _ORIGINS, strict=True):
             context = context.intersect(in_rows((inside,), (level,), name).facts)
-        pieces = _pieces(inside, box)
+        pieces = _pieces(inside, box, _elements(inside, box.rows.array))
         if pieces is None:
             return None
         given = context.intersect(pieces.condition)
@@ -116,7 +116,31 @@ def scan_register_tile(
     )
 
 
-def _pieces(inside: ScannedStatement, box: RegisterBox) -> _Pieces | None:
+def _elements(inside: ScannedStatement, array: str) -> _Elements:
+    references = [one for one in inside.statement.references if one.object.name == array]
+    target = next(one for one in references if one.writes)
+    at = inside.times.intersect_domain(inside.statement.domain).reverse()
+    others = [one for one in references if not one.relation.is_equal(target.relation)]
+    return _Elements(at.apply_range(target.relation), tuple(at.apply_range(one.relation) for one in others))
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """{ [t] -> X[x] }: the element that is updated, and the others of its array that are read."""
+
+    updated: isl.Map
+    others: tuple[isl.Map, ...]
+
+    def clash(self, points: isl.Set) -> isl.Set:
+        """[p] -> { : an element updated at some of the points is read as another one at some of them }"""
+        updated = points.apply(self.updated)
+        clashes = isl.Set.empty(points.params().get_space())
+        for other in self.others:
+            clashes = clashes.union(updated.intersect(points.apply(other)).params())
+        return clashes
+
+
+def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements) -> _Pieces | None:
     domain = inside.times.intersect_domain(inside.statement.domain).range()
     whole = _box(domain, box)
     points = domain.intersect(whole)
@@ -126,7 +150,8 @@ def _pieces(inside: ScannedStatement, box: RegisterBox) -> _Pieces | None:
     full = every.subtract(missed).coalesce()
     if full.is_empty() or full.n_basic_set() != 1:
         return None
-    condition = full.params().coalesce()
+    through = _with(full, levels).intersect(whole)
+    condition = full.params().subtract(elements.clash(through)).coalesce()
     if condition.n_basic_set() != 1:
         return None
     condition = condition.remove_divs()
