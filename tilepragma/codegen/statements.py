@@ -61,7 +61,7 @@ class StatementPrinter:
             case Buffered():
                 writer.line(comment(node))
                 with writer.block():
-                    self.block(Block(with_buffers(node)))
+                    self.block(Block(with_buffers(node, self.numbers.fresh)))
             case Barrier():
                 if printer.dialect.barrier:
                     writer.line(printer.dialect.barrier)

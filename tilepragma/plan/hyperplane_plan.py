@@ -248,7 +248,10 @@ class _Drafts:
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
         tile = (*outside, Restriction(level, value(first), value(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)
-        inner = None if registers is None else register_tiles(self.loops, planned, registers, bounded)
+        inner = None
+        if registers is not None:
+            known = around.known.also(self.loops.code.known_tile(part.statements, outside, tile[-1]))
+            inner = register_tiles(self.loops, planned, registers, replace(bounded, known=known))
         if inner is None:
             inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
         body = (declared(first, term(block) * term(size)), *inner)

@@ -18,15 +18,22 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
+from tilepragma.ir.polynomial import expression, number
+from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.plan.point_wavefronts import BoundedTile
-from tilepragma.plan.row_loops import PlannedPart, RowLoops, base_name, value
+from tilepragma.plan.row_loops import PlannedPart, RowLoops, base_name, term, value
 
 if TYPE_CHECKING:
+    from tilepragma.polyhedral.part_scan import Restriction
     from tilepragma.polyhedral.register_rows import RegisterRows
-    from tilepragma.polyhedral.register_tiles import RegisterScan
+    from tilepragma.polyhedral.register_tiles import PanelScan, RegisterBox, RegisterScan
     from tilepragma.polyhedral.scanning import Scanned
+    from tilepragma.polyhedral.schedule import StatementSchedule
+    from tilepragma.polyhedral.scop import ScopStatement
+
+    Statements = tuple[StatementSchedule, ...]
 
 ROWS, COLUMN_BITS = 6, 2048
 """Extents of a register tile: 6 rows by 4 vectors of 512 bits, or by 8 of 256. Of 4 to 14 rows by 1 to 4 vectors the fastest on AVX-512."""
@@ -56,27 +63,23 @@ def register_tiles(
         iterator = loops.names.scalar(f"{base_name(statements, level)}_row")
         bounds = loops.row_range(statements, level, tile.rows)
         around.append(loops.loop(iterator, bounds.lower, bounds.upper))
-        own = Restriction(level, value(iterator))
-        known = tile.known.also(loops.code.known_sum(statements, (level,), tile.rows, own))
-        tile = replace(tile, rows=(*tile.rows, own), known=known)
+        tile = _inside(loops, statements, tile, Restriction(level, value(iterator)))
     level = rows.through[-1]
     base = base_name(statements, level)
-    size = loops.sizes.of(planned.number, level, base, THROUGH_TILE, THROUGH_TILE)
+    size: Expression = integer(THROUGH_TILE)
+    if not rows.packed:
+        size = value(loops.sizes.of(planned.number, level, base, THROUGH_TILE, THROUGH_TILE))
     first = loops.names.scalar(f"{base}_first")
     bounds = loops.row_range(statements, level, tile.rows)
-    around.append(replace(loops.loop(first, bounds.lower, bounds.upper), step=value(size)))
-    own = Restriction(level, value(first), value(size))
-    known = tile.known.also(loops.code.known_sum(statements, (level,), tile.rows, own))
-    tile = replace(tile, rows=(*tile.rows, own), known=known)
-    extents = (ROWS, _columns(loops, planned, rows))
-    origins = []
-    for level, extent in reversed(list(zip((rows.row, rows.column), extents, strict=True))):
-        iterator = loops.names.scalar(f"{base_name(statements, level)}_tile")
-        bounds = loops.row_range(statements, level, tile.rows)
-        around.append(replace(loops.loop(iterator, bounds.lower, bounds.upper), step=integer(extent)))
-        origins.append(iterator)
-    column, row = origins
-    body = _tile(loops, planned, _Tile(rows, (row, column), extents), tile)
+    around.append(replace(loops.loop(first, bounds.lower, bounds.upper), step=size))
+    tile = _inside(loops, statements, tile, Restriction(level, value(first), size))
+    columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
+    extents = (ROWS, COLUMN_BITS // _element(loops, planned, rows).bits)
+    bounds = loops.row_range(statements, rows.column, tile.rows)
+    around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
+    below = loops.names.scalar(f"{base_name(statements, rows.row)}_tile")
+    own = _Tile(rows, (below, columns), extents, first)
+    body = _panel(loops, planned, own, tile) if rows.packed else _below_each_other(loops, planned, own, tile)
     if body is None:
         return None
     for loop in reversed(around):
@@ -84,32 +87,119 @@ def register_tiles(
     return body
 
 
-def _columns(loops: RowLoops, planned: PlannedPart, rows: RegisterRows) -> int:
-    """As many elements as the vectors hold."""
+def _inside(loops: RowLoops, statements: Statements, tile: BoundedTile, own: Restriction) -> BoundedTile:
+    """The tile, in one more row, within the loop that its value or origin is the iterator of."""
+    known = tile.known.also(loops.code.known_sum(statements, (own.level,), tile.rows, own))
+    return replace(tile, rows=(*tile.rows, own), known=known)
+
+
+def _element(loops: RowLoops, planned: PlannedPart, rows: RegisterRows) -> ScalarType:
+    """The type of the elements that are updated."""
+    references = _source(loops, planned).references
+    element = next(one.object.element for one in references if one.object.name == rows.array and one.writes)
+    assert isinstance(element, ScalarType), "what is updated by a sum is a number"
+    return element
+
+
+def _source(loops: RowLoops, planned: PlannedPart) -> ScopStatement:
     (each,) = planned.part.statements
-    source = next(one for one in loops.code.scop.statements if one.name == each.statement.name)
-    element = next(one.object.element for one in source.references if one.object.name == rows.array)
-    return COLUMN_BITS // element.bits if isinstance(element, ScalarType) else 1
+    return next(one for one in loops.code.scop.statements if one.name == each.statement.name)
+
+
+def _below_each_other(
+    loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile
+) -> tuple[Statement, ...] | None:
+    """The loop over the rows' tiles."""
+    iterator, _ = own.origins
+    bounds = loops.row_range(planned.part.statements, own.rows.row, tile.rows)
+    body = _tile(loops, planned, own, tile)
+    if body is None:
+        return None
+    loop = loops.loop(iterator, bounds.lower, bounds.upper, body)
+    return (replace(loop, step=integer(own.extents[0])),)
+
+
+def _panel(loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile) -> tuple[Statement, ...] | None:
+    """The same, while what its columns read in strides is in panels, packed in the order in which it is read."""
+    from tilepragma.polyhedral.register_tiles import scan_panel
+
+    (each,) = planned.part.statements
+    taken = frozenset(loops.names.taken)
+    found = scan_panel(loops.code, each, own.box, tile.rows, tile.known, loops.next_index, taken)
+    if found is None:
+        return None
+    if found.otherwise is not None:
+        loops.next_index = found.otherwise.next_index
+    body = _below_each_other(loops, planned, own, replace(tile, known=found.known))
+    if body is None:
+        return None
+    buffers = tuple(_packed(loops, planned, own, place, found) for place in own.rows.packed)
+    full = Buffered(buffers, Block(body))
+    if found.condition is None:
+        return (full,)
+    return (If(found.condition, Block((full,)), Block(_statements(found.otherwise))),)
+
+
+def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel: PanelScan) -> Buffer:
+    """What an access reads of a tile's columns, a row of the panel for each value of the row that runs through."""
+    (each,) = planned.part.statements
+    source = _source(loops, planned)
+    reference = source.references[place]
+    access = next(
+        node
+        for node in walk(source.node)
+        if isinstance(node, Access) and node.object == reference.object and node.range == reference.range
+    )
+    levels = (own.rows.through[-1], own.rows.column)
+    through, column = (source.loops[_place(each.rows[level].coefficients)].iterator for level in levels)
+    local = {one: replace(one, scope=Scope.LOCAL) for one in (through, column)}
+    first, (_, start) = own.first, own.origins
+    heads = (
+        replace(_counted(loops, local[through], 0, Block(())), lower=panel.lower, comparison="<=", upper=panel.upper),
+        replace(
+            _counted(loops, local[column], 0, Block(())),
+            lower=value(start),
+            upper=expression(term(start) + number(own.extents[1])),
+        ),
+    )
+    subscripts = (_beyond(local[through], first), _beyond(local[column], start))
+    name = loops.names.scalar(f"{reference.object.name}_panel").name
+    lengths = (integer(THROUGH_TILE), integer(own.extents[1]))
+    panel_object = DataObject(name, name, reference.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
+    return Buffer(panel_object, heads, (), with_objects(access, local), subscripts, False)
+
+
+def _beyond(iterator: DataObject, start: DataObject) -> Expression:
+    return Binary("-", value(iterator), value(start), LONG)
 
 
 @dataclass(frozen=True)
 class _Tile:
-    """A register tile: the iterators of the loops over its origins, row first, and its extents."""
+    """A register tile: the iterators of the loops over its origins, row first, and its extents; `first` is that of the loop around over
+    the origins of what runs through.
+    """
 
     rows: RegisterRows
     origins: tuple[DataObject, DataObject]
     extents: tuple[int, int]
+    first: DataObject
+
+    @property
+    def box(self) -> RegisterBox:
+        """The same for the engine."""
+        from tilepragma.polyhedral.register_tiles import RegisterBox
+
+        row, column = self.origins
+        return RegisterBox(self.rows, (value(row), value(column)), self.extents)
 
 
 def _tile(loops: RowLoops, planned: PlannedPart, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
     """The points of one register tile."""
-    from tilepragma.polyhedral.register_tiles import RegisterBox, scan_register_tile
+    from tilepragma.polyhedral.register_tiles import scan_register_tile
 
     (each,) = planned.part.statements
-    row, column = own.origins
-    box = RegisterBox(own.rows, (value(row), value(column)), own.extents)
     taken = frozenset(loops.names.taken)
-    found = scan_register_tile(loops.code, each, box, inside.rows, inside.known, loops.next_index, taken)
+    found = scan_register_tile(loops.code, each, own.box, inside.rows, inside.known, loops.next_index, taken)
     if found is None:
         return None
     for one in _scans(found):

@@ -133,6 +133,15 @@ class PartCode:
         """What is `known`, and that tiles have sizes."""
         return sizes_are_positive(self.scop.context, _tiles(restrictions)).intersect(known.facts)
 
+    def known_tile(self, statements: Schedules, outside: Restrictions, tile: Restriction) -> Known:
+        """Of the origin and size of a tile in the `tile_range` inside the tile of other rows. Raises OperationLimitError."""
+        with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a tile"):
+            points = with_points(self.inside(statements, outside), (tile.row,))
+            origin = points.find_dim_by_name(isl.dim_type.param, tile.row.origin)
+            if origin < 0:
+                return self.nothing_known
+            return Known(points.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
+
     def known_in_tiles(self, tiles: Restrictions, value: Restriction) -> Known:
         """Of a `value` between the sums of the first and of the last points of the tiles."""
         return between_corners(self.scop.context, _tiles(tiles), value.row.origin)

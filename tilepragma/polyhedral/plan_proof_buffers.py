@@ -17,7 +17,8 @@ from typing import Any
 import islpy as isl
 
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.expressions import Access, Call, Callee, Expression, Storage
+from tilepragma.ir.buffers import place_in_buffer
+from tilepragma.ir.expressions import Call, Callee, Expression, Storage
 from tilepragma.ir.looptree import Barrier, Buffer, If, Loop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
@@ -109,11 +110,11 @@ def _meant(leaf: Leaf, held: Held) -> Iterator[_Meant]:
         for use in uses(part):
             if use.object != buffer.access.object:
                 continue
-            if use.path or len(use.subscripts) != use.object.rank or (leaf.opaque and use.subscripts != buffer.access.subscripts):
+            if use.path or len(use.subscripts) != use.object.rank or leaf.opaque:
                 raise _NotShownError("stands around an access that is not understood")
             elements = _function(use.subscripts, leaf.frame)
-            spelled = use.subscripts == buffer.access.subscripts
-            both = elements.flat_range_product(_function(buffer.subscripts, leaf.frame)) if spelled else None
+            place = place_in_buffer(use.object, use.subscripts, buffer)
+            both = None if place is None else elements.flat_range_product(_function(place, leaf.frame))
             yield _Meant(
                 use,
                 _over_instances(elements, leaf.domain, held.depth),

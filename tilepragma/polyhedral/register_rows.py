@@ -17,7 +17,8 @@ from tilepragma.polyhedral.schedule import StatementSchedule, unit
 class RegisterRows:
     """Which rows of a part's band a register tile has: the levels `row` and `column`, along which the element moves across and along
     its array's last dimension; along those `through` it stays. Those `outside` move it too, and have one value in a tile.
-    `array` is the array's name.
+    `array` is the array's name. `packed` are the accesses, by their places among the statement's, that step through memory in strides along
+    a column: what they read of a tile's columns is the same for all of its rows, and can be packed.
     """
 
     array: str
@@ -25,6 +26,7 @@ class RegisterRows:
     column: int
     through: tuple[int, ...]
     outside: tuple[int, ...]
+    packed: tuple[int, ...] = ()
 
 
 def register_rows(
@@ -32,7 +34,7 @@ def register_rows(
 ) -> RegisterRows | None:
     """The rows of register tiles of a statement that runs alone, for each value of the first `outer` rows, all other loops around it being
     a permutable band; `preferred` as the tile's row where that is possible. None where no element is come back to, or where a column
-    would step through memory in strides.
+    would step through memory in strides and cannot be packed.
     """
     statement = each.statement
     levels = tuple(level for level in range(outer, len(each.rows)) if not each.rows[level].scalar)
@@ -49,16 +51,25 @@ def register_rows(
     through = tuple(level for level in levels if not any(moves[level] or ()))
     columns = [level for level in levels if _is_along(moves[level])]
     rows = [level for level in levels if any((moves[level] or ())[:-1])]
-    gentle = [
-        level
-        for level in columns
-        if all(_is_gentle(access, statement, each.rows[level].coefficients) for access in statement.accesses)
-    ]
-    if not through or len(gentle) != 1 or not rows:
+    if not through or len(columns) != 1 or not rows:
         return None
+    (column,) = columns
     row = preferred if preferred in rows else rows[-1]
-    outside = tuple(level for level in levels if level not in (*through, row, gentle[0]))
-    return RegisterRows(target.array, row, gentle[0], through, outside)
+    outside = tuple(level for level in levels if level not in (*through, row, column))
+    packed = tuple(
+        place
+        for place, access in enumerate(statement.accesses)
+        if not _is_gentle(access, statement, each.rows[column].coefficients)
+    )
+    still = (row, *outside)
+    if packed and len(through) > 1:
+        return None
+    for place in packed:
+        access = statement.accesses[place]
+        steps = [_step(access, statement, each.rows[level].coefficients) for level in still]
+        if access.array == target.array or access.write or not access.exact or any(step is None or any(step) for step in steps):
+            return None
+    return RegisterRows(target.array, row, column, through, outside, packed)
 
 
 def comes_back(statement: Statement) -> bool:

@@ -20,7 +20,7 @@ import islpy as isl
 from tilepragma.ir.expressions import Expression
 from tilepragma.polyhedral.known import Known, in_rows
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
-from tilepragma.polyhedral.parametric_tiles import symbol_reader
+from tilepragma.polyhedral.parametric_tiles import row_range, symbol_reader
 from tilepragma.polyhedral.part_scan import PartCode, Restrictions
 from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.register_rows import RegisterRows
@@ -50,6 +50,19 @@ class RegisterScan:
     before: Scanned | None
     through: Scanned
     after: Scanned | None
+    otherwise: Scanned | None
+
+
+@dataclass(frozen=True)
+class PanelScan:
+    """Inside tiles of the rows that run through, and of columns: `condition`: each column is there at all of their values, from `lower` to
+    `upper`; None where they always are. `known` is what holds then, `otherwise` are loops over all points where it does not.
+    """
+
+    condition: Expression | None
+    lower: Expression
+    upper: Expression
+    known: Known
     otherwise: Scanned | None
 
 
@@ -114,6 +127,54 @@ def scan_register_tile(
     return RegisterScan(
         None if test is None else symbol_reader(symbols).condition(test), before, through, after, otherwise
     )
+
+
+def scan_panel(
+    code: PartCode,
+    each: StatementSchedule,
+    box: RegisterBox,
+    restrictions: Restrictions,
+    known: Known,
+    first_index: int,
+    taken: frozenset[str],
+) -> PanelScan | None:
+    """The panel that tiles below each other have in common: the columns of the box, at the values of the one row that runs through.
+
+    Arguments as for `scan_register_tile`. None where it has no simple form. Raises OperationLimitError.
+    """
+    (inside,) = code.inside((each,), restrictions)
+    column, (through,) = box.rows.column, box.rows.through
+    symbols = code.symbols(restrictions, taken)
+    symbols = Symbols({**symbols.parameters, _ORIGINS[1]: box.origins[1]}, symbols.taken)
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
+        context = code.facts(restrictions, known).intersect(in_rows((inside,), (column,), _ORIGINS[1]).facts)
+        domain = inside.times.intersect_domain(inside.statement.domain).range()
+        whole = _columns(domain, box)
+        points = domain.intersect(whole)
+        used = points.project_out(isl.dim_type.set, box.rows.row, 1)
+        at = column - (box.rows.row < column)
+        every = used.project_out(isl.dim_type.set, at, 1)
+        lifted = every.insert_dims(isl.dim_type.set, at, 1).insert_dims(isl.dim_type.set, box.rows.row, 1)
+        needed = lifted.intersect(whole).project_out(isl.dim_type.set, box.rows.row, 1)
+        condition = every.params().subtract(needed.subtract(used).params()).coalesce()
+        if condition.is_empty() or condition.n_basic_set() != 1:
+            return None
+        condition = condition.remove_divs()
+        given = context.intersect(condition)
+        always = context.is_subset(condition)
+        test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
+    narrow = replace(inside, times=inside.times.intersect_range(points))
+    bounds = row_range((narrow,), through, symbols, given)
+    if bounds is None:
+        return None
+    otherwise = None
+    if not always:
+        across = (*box.rows.outside, box.rows.row, *box.rows.through, column)
+        times = code.times(each, tuple(each.rows[level] for level in across))
+        own = replace(inside, times=times.intersect_domain(narrow.times.domain()))
+        otherwise = scan((own,), symbols, first_index, context)
+    told = None if test is None else symbol_reader(symbols).condition(test)
+    return PanelScan(told, bounds.lower, bounds.upper, Known(known.facts.intersect(condition)), otherwise)
 
 
 def _elements(inside: ScannedStatement, array: str) -> _Elements:
@@ -187,6 +248,13 @@ def _with(points: isl.Set, levels: Iterable[int]) -> isl.Set:
     for level in sorted(levels):
         points = points.insert_dims(isl.dim_type.set, level, 1)
     return points
+
+
+def _columns(like: isl.Set, box: RegisterBox) -> isl.Set:
+    """[c_0] -> { [t] : c_0 <= t_c < c_0 + C }"""
+    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
+    limits = f"{_ORIGINS[1]} <= t{box.rows.column} < {_ORIGINS[1]} + {box.extents[1]}"
+    return isl.Set(f"[{_ORIGINS[1]}] -> {{ [{', '.join(names)}] : {limits} }}", context=like.get_ctx())
 
 
 def _box(like: isl.Set, box: RegisterBox) -> isl.Set:
