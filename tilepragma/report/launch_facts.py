@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilepragma.base.ranges import NOWHERE
-from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.looptree import Buffered, Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 from tilepragma.report.sizes import Sizes, iterations
@@ -133,3 +133,8 @@ def _remarks(launch: Launch) -> Iterator[str]:
         yield f"firstprivate {', '.join(object_.host for object_ in launch.first_privates)}"
     if not launch.axes:
         yield "one instance"
+    buffers = [buffer for node in walk(launch.body) if isinstance(node, Buffered) for buffer in node.buffers]
+    for buffer in buffers:
+        extents = " × ".join(plain_text(length) for length in buffer.object.lengths if length is not None)
+        where = "in registers" if buffer.stored else "packed"
+        yield f"{extents} of {plain_text(buffer.access)} {where}"
