@@ -8,7 +8,16 @@ from dataclasses import replace
 from tilepragma.ir.buffers import place_in_buffer
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Assignment, Expression
-from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, ExpressionStatement, Loop, Statement
+from tilepragma.ir.looptree import (
+    Block,
+    Buffer,
+    Buffered,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    Loop,
+    Statement,
+)
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.types import ArrayType
 

@@ -154,8 +154,7 @@ class _TakenApart:
             (
                 one.points.steps
                 for one in planned
-                if not one.part.alone
-                and any(each.statement.depth == deepest for each in one.part.statements)
+                if not one.part.alone and any(each.statement.depth == deepest for each in one.part.statements)
             ),
             Steps(),
         )
@@ -232,8 +231,8 @@ class _Drafts:
 
     def _on_host(self, part: Part, around: Around) -> Draft:
         """Blocks of the first row that runs at once, dealt to threads in turn."""
-        from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.parallel_parts import registers_of
+        from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import by_strides
 
         level, outside = by_strides(part, part.at_once)[0], around.rows

@@ -23,7 +23,7 @@ from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.plan.point_wavefronts import BoundedTile
-from tilepragma.plan.row_loops import PlannedPart, RowLoops, base_name, term, value
+from tilepragma.plan.row_loops import Bounds, PlannedPart, RowLoops, base_name, term, value
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.part_scan import Restriction
@@ -56,6 +56,7 @@ def register_tiles(
     Raises UnboundedRowError, OperationLimitError.
     """
     from tilepragma.polyhedral.part_scan import Restriction
+    from tilepragma.polyhedral.register_tiles import known_origins
 
     statements = planned.part.statements
     around: list[Loop] = []
@@ -64,6 +65,7 @@ def register_tiles(
         bounds = loops.row_range(statements, level, tile.rows)
         around.append(loops.loop(iterator, bounds.lower, bounds.upper))
         tile = _inside(loops, statements, tile, Restriction(level, value(iterator)))
+    whole = tile.rows
     level = rows.through[-1]
     base = base_name(statements, level)
     size: Expression = integer(THROUGH_TILE)
@@ -75,10 +77,11 @@ def register_tiles(
     tile = _inside(loops, statements, tile, Restriction(level, value(first), size))
     columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
     extents = (ROWS, COLUMN_BITS // _element(loops, planned, rows).bits)
-    bounds = loops.row_range(statements, rows.column, tile.rows)
+    bounds = loops.row_range(statements, rows.column, whole)
     around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
     below = loops.names.scalar(f"{base_name(statements, rows.row)}_tile")
-    own = _Tile(rows, (below, columns), extents, first)
+    own = _Tile(rows, (below, columns), extents, first, loops.row_range(statements, rows.row, whole))
+    tile = replace(tile, known=tile.known.also(known_origins(loops.code, statements[0], rows, whole)))
     body = _panel(loops, planned, own, tile) if rows.packed else _below_each_other(loops, planned, own, tile)
     if body is None:
         return None
@@ -111,11 +114,10 @@ def _below_each_other(
 ) -> tuple[Statement, ...] | None:
     """The loop over the rows' tiles."""
     iterator, _ = own.origins
-    bounds = loops.row_range(planned.part.statements, own.rows.row, tile.rows)
     body = _tile(loops, planned, own, tile)
     if body is None:
         return None
-    loop = loops.loop(iterator, bounds.lower, bounds.upper, body)
+    loop = loops.loop(iterator, own.bounds.lower, own.bounds.upper, body)
     return (replace(loop, step=integer(own.extents[0])),)
 
 
@@ -176,13 +178,15 @@ def _beyond(iterator: DataObject, start: DataObject) -> Expression:
 @dataclass(frozen=True)
 class _Tile:
     """A register tile: the iterators of the loops over its origins, row first, and its extents; `first` is that of the loop around over
-    the origins of what runs through.
+    the origins of what runs through. `bounds` are those of the origins of rows: no tile of what runs through narrows them, so that
+    all tiles of one column begin at the same origins.
     """
 
     rows: RegisterRows
     origins: tuple[DataObject, DataObject]
     extents: tuple[int, int]
     first: DataObject
+    bounds: Bounds
 
     @property
     def box(self) -> RegisterBox:
@@ -225,7 +229,9 @@ def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
 def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> tuple[Statement, ...] | None:
     """The loops `through` a tile at its origin, made into those over all of it, with its elements in a buffer."""
     (each,) = planned.part.statements
-    names = [each.statement.iterators[_place(each.rows[level].coefficients)] for level in (own.rows.row, own.rows.column)]
+    names = [
+        each.statement.iterators[_place(each.rows[level].coefficients)] for level in (own.rows.row, own.rows.column)
+    ]
     leaf = _leaf(through, frozenset(names))
     if leaf is None:
         return None
@@ -241,7 +247,9 @@ def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> 
         steps.append((step, extent))
         moved = Binary("+", value(start), value(step), declarator.object.element)
         instead[declarator.object] = Declaration((replace(declarator, initializer=moved),))
-    kept = tuple(instead.get(_declared_by(one), one) if isinstance(one, Declaration) else one for one in leaf.statements)
+    kept = tuple(
+        instead.get(_declared_by(one), one) if isinstance(one, Declaration) else one for one in leaf.statements
+    )
     buffer = _buffer(loops, own, Block(kept), tuple(steps))
     if buffer is None:
         return None
@@ -277,7 +285,9 @@ def _replaced(body: Block, leaf: Block, other: Block) -> Block:
     if body is leaf:
         return other
     statements = tuple(
-        _replaced(one, leaf, other) if isinstance(one, Block) else with_blocks(one, lambda block: _replaced(block, leaf, other))
+        _replaced(one, leaf, other)
+        if isinstance(one, Block)
+        else with_blocks(one, lambda block: _replaced(block, leaf, other))
         for one in body.statements
     )
     return replace(body, statements=statements)
@@ -293,14 +303,10 @@ def _over(loops: RowLoops, steps: tuple[tuple[DataObject, int], ...], body: Bloc
 
 def _counted(loops: RowLoops, iterator: DataObject, extent: int, body: Block) -> Loop:
     loops.next_index += 1
-    return Loop(
-        loops.next_index - 1, iterator, True, integer(0), "<", integer(extent), integer(1), False, body, None
-    )
+    return Loop(loops.next_index - 1, iterator, True, integer(0), "<", integer(extent), integer(1), False, body, None)
 
 
-def _buffer(
-    loops: RowLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]
-) -> Buffer | None:
+def _buffer(loops: RowLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Buffer | None:
     """The elements of a tile in a local array, as the leaf names them; None where it names what it updates in several ways."""
     written = {one.subscripts for one in uses(leaf) if one.writes and one.object.name == own.rows.array}
     accesses = [

@@ -172,11 +172,11 @@ class _Decision:
         return (RowLoop(tuple(StatementSchedule(each, stepped[each.name]) for each in group), parts),)
 
 
-def registers_of(part: Part, preferred: int | None = None) -> RegisterRows | None:
-    """The rows of the part's register tiles, `preferred` as their row where possible; None where it has none."""
+def registers_of(part: Part, dealt: int | None = None) -> RegisterRows | None:
+    """The rows of the part's register tiles, one row being `dealt` to threads; None where it has none."""
     if len(part.statements) != 1:
         return None
-    return register_rows(part.statements[0], part.outer, part.band, preferred)
+    return register_rows(part.statements[0], part.outer, part.band, dealt)
 
 
 def _keeps_elements(part: Part) -> bool:

@@ -34,9 +34,7 @@ class Steps:
     reloading: int = 0
 
     def __add__(self, other: Steps) -> Steps:
-        return Steps(
-            self.strides + other.strides, self.waiting + other.waiting, self.reloading + other.reloading
-        )
+        return Steps(self.strides + other.strides, self.waiting + other.waiting, self.reloading + other.reloading)
 
 
 @dataclass(frozen=True)

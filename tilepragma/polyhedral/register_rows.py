@@ -1,6 +1,6 @@
 """Which rows of a permutable band make register tiles: rows and columns of the elements that a statement updates again and again.
 
-    { S[i] -> [r, c, k] }, S updating X[f(r, c)]
+{ S[i] -> [r, c, k] }, S updating X[f(r, c)]
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class RegisterRows:
 
 
 def register_rows(
-    each: StatementSchedule, outer: int, band: tuple[int, ...], preferred: int | None = None
+    each: StatementSchedule, outer: int, band: tuple[int, ...], dealt: int | None = None
 ) -> RegisterRows | None:
     """The rows of register tiles of a statement that runs alone, for each value of the first `outer` rows, all other loops around it being
-    a permutable band; `preferred` as the tile's row where that is possible. None where no element is come back to, or where a column
-    would step through memory in strides and cannot be packed.
+    a permutable band; the row `dealt` to threads becomes the tile's only where no other does as well. None where no element is come back
+    to, where rows have nothing in common that they read, or where a column would step through memory in strides and cannot be packed.
     """
     statement = each.statement
     levels = tuple(level for level in range(outer, len(each.rows)) if not each.rows[level].scalar)
@@ -54,7 +54,10 @@ def register_rows(
     if not through or len(columns) != 1 or not rows:
         return None
     (column,) = columns
-    row = preferred if preferred in rows else rows[-1]
+    shared = {level: _still(statement, target, each.rows[level].coefficients) for level in rows}
+    row = max(rows, key=lambda level: (shared[level], level != dealt, level))
+    if not shared[row]:
+        return None
     outside = tuple(level for level in levels if level not in (*through, row, column))
     packed = tuple(
         place
@@ -67,7 +70,12 @@ def register_rows(
     for place in packed:
         access = statement.accesses[place]
         steps = [_step(access, statement, each.rows[level].coefficients) for level in still]
-        if access.array == target.array or access.write or not access.exact or any(step is None or any(step) for step in steps):
+        if (
+            access.array == target.array
+            or access.write
+            or not access.exact
+            or any(step is None or any(step) for step in steps)
+        ):
             return None
     return RegisterRows(target.array, row, column, through, outside, packed)
 
@@ -115,6 +123,13 @@ def _step(access: Access, statement: Statement, direction: tuple[int, ...]) -> t
             return None
         found.append(int(greatest.to_python()))
     return tuple(found)
+
+
+def _still(statement: Statement, target: Access, direction: tuple[int, ...]) -> int:
+    """How many elements besides the one that is updated stay the same in a step along the direction."""
+    others = [one for one in statement.accesses if one.relation.dim(isl.dim_type.out)]
+    others = [one for one in others if not one.relation.is_equal(target.relation)]
+    return sum(not any(_step(one, statement, direction) or (1,)) for one in others)
 
 
 def _is_along(move: tuple[int, ...] | None) -> bool:

@@ -22,8 +22,8 @@ from tilepragma.polyhedral.known import Known, in_rows
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.parametric_tiles import row_range, symbol_reader
 from tilepragma.polyhedral.part_scan import PartCode, Restrictions
-from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.register_rows import RegisterRows
+from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.schedule import StatementSchedule
 
 _ORIGINS = ("tilek_row_origin", "tilek_column_origin")
@@ -77,6 +77,18 @@ class _Pieces:
     otherwise: isl.Set
 
 
+def known_origins(code: PartCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions) -> Known:
+    """Of the origins of register tiles between the least and the greatest value of their rows inside the restrictions. Raises
+    OperationLimitError.
+    """
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is known of register tiles"):
+        inside = code.inside((each,), restrictions)
+        row, column = (
+            in_rows(inside, (level,), name) for level, name in zip((rows.row, rows.column), _ORIGINS, strict=True)
+        )
+        return row.also(column)
+
+
 def scan_register_tile(
     code: PartCode,
     each: StatementSchedule,
@@ -86,16 +98,14 @@ def scan_register_tile(
     first_index: int,
     taken: frozenset[str],
 ) -> RegisterScan | None:
-    """The loops over one tile, inside the restrictions; new ones are numbered from `first_index`, no new iterator is called one of
-    `taken`. None where what is full has no simple form. Raises OperationLimitError.
+    """The loops over one tile, inside the restrictions, of whose origin something may be `known`; new ones are numbered from `first_index`,
+    no new iterator is called one of `taken`. None where what is full has no simple form. Raises OperationLimitError.
     """
     (inside,) = code.inside((each,), restrictions)
     context = code.facts(restrictions, known)
     symbols = code.symbols(restrictions, taken)
     symbols = Symbols({**symbols.parameters, **dict(zip(_ORIGINS, box.origins, strict=True))}, symbols.taken)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
-        for level, name in zip((box.rows.row, box.rows.column), _ORIGINS, strict=True):
-            context = context.intersect(in_rows((inside,), (level,), name).facts)
         pieces = _pieces(inside, box, _elements(inside, box.rows.array))
         if pieces is None:
             return None
@@ -119,8 +129,9 @@ def scan_register_tile(
             continue
         times = code.times(each, tuple(each.rows[level] for level in order))
         own = replace(inside, times=times.intersect_domain(inside.times.intersect_range(points).domain()))
-        parts.append(scan((own,), symbols, index, facts))
-        index = parts[-1].next_index
+        scanned = scan((own,), symbols, index, facts)
+        index = scanned.next_index
+        parts.append(scanned)
     before, through, after, otherwise = parts
     if through is None:
         return None
@@ -147,7 +158,7 @@ def scan_panel(
     symbols = code.symbols(restrictions, taken)
     symbols = Symbols({**symbols.parameters, _ORIGINS[1]: box.origins[1]}, symbols.taken)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
-        context = code.facts(restrictions, known).intersect(in_rows((inside,), (column,), _ORIGINS[1]).facts)
+        context = code.facts(restrictions, known)
         domain = inside.times.intersect_domain(inside.statement.domain).range()
         whole = _columns(domain, box)
         points = domain.intersect(whole)
@@ -156,7 +167,7 @@ def scan_panel(
         every = used.project_out(isl.dim_type.set, at, 1)
         lifted = every.insert_dims(isl.dim_type.set, at, 1).insert_dims(isl.dim_type.set, box.rows.row, 1)
         needed = lifted.intersect(whole).project_out(isl.dim_type.set, box.rows.row, 1)
-        condition = every.params().subtract(needed.subtract(used).params()).coalesce()
+        condition = _joined(every.params().subtract(needed.subtract(used).params()))
         if condition.is_empty() or condition.n_basic_set() != 1:
             return None
         condition = condition.remove_divs()
@@ -208,17 +219,23 @@ def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements) -> 
     levels = (box.rows.row, box.rows.column)
     every = _without(points, levels)
     missed = _without(_with(every, levels).intersect(whole).subtract(points), levels)
-    full = every.subtract(missed).coalesce()
+    full = _joined(every.subtract(missed))
     if full.is_empty() or full.n_basic_set() != 1:
         return None
     through = _with(full, levels).intersect(whole)
-    condition = full.params().subtract(elements.clash(through)).coalesce()
+    condition = _joined(full.params().subtract(elements.clash(through)))
     if condition.n_basic_set() != 1:
         return None
     condition = condition.remove_divs()
     rest = every.subtract(full)
-    before, after = _beside(rest, full, isl.Set.lex_lt_set), _beside(rest, full, isl.Set.lex_gt_set)
-    if not rest.intersect_params(condition).subtract(before).subtract(after).is_empty() or not before.intersect(after).is_empty():
+    before, after = (
+        pairs.intersect_domain(rest).intersect_range(full).domain().coalesce()
+        for pairs in (rest.lex_lt_set(full), rest.lex_gt_set(full))
+    )
+    if (
+        not rest.intersect_params(condition).subtract(before).subtract(after).is_empty()
+        or not before.intersect(after).is_empty()
+    ):
         return None
     first = _with(full, levels).intersect(_box(domain, replace(box, extents=(1, 1))))
     return _Pieces(
@@ -230,10 +247,13 @@ def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements) -> 
     )
 
 
-def _beside(rest: isl.Set, full: isl.Set, order: object) -> isl.Set:
-    """Of the rest what stands so to all that is full."""
-    pairs = order(rest, full).intersect_domain(rest).intersect_range(full)  # type: ignore[operator]
-    return pairs.domain().coalesce()
+def _joined(points: isl.Set) -> isl.Set:
+    """The same as one convex set where it is one."""
+    points = points.remove_redundancies().coalesce()
+    if points.n_basic_set() > 1:
+        hull = isl.Set.from_basic_set(points.unshifted_simple_hull())
+        return hull if hull.is_subset(points) else points
+    return points
 
 
 def _without(points: isl.Set, levels: Iterable[int]) -> isl.Set:

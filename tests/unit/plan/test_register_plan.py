@@ -38,7 +38,8 @@ def buffers(found: KernelPlan) -> list[Buffer]:
 def held(found: KernelPlan) -> list[str]:
     """`6x64 c[i][j]`, one a buffer."""
     return [
-        "x".join(str(getattr(length, "value", None)) for length in one.object.lengths) + f" {expression_text(one.access)}"
+        "x".join(str(getattr(length, "value", None)) for length in one.object.lengths)
+        + f" {expression_text(one.access)}"
         for one in buffers(found)
     ]
 
@@ -134,9 +135,7 @@ def extent(number: int, place: int) -> Callable[[Buffer], Buffer]:
     """One of the buffer's loops to run `number` times."""
 
     def change(buffer: Buffer) -> Buffer:
-        loops = [
-            replace(loop, upper=integer(number)) if at == place else loop for at, loop in enumerate(buffer.loops)
-        ]
+        loops = [replace(loop, upper=integer(number)) if at == place else loop for at, loop in enumerate(buffer.loops)]
         return replace(buffer, loops=tuple(loops))
 
     return change
@@ -210,5 +209,7 @@ def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:
 
 
 def test_what_is_in_a_buffer_runs_as_the_statement_stands() -> None:
-    statements = [node for launch in product().host for node in walk(launch.body) if isinstance(node, ExpressionStatement)]
+    statements = [
+        node for launch in product().host for node in walk(launch.body) if isinstance(node, ExpressionStatement)
+    ]
     assert {expression_text(one.expression) for one in statements} == {"c[i][j] += a[i][k] * b[k][j]"}
