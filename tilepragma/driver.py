@@ -150,17 +150,23 @@ def verify(state: State) -> State:
 
 
 def emit(state: State) -> State:
-    """Write the readable kernels where they are asked for: FILE.KERNEL.cl and FILE.KERNEL.cu."""
+    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu."""
     folder = state.request.kernel_folder
     if folder is None or not state.proven:
         return state
     from tilepragma.codegen.device_program import cuda_program, opencl_program
     from tilepragma.codegen.launches import number
+    from tilepragma.codegen.processor_program import processor_program
 
+    programs = (
+        ("opencl", "cl", opencl_program),
+        ("opencl", "cpu.cl", processor_program),
+        ("cuda", "cu", cuda_program),
+    )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
     for one in (each.plan for each in state.proven):
-        for target, suffix, program in (("opencl", "cl", opencl_program), ("cuda", "cu", cuda_program)):
+        for target, suffix, program in programs:
             if one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
                 write_atomically(folder / f"{stem}.{one.kernel.name}.{suffix}", text.encode())

@@ -25,7 +25,7 @@ from tilepragma.polyhedral.parametric_tiles import (
     sizes_are_positive,
     tile_range,
 )
-from tilepragma.polyhedral.scanning import Form, ScannedStatement, Symbols, scan
+from tilepragma.polyhedral.scanning import MOST_COPIES, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.scop import Scop
 from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
@@ -88,10 +88,11 @@ def original(case: Case, values: Mapping[str, int]) -> list[Cell]:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_each_instance_runs_once_and_in_order(seed: int) -> None:
+def test_each_instance_runs_once_and_in_order(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     case = random_case(seed)
-    for form in Form:
-        made = scan(case.statements, Symbols(case.scop.parameters), 100, form=form)
+    for copies in (MOST_COPIES, 0):  # split and compact
+        monkeypatch.setattr("tilepragma.polyhedral.scanning.MOST_COPIES", copies)
+        made = scan(case.statements, Symbols(case.scop.parameters), 100)
         check_loops(made.block, 100, made.dimensions)
         for n, m in SIZES:
             values = {"n": n, "m": m}
@@ -150,7 +151,7 @@ class Band:
     def tile(self, bounded: tuple[TileRow, ...] = ()) -> Block:
         """The points of one tile, if it has any."""
         points = points_of_tile(self.case.statements, self.rows)
-        body = scan(points, self.symbols, 100, self.context, Form.COMPACT).block
+        body = scan(points, self.symbols, 100, self.context).block
         condition = has_points(self.case.statements, self.rows, self.symbols, self.context, bounded)
         return body if condition is None else Block((If(condition, body, None),))
 

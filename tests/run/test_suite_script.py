@@ -128,6 +128,21 @@ def test_kernels_of_the_suite_alone(workshop: Workshop) -> None:
     assert "-ffp-contract=off" in done.stdout
 
 
+def test_programs_with_parametric_extents_are_built_once(workshop: Workshop, tmp_path: Path) -> None:
+    report, kept = tmp_path / "report.json", tmp_path / "kept"
+    chosen = ("--only", "ics-mv", "--parametric", "--march", "x86-64", "--keep", kept, "--json", report)
+    done = run_suite(workshop, *chosen)
+    assert done.returncode == 0, done.stdout + done.stderr
+    machine = json.loads(report.read_text())["machine"]
+    assert machine["extents"] == "parameters" and "-march=x86-64" in done.stdout
+    programs = [path for path in kept.glob("ics-mv*/*") if path.stat().st_mode & 0o100]
+    built = {path: path.stat().st_mtime_ns for path in programs}
+    assert built
+    done = run_suite(workshop, *chosen, "--reuse")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {path: path.stat().st_mtime_ns for path in built} == built
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [(("--only", "gemm"), "no kernel is called gemm"), (("--only", "nonsense"), "no kernel is called nonsense")],

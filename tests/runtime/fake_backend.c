@@ -210,12 +210,12 @@ static tilek_status open_nothing(int64_t number, const char *name_part, tilek_de
 
 const tilek_backend *tilek_opencl_backend(void)
 {
-    static const tilek_backend backend = {"OpenCL", open_device, limits, allocate, release, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
+    static const tilek_backend backend = {"OpenCL", open_device, limits, allocate, release, NULL, NULL, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
     return &backend;
 }
 
 const tilek_backend *tilek_cuda_backend(void)
 {
-    static const tilek_backend backend = {"CUDA", open_nothing, limits, allocate, release, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
+    static const tilek_backend backend = {"CUDA", open_nothing, limits, allocate, release, NULL, NULL, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
     return &backend;
 }

@@ -8,6 +8,7 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.expressions import (
     Access,
     Binary,
+    Call,
     Cast,
     Conditional,
     DataObject,
@@ -17,7 +18,8 @@ from tilepragma.ir.expressions import (
     integer,
 )
 from tilepragma.ir.looptree import Declaration
-from tilepragma.ir.types import LONG, ScalarType
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INT, LONG, ScalarType
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,37 @@ def shifted_bound(
     difference = Binary("-", rest, shift, left.type, right.range)
     test = Binary(above, right, shift, integer(0).type, right.range)
     return "<", Conditional(test, difference, integer(0), left.type, right.range)
+
+
+def nearer_bound(one: tuple[str, Expression], other: tuple[str, Expression]) -> tuple[str, Expression] | None:
+    """(comparison, bound) of `i < a && i < b`; None where they are of different directions, or b cannot be evaluated where i >= a."""
+    (comparison, left), (also, right) = one, other
+    if comparison == "!=" or comparison[0] != also[0] or any(map(_may_fail, walk(right))):
+        return None
+    mixed = left.type != right.type or comparison != also
+    if mixed and (_is_unsigned(left.type) or _is_unsigned(right.type)):
+        return None
+    if comparison != also:
+        left, right = (_inclusive(*each) for each in (one, other))
+        comparison = comparison[0] + "="
+    if left.type != right.type:
+        left, right = (Cast(LONG, each, each.range) for each in (left, right))
+    test = Binary(comparison[0], left, right, INT, left.range)
+    return comparison, Conditional(test, left, right, left.type, left.range)
+
+
+def _may_fail(node: object) -> bool:
+    if isinstance(node, Access):
+        return bool(node.subscripts or node.path)
+    return isinstance(node, Call) or (isinstance(node, Binary) and node.operator in ("/", "%"))
+
+
+def _inclusive(comparison: str, bound: Expression) -> Expression:
+    """The bound by <= or >=, in 64 bits."""
+    wide = Cast(LONG, bound, bound.range)
+    if comparison.endswith("="):
+        return wide
+    return Binary("-" if comparison == "<" else "+", wide, integer(1), LONG, bound.range)
 
 
 def _less(value: Expression, by: Expression) -> Expression:

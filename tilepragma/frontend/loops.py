@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.frontend.loop_headers import Header, countdown_of, is_iterator, shifted_bound
+from tilepragma.frontend.loop_headers import Header, countdown_of, is_iterator, nearer_bound, shifted_bound
 from tilepragma.frontend.written import has_effects, written_in
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import (
@@ -133,9 +133,16 @@ def _start(header: Header) -> tuple[DataObject, Expression]:
 
 
 def _bound(header: Header, iterator: DataObject) -> tuple[str, Expression]:
-    condition = header.condition
-    if condition is None:
+    if header.condition is None:
         raise _NotCanonicalError("it has no condition", header.range)
+    return _bound_in(header.condition, iterator)
+
+
+def _bound_in(condition: Expression, iterator: DataObject) -> tuple[str, Expression]:
+    if isinstance(condition, Binary) and condition.operator == "&&":
+        nearer = nearer_bound(*(_bound_in(one, iterator) for one in (condition.left, condition.right)))
+        if nearer is not None:
+            return nearer
     if isinstance(condition, Binary) and condition.operator in _TURNED:
         if is_iterator(condition.left, iterator):
             return condition.operator, condition.right

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.looptree import Block, Buffered
 from tilepragma.ir.traversal import walk
+from tilepragma.plan.coalescing import private_names
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
 from tilepragma.plan.kernel_plan import TileSize, launches_in
+from tilepragma.plan.mapping import MOST_DIMENSIONS
 from tilepragma.plan.point_wavefronts import BoundedTile
 from tilepragma.plan.register_plan import block_extent, register_tiles
 from tilepragma.plan.row_loops import (
@@ -46,8 +48,6 @@ SHORT_BLOCK, BLOCK, LONG_BLOCK = 32, 128, 512
 """Values of a row that one thread takes at a time: of a row across memory; of one along it whose other loops come back to the
 same elements, which should stay in the cache; of one along it that streams through memory.
 """
-MOST_DIMENSIONS = 3
-"""Gangs and workers have so many dimensions."""
 
 
 def hyperplanes(region: Region) -> Automatic | Refusal:
@@ -260,9 +260,12 @@ class _Drafts:
     def _on_device(self, part: Part, around: Around) -> Draft:
         """Single values of up to three rows that run at once, dealt to workers and gangs."""
         from tilepragma.polyhedral.part_scan import Restriction
-        from tilepragma.polyhedral.point_order import by_strides, row_order
+        from tilepragma.polyhedral.point_order import row_order
+        from tilepragma.polyhedral.worker_rows import by_transactions
 
-        levels, outside = by_strides(part, part.at_once[:MOST_DIMENSIONS]), around.rows
+        every = range(len(part.statements[0].rows))
+        ordered = by_transactions(part.statements, part.at_once, every, private_names(self.loops.code.scop))
+        levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
         tile = tuple(Restriction(level, value(one)) for level, one in zip(levels, iterators, strict=True))
         known = around.known

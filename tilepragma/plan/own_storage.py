@@ -10,7 +10,7 @@ region computes the same is proven by polyhedral/storage_proof.py, whatever was 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -117,31 +117,28 @@ def proven_scop(region: Region, own: OwnKernel, statements: tuple[Statement, ...
 
 def _candidates(region: Region) -> tuple[DataObject, ...]:
     """Arrays that the region writes over which some dependence is false, but for those that a function uses or a clause names private."""
-    named = named_in_clauses(region.kernel.directive, region.kernel.body)
-    called = {use.object for use in function_uses(region.kernel.functions)}
     false = {one.source.object for one in region.dependences if one.sink.writes}
     return tuple(
         one
-        for one in region.kernel.objects
+        for one in _ours(region, region.kernel.objects)
         if one in false
         and one.storage is not Storage.SCALAR
         and one.scope is not Scope.LOCAL
         and one.rank < MOST_RANK
-        and one not in called
-        and one.host not in named
         and one not in region.scop.layouts
     )
 
 
 def _tying_scalars(region: Region) -> tuple[DataObject, ...]:
     """Scalars that the region writes, that nobody wants afterwards, no function uses and no clause names."""
+    return tuple(one for one in _ours(region, written_scalars(region)) if one.name not in region.live_out)
+
+
+def _ours(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObject]:
+    """Those that neither a function uses nor a clause names."""
     named = named_in_clauses(region.kernel.directive, region.kernel.body)
     called = {use.object for use in function_uses(region.kernel.functions)}
-    return tuple(
-        one
-        for one in written_scalars(region)
-        if one.name not in region.live_out and one not in called and one.host not in named
-    )
+    return (one for one in objects if one not in called and one.host not in named)
 
 
 def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> dict[DataObject, ArrayFlow]:

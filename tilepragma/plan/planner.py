@@ -17,6 +17,7 @@ from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_stri
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
+from tilepragma.plan.coalescing import vouched_worker_loop
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
@@ -25,16 +26,25 @@ from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
 from tilepragma.plan.launches import make_launches
-from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
+from tilepragma.plan.mapping import (
+    Clauses,
+    device_clauses,
+    host_clauses,
+    independent_loops,
+    launchable,
+    top_loops,
+    user_clauses,
+)
 from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
-from tilepragma.plan.own_storage import proven_scop, with_expanded_scalars, with_own_storage
+from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.scalars import ScalarContext
+from tilepragma.plan.staging import with_staging
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
-from tilepragma.plan.verifier_proofs import Proof, proof_of
+from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged
 from tilepragma.plan.wrapping import launch_conditions
 
 if TYPE_CHECKING:
@@ -152,6 +162,9 @@ class _Attempt:
     floating: FloatingRules
     targets: tuple[Target, ...]
     known: Scop | None = None
+    own: OwnKernel | None = None
+    source: Kernel | None = None
+    """where the kernel has storage of its own: the one that the user wrote"""
     answers: dict[Strategy, Automatic | Refusal] = field(default_factory=dict)
     trials: list[_Trial] = field(default_factory=list)
     choices: dict[tuple[Strategy, ...], Choice] = field(default_factory=dict)
@@ -164,6 +177,19 @@ class _Attempt:
         final = final_values(self.kernel, live_out, host_evaluable(written))
         names = frozenset(value.iterator.name for value in final)
         return Region(self.kernel, self.said.statements, written, live_out, names, self.floating, self.known)
+
+    @property
+    def statement_count(self) -> int:
+        """Of the region's Scop."""
+        return len(self.region.scop.statements)
+
+    def instead(self, own: OwnKernel) -> _Attempt | None:
+        """The same for the kernel with storage of its own; None where that is not proven to compute what this one does."""
+        apart = _take_apart(own.kernel, Diagnostics())
+        scop = proven_scop(self.region, own, apart.statements)
+        if scop is None:
+            return None
+        return _Attempt(own.kernel, apart, self.floating, self.targets, scop, own, self.kernel)
 
     def choice(self, strategies: tuple[Strategy, ...]) -> Choice:
         """The best that these can do; what was chosen once is not chosen anew."""
@@ -178,12 +204,26 @@ class _Attempt:
             if trial.answer is choice.taken:
                 for item in trial.found:
                     diagnostics.add(item)
-                return Planned(replace(trial.plan, rejected=choice.rejected), trial.proof)
+                return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial.proof)
         said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
         obstacles = _errors(self.trials[0].found) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
             said = replace(said, obstacles=obstacles)
-        return Planned(_plan(self.kernel, said, self.floating, diagnostics, self.targets))
+        return Planned(self._sourced(_plan(self.kernel, said, self.floating, diagnostics, self.targets)))
+
+    def _staged(self, plan: KernelPlan, proof: Proof | None) -> Planned:
+        """The plan with arrays staged where that is proven right."""
+        form, original = with_staging(plan), self.region.original
+        if proof is None or original is None or form.device_steps == plan.device_steps:
+            return Planned(replace(plan, rejected=form.rejected), proof)
+        faults = prove_staged(form, original)
+        if faults:
+            reason = f"arrays staged in memory of the gangs are not proven right: {faults[0].message}"
+            return Planned(replace(plan, rejected=(*form.rejected, reason)), proof)
+        return Planned(form, Proof(form, proof.faults))
+
+    def _sourced(self, plan: KernelPlan) -> KernelPlan:
+        return plan if self.own is None else replace(plan, storage=self.own.notes, source=self.source)
 
     def _answer(self, strategy: Strategy, region: Region) -> Automatic | Refusal:
         if strategy not in self.answers:
@@ -222,23 +262,18 @@ def _automatic(
 def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
     """The plan of the region that keeps values in storage of its own, where that is better; None elsewhere."""
     own = with_own_storage(attempt.region)
-    if own is None:
-        return None
-    apart = _take_apart(own.kernel, Diagnostics())
-    scop = proven_scop(attempt.region, own, apart.statements)
-    if scop is None:
+    other = None if own is None else attempt.instead(own)
+    if own is None or other is None:
         return None
     if own.repeats and is_settled(attempt.choice(STRATEGIES).taken):
         # Wavefronts of tiles keep to the cache, which copies at each step of a loop leave.
         return None
-    other = _Attempt(own.kernel, apart, attempt.floating, attempt.targets, scop)
     choice, without = (each.choice(STRATEGIES[:1]) for each in (other, attempt))
     if not is_settled(choice.taken) or not is_better(choice.taken, without.taken):
         return None
-    if len(scop.statements) <= _MOST_RESCHEDULED:
+    if other.statement_count <= _MOST_RESCHEDULED:
         choice = other.choice(STRATEGIES)
-    planned = other.planned(choice, diagnostics)
-    return replace(planned, plan=replace(planned.plan, storage=own.notes, source=attempt.kernel))
+    return other.planned(choice, diagnostics)
 
 
 def _with_scalars(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
@@ -247,18 +282,13 @@ def _with_scalars(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
     if taken is None or (taken.steps is not None and not taken.steps.strides):
         return None
     own = with_expanded_scalars(attempt.region)
-    if own is None:
+    other = None if own is None else attempt.instead(own)
+    if other is None or other.statement_count > _MOST_EXPANDED:
         return None
-    apart = _take_apart(own.kernel, Diagnostics())
-    scop = proven_scop(attempt.region, own, apart.statements)
-    if scop is None or len(scop.statements) > _MOST_EXPANDED:
-        return None
-    other = _Attempt(own.kernel, apart, attempt.floating, attempt.targets, scop)
     choice = other.choice((hyperplanes,))
     if choice.taken is None or not is_settled(choice.taken) or not has_fewer_strides(choice.taken, taken):
         return None
-    planned = other.planned(choice, diagnostics)
-    return replace(planned, plan=replace(planned.plan, storage=own.notes, source=attempt.kernel))
+    return other.planned(choice, diagnostics)
 
 
 def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:
@@ -343,8 +373,9 @@ def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
         device |= said
         for loop in () if said else top_loops(statement):
             independent = independent_loops(loop, kernel.directive)
-            host |= default_clauses(independent, on_host, device=False)
-            device |= default_clauses(independent, on_host, device=True)
+            host |= host_clauses(independent)
+            dealt = launchable(independent, on_host)
+            device |= device_clauses(dealt, vouched_worker_loop(dealt, kernel))
     return _Region(tuple(prologue), tuple(statements), user, host, device)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.looptree import Block, If, Statement
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
+from tilepragma.plan.coalescing import private_names
 from tilepragma.plan.row_loops import Bounds, RowLoops, base_name, clauses, declared, floor_quotient, term, total, value
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def point_wavefronts(loops: RowLoops, part: Part, inside: BoundedTile) -> tuple[
     from tilepragma.polyhedral.intra_tile import intra_tile
     from tilepragma.polyhedral.part_scan import Restriction
 
-    found = intra_tile(part, loops.code.program.dependences)
+    found = intra_tile(part, loops.code.program.dependences, private_names(loops.code.scop))
     whole = tuple(replace(each, level=_shifted(part, each.level)) for each in inside.rows)
     bounded = frozenset(_shifted(part, level) for level in inside.bounded)
     condition, known = loops.code.has_points(found.part.statements, whole, bounded, inside.known)

@@ -335,10 +335,11 @@ class _Extraction:
                     one = Subscript(use.subscripts[0], at.subscripts, at.domain, at.frame.iterators)
                     subscripts.setdefault(use.object, []).append(one)
         layouts = self.seen
-        for object_, used in subscripts.items():
-            # What is read only needs no more than its extent, which sums of iterators say by themselves.
-            worth = object_ in self.written or not all(one.is_sum for one in used)
-            layouts = layouts.including(object_, used, assuming=self.assuming and worth)
+        # What is read only needs no more than its extent, which sums of iterators say by themselves.
+        worth = {one: one in self.written or not all(each.is_sum for each in used) for one, used in subscripts.items()}
+        # What is assumed for others may be enough for these.
+        for object_ in sorted(subscripts, key=lambda one: not worth[one]):
+            layouts = layouts.including(object_, subscripts[object_], assuming=self.assuming and worth[object_])
         return layouts
 
     def _assumptions(self, parameters: dict[str, Expression]) -> tuple[Expression, ...]:
@@ -405,7 +406,9 @@ class _Extraction:
             parts = len(self.seen.strides[use.object]) + 1
             functions += split.parts if split is not None else [None] * parts
         else:
-            functions += [self._affine(subscript, at.subscripts) for subscript in use.subscripts]
+            # Where an array is read that nobody writes orders nothing, so it is no reason.
+            read = self._affine if use.object in self.written else affine_or_none
+            functions += [read(subscript, at.subscripts) for subscript in use.subscripts]
             functions += [None] * (use.object.rank - len(use.subscripts))
         relation = isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 0))
         for function in functions:

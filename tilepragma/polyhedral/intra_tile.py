@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from tilepragma.polyhedral.model import Dependence
 from tilepragma.polyhedral.parallel_parts import Part
-from tilepragma.polyhedral.point_order import by_strides
 from tilepragma.polyhedral.schedule import Row, Schedule, StatementSchedule
 from tilepragma.polyhedral.wavefronts import band_wavefronts
+from tilepragma.polyhedral.worker_rows import by_transactions
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class IntraTile:
         return replace(self.part, statements=tuple(e for e in self.part.statements if e.statement.name in names))
 
 
-def intra_tile(part: Part, dependences: tuple[Dependence, ...]) -> IntraTile:
-    """The wavefronts of points in a tile of the part's band."""
+def intra_tile(part: Part, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()) -> IntraTile:
+    """The wavefronts of points in a tile of the part's band; objects named in `private` have no place in global memory."""
     names = {each.statement.name for each in part.statements}
     inside = tuple(each for each in dependences if each.source in names and each.target in names)
     wavefronts = band_wavefronts(Schedule(part.statements), inside)
@@ -48,8 +48,11 @@ def intra_tile(part: Part, dependences: tuple[Dependence, ...]) -> IntraTile:
     first, *others = found.intra
     stepped = tuple(replace(each, rows=_with_sum(each, part, first)) for each in part.statements)
     summed = tuple(level + 1 for level, factor in zip(part.band, first, strict=True) if factor)
-    parallel = tuple(level + 1 for level in by_strides(part, (part.band[row.index(1)] for row in others)))
+    at_once = tuple(part.band[row.index(1)] + 1 for row in others)
     band = tuple(level + 1 for level in part.band)
+    # A row that e_1 is the sum of, and that workers do not step along, follows from the others.
+    fixed = (at for at in range(len(stepped[0].rows)) if at not in band or at in at_once)
+    parallel = by_transactions(stepped, at_once, fixed, private)
     carrying = tuple(level + 1 for level in part.carrying)
     shifted = replace(part, statements=stepped, band=band, carrying=carrying)
     return IntraTile(shifted, summed, parallel, found.order)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.polyhedral.adjacency import Reach, moves, pattern, stays_within, step_by
 from tilepragma.polyhedral.linear_independence import orthogonal_complement, rank
 from tilepragma.polyhedral.model import Access, Dependence, Statement
 from tilepragma.polyhedral.parallel_parts import Part
@@ -116,7 +117,8 @@ def _repeats(leading: list[StatementSchedule], level: int) -> bool:
         coefficients = each.rows[level].coefficients
         if sorted(coefficients) != sorted(unit(each.statement.depth, 0)):
             return False
-        if not all(_is_at_most(_moves(one, each.statement, coefficients), 0) for one in each.statement.accesses):
+        step = step_by(each.statement.domain, coefficients)
+        if not all(stays_within(moves(one.relation, step), 0) for one in each.statement.accesses):
             return False
     return True
 
@@ -166,46 +168,16 @@ def _steps(leading: list[Statement], inside: list[Dependence], directions: list[
 
 def _is_gentle(access: Access, statement: Statement, direction: Vector) -> bool:
     """Whether a step along the direction stays at the element or goes to a neighbour in its row."""
-    moves = _moves(access, statement, direction)
-    rank_ = moves.dim(isl.dim_type.set)
-    if moves.is_empty() or not rank_:
-        return True
-    last = rank_ - 1
-    rest = moves.project_out(isl.dim_type.set, last, 1)
-    return _is_at_most(rest, 0) and _is_at_most(moves.project_out(isl.dim_type.set, 0, last), 1)
-
-
-def _moves(access: Access, statement: Statement, direction: Vector) -> isl.Set:
-    """{ x' - x : the element goes from x to x' in a step along the direction }"""
-    step = _step(statement, direction)
-    return access.relation.reverse().apply_range(step).apply_range(access.relation).deltas()
-
-
-def _is_at_most(moves: isl.Set, most: int) -> bool:
-    """Whether every component of every vector lies in -most ... most."""
-    for place in range(moves.dim(isl.dim_type.set)):
-        for bound in (moves.dim_max_val(place), moves.neg().dim_max_val(place)):
-            if not bound.is_int() or bound.to_python() > most:
-                return False
-    return True
+    found = pattern(access.relation, step_by(statement.domain, direction))
+    return found.reach in (Reach.BROADCAST, Reach.COALESCED)
 
 
 def _is_chained(dependence: Dependence, statement: Statement, direction: Vector) -> bool:
     """Whether instances wait for the one a step before them, { S[i] -> S[i + direction] }, and not only those of some line."""
-    pairs = dependence.relation & _step(statement, direction)
+    pairs = dependence.relation & step_by(statement.domain, direction)
     return not pairs.is_empty() and _equalities(pairs.domain()) <= _equalities(statement.domain)
 
 
 def _equalities(points: isl.Set) -> int:
     """How many equations hold for all points."""
     return sum(each.is_equality() for each in points.affine_hull().get_constraints())
-
-
-def _step(statement: Statement, direction: Vector) -> isl.Map:
-    """{ S[i] -> S[i + direction] }"""
-    space = statement.domain.get_space()
-    local = isl.LocalSpace.from_space(space)
-    affs = isl.AffList.alloc(statement.domain.get_ctx(), len(direction))
-    for place, value in enumerate(direction):
-        affs = affs.add(isl.Aff.var_on_domain(local, isl.dim_type.set, place).add_constant_val(value))
-    return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(space.map_from_set(), affs))

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 import islpy as isl
 
@@ -59,15 +58,6 @@ class Symbols:
     taken: frozenset[str] = frozenset()
 
 
-class Form(Enum):
-    """What loops look like where the statements in them have different bounds."""
-
-    SPLIT = "split"
-    """loops are split where that spares conditions inside them, in reason: else the outermost are compact, as few as will do"""
-    COMPACT = "compact"
-    """each dimension of time is one loop in each loop around, with conditions inside; each statement stands there once"""
-
-
 @dataclass(frozen=True)
 class Scanned:
     """`block` visits the instances. `dimensions`: for each new loop's index the dimension of time that it runs over;
@@ -84,14 +74,13 @@ def scan(
     symbols: Symbols,
     first_index: int,
     context: isl.Set | None = None,
-    form: Form = Form.SPLIT,
 ) -> Scanned:
     """The loops that visit the instances of `statements` in the lexicographic order of their times.
 
     New loops are numbered from `first_index`, in textual order. `context`, { : facts on parameters }, is what is known to hold;
     bounds that it implies are left out. Raises OperationLimitError.
     """
-    nodes = _nodes(statements, context, form)
+    nodes = _nodes(statements, context)
     by_name = {each.statement.name: each for each in statements}
     values = {name: polynomial(value) for name, value in symbols.parameters.items()}
     writer = _Writer(by_name, LoopNames(by_name, symbols), first_index)
@@ -99,9 +88,10 @@ def scan(
     return Scanned(block, writer.dimensions, writer.next_index)
 
 
-def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None, form: Form) -> tuple[AstNode, ...]:
+def _nodes(statements: tuple[ScannedStatement, ...], context: isl.Set | None) -> tuple[AstNode, ...]:
+    """Loops are split where that spares conditions inside them, in reason: else the outermost are compact, as few as will do."""
     dimensions = statements[0].times.dim(isl.dim_type.out)
-    for compact in range(dimensions if form is Form.SPLIT else 0):
+    for compact in range(dimensions):
         nodes = _split(statements, context, compact, None)
         if nodes is None:
             continue

@@ -660,3 +660,30 @@ CASE(continues)
         free(a); free(b);
     }
 }
+
+// case nearer_bounds: for (k = …; k < a && k <= b; k++), as blocks at a border have it
+static void nearer_bounds(int n, double *a, const double *b)
+{
+    int k = 0;
+#pragma tilek kernel
+    for (int i = 0; i <= n / 4; i++)
+        for (k = 4 * i; k < 4 * i + 4 && k < n; k++)
+            a[k] = 2 * b[n - 1 - k];
+    check_record("k", &k, sizeof k);
+#pragma tilek kernel
+    for (int i = n - 1; i >= 0 && i > n - 8; i--)
+        for (int j = 0; j <= n - 1 && j < 5 && j < i; j++)
+            a[i] += b[j];
+}
+
+CASE(nearer_bounds)
+{
+    static const int sizes[] = {0, 1, 4, 7, 1001};
+    for (int s = 0; s < 5; s++) {
+        double *const a = check_doubles(1001), *const b = check_doubles(1001);
+        nearer_bounds(sizes[s], a, b);
+        check_record("a", a, 1001 * sizeof *a);
+        free(a);
+        free(b);
+    }
+}

@@ -130,6 +130,16 @@ CASE(triangular_scratch)
     }
 }
 
+static void check_matrix_and_row(void (*kernel)(int n, int m, double a[n][m], double *row), int n, int m)
+{
+    double *const a = check_doubles((size_t)n * m), *const row = check_doubles(m);
+    kernel(n, m, (void *)a, row);
+    check_record("a", a, (size_t)n * m * sizeof *a);
+    check_record("row", row, m * sizeof *row);
+    free(a);
+    free(row);
+}
+
 // case conditional_reads: a scratch row that is read only where data say so
 static void conditional_reads(int n, int m, double a[n][m], double *row)
 {
@@ -143,15 +153,7 @@ static void conditional_reads(int n, int m, double a[n][m], double *row)
     }
 }
 
-CASE(conditional_reads)
-{
-    double *const a = check_doubles(19 * 33), *const row = check_doubles(33);
-    conditional_reads(19, 33, (void *)a, row);
-    check_record("a", a, 19 * 33 * sizeof *a);
-    check_record("row", row, 33 * sizeof *row);
-    free(a);
-    free(row);
-}
+CASE(conditional_reads) { check_matrix_and_row(conditional_reads, 19, 33); }
 
 // case partly_written: one element of the row comes from the iteration before, so the rows cannot be kept apart
 static void partly_written(int n, int m, double a[n][m], double *row)
@@ -166,15 +168,7 @@ static void partly_written(int n, int m, double a[n][m], double *row)
     }
 }
 
-CASE(partly_written)
-{
-    double *const a = check_doubles(17 * 21), *const row = check_doubles(21);
-    partly_written(17, 21, (void *)a, row);
-    check_record("a", a, 17 * 21 * sizeof *a);
-    check_record("row", row, 21 * sizeof *row);
-    free(a);
-    free(row);
-}
+CASE(partly_written) { check_matrix_and_row(partly_written, 17, 21); }
 
 // case written_where_data_say_so: what a row holds may be an earlier iteration's
 static void written_where_data_say_so(int n, int m, double a[n][m], double *row)
@@ -189,15 +183,7 @@ static void written_where_data_say_so(int n, int m, double a[n][m], double *row)
     }
 }
 
-CASE(written_where_data_say_so)
-{
-    double *const a = check_doubles(17 * 21), *const row = check_doubles(21);
-    written_where_data_say_so(17, 21, (void *)a, row);
-    check_record("a", a, 17 * 21 * sizeof *a);
-    check_record("row", row, 21 * sizeof *row);
-    free(a);
-    free(row);
-}
+CASE(written_where_data_say_so) { check_matrix_and_row(written_where_data_say_so, 17, 21); }
 
 // case shift: old values of the neighbour, once and in a loop over time
 static void shift(int steps, int n, double *a, double *b)
@@ -320,5 +306,33 @@ CASE(to_and_fro)
         check_record("values", values, N * N * sizeof *values);
         free(values);
         free(a);
+    }
+}
+
+// case summed_in_a_scalar: a scalar ties the statements of a body together; kept for each iteration, the product steps along rows
+static void summed_in_a_scalar(int n, int m, double c[n][m], double a[n][n], double b[n][m])
+{
+    double sum;
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            sum = 0;
+            for (int k = 0; k < n; k++)
+                sum += a[i][k] * b[k][j];
+            c[i][j] = sum;
+        }
+}
+
+CASE(summed_in_a_scalar)
+{
+    static const int sizes[][2] = {{37, 29}, {1, 1}, {3, 71}, {41, 2}};
+    for (int k = 0; k < 4; k++) {
+        const int n = sizes[k][0], m = sizes[k][1];
+        double *const a = check_doubles((size_t)n * n), *const b = check_doubles((size_t)n * m), *const c = check_doubles((size_t)n * m);
+        summed_in_a_scalar(n, m, (void *)c, (void *)a, (void *)b);
+        check_record("c", c, (size_t)n * m * sizeof *c);
+        free(a);
+        free(b);
+        free(c);
     }
 }

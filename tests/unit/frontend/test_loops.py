@@ -49,6 +49,13 @@ def loop_of(
         ("j = 10; j--;", "9 >= 0 -1 down"),
         ("j = 0; j + 1 < n; j++", "0 < (n - 1) 1 up"),
         ("j = 0; n >= s + j; j++", "0 <= (n - s) 1 up"),
+        ("j = 0; j < n && j < m; j++", "0 < ((n < m) ? n : m) 1 up"),
+        (
+            "j = 0; n > j && j < m + 3 && j < 9; j++",
+            "0 < ((((n < (m + 3)) ? n : (m + 3)) < 9) ? ((n < (m + 3)) ? n : (m + 3)) : 9) 1 up",
+        ),
+        ("j = n; j >= 0 && j > m; j--", "n >= (((long)0 > ((long)m + 1)) ? (long)0 : ((long)m + 1)) -1 down"),
+        ("q = 0; q < n && q < n * 2L; q++", "0 < (((long)n < (long)(n * 2L)) ? (long)n : (long)(n * 2L)) 1 up"),
         ("unsigned char k = 0; k < 10; k++", "0 < 10 1 up"),
         ("j = p[0]; j < p[1]; j++", "p[0] < p[1] 1 up"),
     ],
@@ -91,6 +98,17 @@ def test_a_subtracted_unsigned_step_is_negated_in_64_bits() -> None:
             "j = 0; j < n && a[j] > 0; j++",
             "",
             "its condition does not compare the iterator 'j' with a bound by <, <=, >, >= or !=",
+        ),
+        *(
+            (header, "", "its condition does not compare the iterator 'j' with a bound by <, <=, >, >= or !=")
+            for header in (
+                "j = 0; j < n && j < p[3]; j++",
+                "j = 0; j < n && j < n / m; j++",
+                "j = 0; j < n && s; j++",
+                "j = 0; j < n && j > -3; j++",
+                "j = 0; j < n && j < u; j++",
+                "j = 0; j < n || j < m; j++",
+            )
         ),
         ("j = 0; ; j++", "if (j > 3) break;", "it has no condition"),
         ("; j < n; j++", "", "its first part does not set one iterator ('i = …' or 'int i = …')"),

@@ -201,6 +201,20 @@ def test_a_product_in_the_order_of_textbooks_steps_along_rows_of_memory() -> Non
     assert [innermost(launch) for launch in found.host] == ["j", "j"]
 
 
+@pytest.mark.parametrize("outer", ["y = 1; y < h - 1; y += 2", "y = h - 2; y > 0; y -= 3", "y = 1; y < h - 1; y++"])
+@pytest.mark.parametrize("inner", ["x = w - 2; x > 0; x--", "x = 1; x < w - 1; x++"])
+def test_rows_of_memory_stay_innermost_whatever_the_steps_of_loops(outer: str, inner: str) -> None:
+    found = plan(f"""
+    void f(int h, int w, int s, float *to, const float *from)
+    {{
+    #pragma tilek kernel
+        for (int {outer})
+            for (int {inner}) to[y * s + x] = from[(y - 1) * s + x] + from[(y + 1) * s + x];
+    }}""")
+    assert found.rejected == ()
+    assert innermost(found.host[0]) == "x"
+
+
 SUMMED = """
 void f(int n, double c[n][n], double a[n][n], double b[n][n], double *out)
 {

@@ -23,7 +23,7 @@ from tilepragma.polyhedral.parametric_tiles import (
     sizes_are_positive,
     tile_range,
 )
-from tilepragma.polyhedral.scanning import Form, Scanned, ScannedStatement, Symbols, scan
+from tilepragma.polyhedral.scanning import MOST_COPIES, Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.scop import Scop
 from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
@@ -187,7 +187,7 @@ def test_numbers_beyond_64_bits_are_refused() -> None:
         scanned("for (int i = 0; i < n; i++) b[i] = 0;", "{ S0[i] -> [i + 9223372036854775808] }")
 
 
-def test_compact_loops_hold_each_statement_once() -> None:
+def test_compact_loops_hold_each_statement_once(monkeypatch: pytest.MonkeyPatch) -> None:
     body = (
         "for (int i = 0; i < n; i++) b[i] = 0; for (int i = 3; i < m; i++) b[i] = 1;"
         " for (int i = 0; i < n; i++) b[i] += 2; for (int i = 0; i < n; i++) b[i] += 3;"
@@ -198,8 +198,9 @@ def test_compact_loops_hold_each_statement_once() -> None:
     )
     values = {"n": 6, "m": 5}
     counts, runs = [], []
-    for form in Form:
-        made = scan(statements, Symbols(found.parameters), 0, form=form)
+    for most in (MOST_COPIES, 0):
+        monkeypatch.setattr("tilepragma.polyhedral.scanning.MOST_COPIES", most)
+        made = scan(statements, Symbols(found.parameters), 0)
         counts.append(len([node for node in walk(made.block) if isinstance(node, ExpressionStatement)]))
         interpreter = Interpreter(dict(values))
         interpreter.run(made.block)
@@ -215,10 +216,11 @@ def test_loops_that_would_be_split_too_often_are_compact(monkeypatch: pytest.Mon
 
 
 def test_isl_is_held_to_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilepragma.polyhedral.scanning.DEFAULT_LIMIT", 10)
+    for limit in ("SPLIT_LIMIT", "DEFAULT_LIMIT"):
+        monkeypatch.setattr(f"tilepragma.polyhedral.scanning.{limit}", 10)
     found = scop(ANY, "for (int i = 0; i < n; i++) b[i] = 0;", movable=Movable())
     with pytest.raises(OperationLimitError, match="generating loops"):
-        scan(timed(found), Symbols(found.parameters), 0, form=Form.COMPACT)
+        scan(timed(found), Symbols(found.parameters), 0)
 
 
 # -- tiles -----------------------------------------------------------------------------------------------------------
