@@ -169,4 +169,10 @@ void mv(int n, float a[n][n], float **rows, float *restrict x, const float *y, c
     line = re.search(r"neighbours along i, which alone runs at once: ([^:]*?)\n  \S", text)
     assert line is not None
     said = {phrase.strip() for phrase in " ".join(line[1].split()).split(",")}
-    assert said == {"x coalesced", "a strided by n", "y scattered and broadcast", "rows strided by rows", "at coalesced"}
+    assert said == {
+        "x coalesced",
+        "a strided by n",
+        "y scattered and broadcast",
+        "rows strided by rows",
+        "at coalesced",
+    }
