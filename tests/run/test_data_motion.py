@@ -50,5 +50,5 @@ def test_only_what_is_needed_moves(workshop: Workshop, device_target: TargetEnvi
         moved[event["args"]["kernel"]][event["cat"]] += event["args"]["bytes"]
     found = {kernel: (bytes_["copy in"], bytes_["copy out"]) for kernel, bytes_ in moved.items()}
     # The program for processors works in the host's memory where its device shares it.
-    in_place = {kernel: (0, 0) for kernel in MOTION}
+    in_place = dict.fromkeys(MOTION, (0, 0))
     assert found in ((MOTION, in_place) if device_target.name == "opencl" else (MOTION,))
