@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.cases import Case, read_cases
 from tests.support.paper_kernels import CONV2D
-from tests.support.programs import FLAGS, ROOT, Workshop
+from tests.support.programs import FLAGS, PLAIN, ROOT, Workshop, read_records
 from tests.support.targets import TargetEnvironment, program_environment
 from tests.support.tilings import ODD, all_tilings
 
