@@ -82,3 +82,19 @@ def test_stages_run_clean(workshop: Workshop, case: Case) -> None:
     arguments = (str(source.with_suffix(".dump")), "all")
     assert oclgrind(workshop, "gpu", program, *arguments) == ""
     assert oclgrind(workshop, "gpu", program, *arguments, TILEK_SPECIALIZE="0") == ""
+
+
+COALESCING = read_cases(Path(__file__).parent / "cases" / "coalescing.c")
+
+
+@pytest.mark.parametrize("case", COALESCING.cases, ids=lambda case: case.name)
+def test_turned_loops_run_clean(workshop: Workshop, case: Case) -> None:
+    folder = workshop.folder / "oclgrind"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"coalescing_{case.name}.c"
+    source.write_text(COALESCING.program((case,)))
+    expected, dump = source.with_suffix(".expected"), source.with_suffix(".dump")
+    workshop.run(workshop.build_original(source), PLAIN, str(expected), "all")
+    program = workshop.build_translated(source, FLAGS)
+    assert oclgrind(workshop, "gpu", program, str(dump), "all") == ""
+    assert read_records(dump) == read_records(expected)
