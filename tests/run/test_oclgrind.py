@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import Case, read_cases
 from tests.support.paper_kernels import CONV2D
 from tests.support.programs import FLAGS, ROOT, Workshop
 from tests.support.targets import TargetEnvironment, program_environment
@@ -32,12 +33,12 @@ pytestmark = pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgri
 FORMS = ("gpu", "cpu")
 
 
-def oclgrind(workshop: Workshop, form: str, program: Path, *arguments: str) -> str:
+def oclgrind(workshop: Workshop, form: str, program: Path, *arguments: str, **variables: str) -> str:
     """What Oclgrind has to say of a run; the empty string is what we want."""
     log = program.with_suffix(".oclgrind")
     log.unlink(missing_ok=True)
     command = ("oclgrind", "--data-races", "--check-api", "--log", str(log), str(program), *arguments)
-    environment = program_environment(OPENCL, workshop.cache / "oclgrind", TILEK_OPENCL_FORM=form)
+    environment = program_environment(OPENCL, workshop.cache / "oclgrind", TILEK_OPENCL_FORM=form, **variables)
     done = subprocess.run(
         command, env=environment, cwd=program.parent, capture_output=True, text=True, timeout=300, check=False
     )
@@ -65,3 +66,20 @@ def test_guards_of_odd_machines_run_clean(workshop: Workshop, form: str) -> None
     source.write_text(cases.program(cases.cases))
     program = workshop.build_translated(source, FLAGS)
     assert oclgrind(workshop, form, program, str(source.with_suffix(".dump")), "all", "13", "17") == ""
+
+
+STAGING = read_cases(Path(__file__).parent / "cases" / "staging.c")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", STAGING.cases, ids=lambda case: case.name)
+def test_stages_run_clean(workshop: Workshop, case: Case, form: str) -> None:
+    # Copies by all workers, borders, barriers: once with numbers as constants, once with a pool and numbers as arguments.
+    folder = workshop.folder / "oclgrind"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"staging_{case.name}.c"
+    source.write_text(STAGING.program((case,)).replace("{0, 1, 3, 8, 32, 45}", "{1, 3, 35}"))
+    program = workshop.build_translated(source, FLAGS)
+    arguments = (str(source.with_suffix(".dump")), "all")
+    assert oclgrind(workshop, form, program, *arguments) == ""
+    assert oclgrind(workshop, form, program, *arguments, TILEK_SPECIALIZE="0") == ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 
 from tilepragma.codegen.device_functions import DeviceFunctions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
@@ -10,9 +12,11 @@ from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
 from tilepragma.codegen.launches import Numbering, used_dimensions
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.reductions import ReductionPrinter
+from tilepragma.codegen.staging import StagedMacros, StagingPrinter
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.looptree import Block
 from tilepragma.plan.kernel_plan import KernelPlan
 
 
@@ -46,6 +50,32 @@ class _DeviceEntry(Entry):
         for axis in used_dimensions(self.launch, AxisKind.WORKER):
             index = self.dialect.worker[axis.dimension]
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
+        if self.launch.staged is None:
+            self._instances(writer, self.launch.body)
+            return writer.text()
+        staging = self._staging()
+        staging.declare(writer)
+        writer.line(f"if ({staging.macros().fits}) {{")
+        writer.depth += 1
+        staging.start(writer)
+        self._instances(writer, staging.body(), staging)
+        writer.depth -= 1
+        writer.line("} else {")
+        writer.depth += 1
+        self._instances(writer, self.launch.body)
+        writer.depth -= 1
+        writer.line("}")
+        return writer.text()
+
+    def staged(self) -> StagedMacros | None:
+        return None if self.launch.staged is None else self._staging().macros()
+
+    def _staging(self) -> StagingPrinter:
+        return StagingPrinter(self.launch, self.dialect, self.numbers, self.printer)
+
+    def _instances(self, writer: Writer, body: Block, staging: StagingPrinter | None = None) -> None:
+        """`body` for every instance of the group."""
+        reductions = self.reductions()
         instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
         if instances:
             kind = instances[0].kind.value
@@ -57,12 +87,19 @@ class _DeviceEntry(Entry):
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                # Compilers then see that there is no loop. Reductions end in barriers, which have to stand in plain loops.
-                once = "" if self.launch.reductions else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
+                # Compilers then see that there is no loop. Barriers have to stand in plain loops: those of reductions and of stages.
+                plain = self.launch.reductions or staging is not None
+                once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 stack.enter_context(writer.block(head, once))
             self.print_privates(writer)
             reductions.start(writer)
-            bound = frozenset(AxisKind)
-            StatementPrinter(writer, self.printer, self.numbers, bound).block(self.launch.body)
+            self._statements(writer, staging).block(body)
             reductions.finish(writer)
-        return writer.text()
+
+    def _statements(self, writer: Writer, staging: StagingPrinter | None) -> StatementPrinter:
+        bound = frozenset(AxisKind)
+        if staging is None:
+            return StatementPrinter(writer, self.printer, self.numbers, bound)
+        objects = replace(self.reached, flat={**self.reached.flat, **staging.flats()})
+        printer = self.functions.printer(objects, frozenset(self.reached.flat) | self.reached.indirect)
+        return StatementPrinter(writer, printer, self.numbers, bound, partial(staging.stage, writer))

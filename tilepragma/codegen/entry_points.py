@@ -20,6 +20,7 @@ from tilepragma.codegen.launches import (
 from tilepragma.codegen.manifest import Parameter, ParameterKind
 from tilepragma.codegen.printer import Flat, ObjectMap
 from tilepragma.codegen.reductions import ReductionPrinter
+from tilepragma.codegen.staging import StagedMacros
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.wrapping import WIDTH, item_lines, wrapped_list
 from tilepragma.codegen.writer import Writer
@@ -28,6 +29,7 @@ from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import DOUBLE
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.staging import LOCAL_BYTES
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ class Entry(ABC):
         self.declared: list[tuple[str, Parameter]] = []
         flat = {object_: self._flat(plan.arrays[index], index) for index, object_ in self.objects.arrays}
         indirect = self.shared_scalars()
-        self.printer = functions.printer(ObjectMap(flat, indirect), frozenset(flat) | indirect)
+        self.functions = functions
+        self.reached = ObjectMap(flat, indirect)
+        self.printer = functions.printer(self.reached, frozenset(flat) | indirect)
         self.macro = launch.name.upper() + "_TILES"
 
     @abstractmethod
@@ -68,6 +72,10 @@ class Entry(ABC):
     @abstractmethod
     def reductions(self) -> ReductionPrinter:
         """The printer of the launch's reductions."""
+
+    def staged(self) -> StagedMacros | None:
+        """What the entry point stages; None where nothing is."""
+        return None
 
     def shared_scalars(self) -> frozenset[DataObject]:
         """The scalars that the text reaches through a pointer."""
@@ -84,6 +92,8 @@ class Entry(ABC):
     def text(self) -> str:
         """The definition, with the macros that it needs; to be asked for before `parameters`."""
         body = self.body()
+        if self._may_be_short and f"({self.dialect.index})" in body:
+            self.numbers.index_bits()
         numbers = self.numbers.parameters()
         constants = [name for name, parameter in numbers if parameter.constant is not None]
         wide = self.dialect.wide
@@ -95,6 +105,7 @@ class Entry(ABC):
             macro=self.macro if constants else "",
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self.reductions().slots(),
+            staged=self.staged(),
             comment=self._comment(),
             head=wrapped_list(
                 f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
@@ -178,11 +189,21 @@ class Entry(ABC):
         for dimension in range(1, object_.rank):
             literal = literal_value(object_.lengths[dimension])
             known = str(literal) if literal is not None else None
-            lengths.append(known or self._extra(object_, ParameterKind.LENGTH, index, dimension))
+            lengths.append(known or self._length(object_, index, dimension))
         whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
         return Flat(
             tuple(lengths), None if whole else self.origin(self._extra(object_, ParameterKind.ORIGIN, index, 0))
         )
+
+    def _length(self, object_: DataObject, index: int, dimension: int) -> str:
+        if self._may_be_short:
+            return self.numbers.length(object_.name, index, dimension)
+        return self._extra(object_, ParameterKind.LENGTH, index, dimension)
+
+    @property
+    def _may_be_short(self) -> bool:
+        """Whether addresses cost enough that programs are specialised for them."""
+        return self.dialect.index != self.dialect.wide
 
     def _extra(self, object_: DataObject, kind: ParameterKind, index: int, dimension: int) -> str:
         suffix = kind.value.lower() + ("" if kind is ParameterKind.ORIGIN else str(dimension))
@@ -220,10 +241,12 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         place=f"{start.file}:{start.line}",
         double=uses_double(plan),
         contract=plan.floating.contract,
+        index=dialect.index if dialect.index in code and dialect.index != dialect.wide else "",
         helpers=[name for name in _HELPERS if f"{name}(" in code],
         records=record_definitions(dialect, plan.kernel.records),
         functions=definitions,
         entries=texts,
+        local_bytes=LOCAL_BYTES if any(entry.staged() is not None for entry in entries) else 0,
     )
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
 

@@ -106,7 +106,8 @@ def launch_numbers(
     default.
     """
     taken = {object_.name for object_ in plan.kernel.objects} | {function.name for function in plan.kernel.functions}
-    taken |= {node.object.name for node in walk(launch.body) if isinstance(node, Access)}
+    bodies = [body for body in (launch.body, launch.staged) if body is not None]
+    taken |= {node.object.name for body in bodies for node in walk(body) if isinstance(node, Access)}
     iterators = host_iterators(plan.host_steps) | host_iterators(plan.device_steps)
     # A program has one value a constant, and each launch has axes of its own.
     names = [one.name for one in (plan.device if program is None else program)]
@@ -179,6 +180,8 @@ def _mentioned(launch: Launch) -> dict[DataObject, None]:
     """The objects that the launch's text names, in order: all but those of bounds that come from the launch."""
     found: dict[DataObject, None] = {}
     _collect(launch.body, found)
+    if launch.staged is not None:
+        _collect(launch.staged, found)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tilepragma.codegen.idle import is_idle
@@ -10,6 +11,7 @@ from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.uniform_nests import Ends, UniformNestPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.looptree import (
@@ -25,6 +27,7 @@ from tilepragma.ir.looptree import (
     If,
     Loop,
     Return,
+    Stage,
     Statement,
     Switch,
     TileNest,
@@ -32,14 +35,19 @@ from tilepragma.ir.looptree import (
 )
 
 
+def _no_stage(stage: Stage, ends: Ends, some: str) -> None:
+    raise ValueError("only the staged form of a device launch has stages")
+
+
 @dataclass(frozen=True)
 class StatementPrinter:
-    """Prints the statements of a launch, or of a function (which has no nests)."""
+    """Prints the statements of a launch, or of a function (which has no nests). `print_stage` prints the stages of uniform nests."""
 
     writer: Writer
     printer: Printer
     numbers: Numbers = field(default_factory=lambda: Numbers((), {}, frozenset()))
     bound: frozenset[AxisKind] = frozenset()
+    print_stage: Callable[[Stage, Ends, str], None] = _no_stage
 
     def block(self, block: Block) -> None:
         """The statements of a block, without braces of their own."""
@@ -91,6 +99,9 @@ class StatementPrinter:
                 writer.user("continue;", node.range)
 
     def _nest(self, node: TileNest) -> None:
+        if node.uniform:
+            UniformNestPrinter(self.writer, self.printer, self.numbers, self.block, self.print_stage).nest(node)
+            return
         NestPrinter(self.writer, self.printer, self.numbers, self.bound, self.block).nest(node)
 
     def declarator(self, declarator: Declarator) -> str:

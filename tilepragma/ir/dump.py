@@ -37,6 +37,9 @@ from tilepragma.ir.looptree import (
     If,
     Loop,
     Return,
+    Stage,
+    Staged,
+    StagedSide,
     Switch,
     Tile,
     TileNest,
@@ -187,8 +190,25 @@ def _simple(node: Any) -> str:
         return "return;" if node.value is None else f"return {expression_text(node.value)};"
     if isinstance(node, CaseLabel):
         return "default:" if node.value is None else f"case {expression_text(node.value)}:"
+    if isinstance(node, Stage):
+        return "stage " + ", ".join(map(staged_text, node.arrays))
     words = {Break: "break;", Continue: "continue;", Barrier: "barrier"}
     return words[type(node)]
+
+
+def staged_text(staged: Staged) -> str:
+    """`A[i - 1 : 3][j : 1]`: of each dimension the least index for the tile's first iteration, and how many one iteration has."""
+    return staged.object.host + "".join(f"[{_side(side)}]" for side in staged.sides)
+
+
+def _side(side: StagedSide) -> str:
+    terms = [
+        f"{term.coefficient}*{term.iterator.host}" if term.coefficient != 1 else term.iterator.host
+        for term in side.terms
+    ]
+    least = plain_text(side.least)
+    start = " + ".join(terms if terms and least == "0" else [*terms, least]).replace("+ -", "- ")
+    return f"{start} : {side.width + 1}"
 
 
 def _declarator(node: Declarator) -> str:
@@ -212,7 +232,8 @@ def _header(loop: Loop) -> str:
 def _nest(nest: TileNest, depth: int) -> Iterator[str]:
     symbols = {tiled.loop.index: tiled.symbol for tiled in nest.loops}
     pad = "  " * depth
-    yield f"{pad}nest {', '.join(tile_text(tile, symbols[tile.loop]) for tile in nest.order)}"
+    uniform = ", uniform" if nest.uniform else ""
+    yield f"{pad}nest {', '.join(tile_text(tile, symbols[tile.loop]) for tile in nest.order)}{uniform}"
     for tiled in nest.loops:
         known = "" if tiled.launch_bounds else ", bounds known in the kernel"
         yield f"{pad}  {tiled.symbol}: {_header(tiled.loop)}{known}"

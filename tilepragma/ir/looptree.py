@@ -1,7 +1,7 @@
 """The LoopTree: loops, conditions and statements of one kernel region, with the user's directives attached.
 
     Statement := Loop | If | While | Switch | CaseLabel | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
-               | TileNest | Barrier          (made by the planner, never by the front end)
+               | TileNest | Barrier | Stage          (made by the planner, never by the front end)
 
 It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new tree.
 """
@@ -206,22 +206,72 @@ class TileNest:
     At any point, iterator of loop l = lower + step * (sum of its tile iterators), tile iterators counting iterations in
     multiples of their stride. The last undistributed tile of a loop in `order` is its point loop: it declares the
     iterator and is clipped by the loop's trip count; a loop all of whose tiles are distributed is guarded instead.
+
+    `uniform`: all workers of a gang go through the body equally often; one that has no iteration there does nothing but meet the
+    barriers and stages, which stand in blocks and loops of the body alone.
     """
 
     loops: tuple[TiledLoop, ...]
     order: tuple[Tile, ...]
     body: Block
     range: SourceRange = field(default=NOWHERE, compare=False)
+    uniform: bool = False
 
 
 @dataclass(frozen=True)
 class Barrier:
-    """All workers of a gang wait for each other, between sibling worker-distributed nests; nothing where workers are loops."""
+    """All workers of a gang wait for each other, between sibling worker-distributed nests and round stages; nothing where workers are loops."""
+
+
+@dataclass(frozen=True)
+class StagedTerm:
+    """`coefficient * iterator` in a subscript. In one tile of a gang the iterator takes consecutive values: as many as an axis has workers,
+    or a number, at most.
+    """
+
+    iterator: DataObject
+    coefficient: int
+    extent: Axis | int
+
+
+@dataclass(frozen=True)
+class StagedSide:
+    """One dimension of a box that is staged, f being the first and l the last value of an iterator in the gang's tile:
+
+        { x : least + sum min(c f, c l) <= x <= least + width + sum max(c f, c l) }    over the terms c * iterator
+
+    `least` is the same for all workers.
+    """
+
+    terms: tuple[StagedTerm, ...]
+    least: Expression
+    width: int
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A box of an array, one side a dimension. `odd`: its rows are kept an odd number of elements apart, since workers that are neighbours
+    read down its columns.
+    """
+
+    object: DataObject
+    sides: tuple[StagedSide, ...]
+    odd: bool = False
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: the accesses behind it in its
+    block find them there. It stands in the body of a uniform nest, or in a loop there; nothing where workers are loops.
+    """
+
+    arrays: tuple[Staged, ...]
 
 
 Statement = (
     TileNest
     | Barrier
+    | Stage
     | Loop
     | ForLoop
     | While

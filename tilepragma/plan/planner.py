@@ -39,11 +39,12 @@ from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.scalars import ScalarContext
+from tilepragma.plan.staging import with_staging
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
-from tilepragma.plan.verifier_proofs import Proof, proof_of
+from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged
 from tilepragma.plan.wrapping import launch_conditions
 
 if TYPE_CHECKING:
@@ -203,12 +204,23 @@ class _Attempt:
             if trial.answer is choice.taken:
                 for item in trial.found:
                     diagnostics.add(item)
-                return Planned(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial.proof)
+                return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial.proof)
         said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
         obstacles = _errors(self.trials[0].found) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
             said = replace(said, obstacles=obstacles)
         return Planned(self._sourced(_plan(self.kernel, said, self.floating, diagnostics, self.targets)))
+
+    def _staged(self, plan: KernelPlan, proof: Proof | None) -> Planned:
+        """The plan with arrays staged where that is proven right."""
+        form, original = with_staging(plan), self.region.original
+        if proof is None or original is None or form.device_steps == plan.device_steps:
+            return Planned(replace(plan, rejected=form.rejected), proof)
+        faults = prove_staged(form, original)
+        if faults:
+            reason = f"arrays staged in memory of the gangs are not proven right: {faults[0].message}"
+            return Planned(replace(plan, rejected=(*form.rejected, reason)), proof)
+        return Planned(form, Proof(form, proof.faults))
 
     def _sourced(self, plan: KernelPlan) -> KernelPlan:
         return plan if self.own is None else replace(plan, storage=self.own.notes, source=self.source)

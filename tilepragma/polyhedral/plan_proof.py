@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tilepragma.ir.expressions import AddressOf, Assignment, DataObject, Increment
-from tilepragma.ir.looptree import Barrier, Block, Declarator, Function, If, Loop, Statement, TileNest
+from tilepragma.ir.looptree import Barrier, Block, Declarator, Function, If, Loop, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame
 from tilepragma.polyhedral.dependences import Dependence
@@ -22,6 +22,7 @@ from tilepragma.polyhedral.plan_proof_dependences import broken_dependences
 from tilepragma.polyhedral.plan_proof_instances import missed_and_doubled
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, Unmatched, executions
+from tilepragma.polyhedral.plan_proof_staging import wrong_boxes
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep, leaves
 from tilepragma.polyhedral.scop import Scop
 
@@ -68,13 +69,15 @@ def prove_steps(
 def _findings(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int], vouched: bool
 ) -> Iterator[Finding]:
+    found = _leaves(region, steps, sizes)
     try:
-        executed = executed_by(region, steps, sizes)
+        executed = tuple(one for leaf in found for one in _executed(leaf, region))
     except Unmatched as unmatched:
         yield Finding("every instance runs once", str(unmatched), unmatched.certain)
         return
     yield from missed_and_doubled(region.scop, executed)
     yield from broken_scopes(executed, region.sources)
+    yield from wrong_boxes(found)
     yield from broken_dependences(region.dependences, executed, vouched=vouched)
 
 
@@ -82,11 +85,14 @@ def executed_by(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
 ) -> tuple[Executed, ...]:
     """Which statements the leaves of the steps execute, with tiles of these sizes. Raises Unmatched."""
+    return tuple(one for leaf in _leaves(region, steps, sizes) for one in _executed(leaf, region))
+
+
+def _leaves(region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]) -> tuple[Leaf, ...]:
     frame = Frame(region.scop.context, (), region.written)
     for object_, size in sizes.items():
         frame = frame.knowing(object_, frame.number(size))
-    found = leaves(steps, frame, region.settled | _made(steps, region.declared))
-    return tuple(one for leaf in found for one in _executed(leaf, region))
+    return leaves(steps, frame, region.settled | _made(steps, region.declared))
 
 
 def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
@@ -95,7 +101,7 @@ def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
         if not leaf.domain.is_empty():
             yield from executions(leaf, *source)
         return
-    if isinstance(leaf.node, (If, Loop)):
+    if isinstance(leaf.node, (If, Loop, Stage)):
         return  # of the plan's own
     parts = list(walk(leaf.node))
     if any(isinstance(part, (TileNest, Barrier)) for part in parts):

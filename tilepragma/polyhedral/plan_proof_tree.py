@@ -120,7 +120,7 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A statement of the tree, or the evaluation of an If's condition or a Loop's bounds: `node` is that If or Loop.
+    """A statement of the tree, or the evaluation of an If's condition or a Loop's bounds: `node` is that If or Loop; or a Stage.
 
     `domain`: { [i] : … }, its instances. `frame` knows what iterators and settled scalars are here. `scopes` has the
     declaration of every local in scope.
@@ -151,6 +151,21 @@ def leaves(steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataO
     walk = _Walk(settled)
     walk.steps(steps, _Here(frame, isl.Set.universe(frame.space)))
     return tuple(walk.found)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The rounds of a loop: the frame of its body, { [i, x] : x is an iterator's value }, and what is missing in that."""
+
+    frame: Frame
+    domain: isl.Set
+    opaque: tuple[Opaque, ...]
+
+
+def inside_loop(loop: Loop, leaf: Leaf) -> Inside:
+    """The rounds of a loop whose bounds the leaf evaluates."""
+    here = _Walk(())._rounds(loop, _Here(leaf.frame, leaf.domain, opaque=leaf.opaque))
+    return Inside(here.frame, here.domain, here.opaque)
 
 
 @dataclass(frozen=True)

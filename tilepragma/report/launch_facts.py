@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.dump import staged_text
 from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.staging import staged_arrays
 from tilepragma.report.access_facts import access_lines
 from tilepragma.report.sizes import Sizes, iterations
 from tilepragma.report.source_text import plain_text
@@ -141,5 +143,8 @@ def _remarks(launch: Launch) -> Iterator[str]:
         yield f"private {', '.join(own)}"
     if first:
         yield f"firstprivate {', '.join(object_.host for object_ in launch.first_privates)}"
+    staged = ", ".join(map(staged_text, staged_arrays(launch)))
+    if staged:
+        yield f"stages {staged} in memory of the gang"
     if not launch.axes:
         yield "one instance"
