@@ -241,7 +241,7 @@ class _Drafts:
         registers = registers_of(part, level)
         extent = _host_extent(part, level, planned.points.along)
         if registers is not None:
-            extent = block_extent(registers, level)
+            extent = block_extent(self.loops, planned, registers, level)
         size = self.loops.sizes.of(planned.number, level, base, extent, extent)
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")

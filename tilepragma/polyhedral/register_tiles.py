@@ -113,7 +113,7 @@ def scan_register_tile(
         condition = pieces.condition.gist(context)
         always = context.is_subset(pieces.condition)
         test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition)
-    across = (*box.rows.outside, box.rows.row, *box.rows.through, box.rows.column)
+    across = (*box.rows.outside, *box.rows.through, box.rows.row, box.rows.column)
     along = (*box.rows.outside, *box.rows.through)
     wanted = (
         (pieces.before, across, given),

@@ -13,10 +13,12 @@ from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import integer
 from tilepragma.ir.looptree import Block, Buffer, Buffered, ExpressionStatement, Loop, Statement
 from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.types import DOUBLE, FLOAT
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Step
-from tilepragma.plan.register_plan import COLUMN_BITS, ROWS, THROUGH_TILE
+from tilepragma.plan.register_plan import ROWS, THROUGH_TILE, columns_of
 from tilepragma.plan.verifier_proofs import prove
 
+COLUMNS = columns_of(FLOAT)
 HEADS = {"i": "for (int i = 0; i < n; i++)", "j": "for (int j = 0; j < m; j++)", "k": "for (int k = 0; k < p; k++)"}
 
 
@@ -36,7 +38,7 @@ def buffers(found: KernelPlan) -> list[Buffer]:
 
 
 def held(found: KernelPlan) -> list[str]:
-    """`6x64 c[i][j]`, one a buffer."""
+    """`6x{COLUMNS} c[i][j]`, one a buffer."""
     return [
         "x".join(str(getattr(length, "value", None)) for length in one.object.lengths)
         + f" {expression_text(one.access)}"
@@ -46,11 +48,11 @@ def held(found: KernelPlan) -> list[str]:
 
 @pytest.mark.parametrize("order", ["".join(order) for order in itertools.permutations("ijk")])
 def test_a_product_in_any_order_of_its_loops_keeps_elements_in_registers(order: str) -> None:
-    assert held(product(order)) == [f"{ROWS}x{COLUMN_BITS // 32} c[i][j]"]
+    assert held(product(order)) == [f"{ROWS}x{COLUMNS} c[i][j]"]
 
 
-def test_vectors_hold_half_as_many_doubles() -> None:
-    assert held(product(type_="double")) == [f"{ROWS}x{COLUMN_BITS // 64} c[i][j]"]
+def test_vectors_hold_fewer_doubles() -> None:
+    assert held(product(type_="double")) == [f"{ROWS}x{columns_of(DOUBLE)} c[i][j]"]
 
 
 def test_devices_keep_the_loops_as_written() -> None:
@@ -75,12 +77,12 @@ def test_what_scales_the_elements_first_runs_before() -> None:
 @pytest.mark.parametrize("upper", ["i", "j < i ? j : i"])
 def test_below_a_diagonal_the_full_part_of_a_tile_is_kept(upper: str) -> None:
     heads = {**HEADS, "k": f"for (int k = 0; k < ({upper}); k++)"}
-    assert held(product("ijk", heads=heads)) == [f"{ROWS}x64 c[i][j]"]
+    assert held(product("ijk", heads=heads)) == [f"{ROWS}x{COLUMNS} c[i][j]"]
 
 
 def test_columns_in_strides_are_packed() -> None:
     found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
-    assert held(found) == [f"{THROUGH_TILE}x64 d[j][k]", f"{ROWS}x64 c[i][j]"]
+    assert held(found) == [f"{THROUGH_TILE}x{COLUMNS} d[j][k]", f"{ROWS}x{COLUMNS} c[i][j]"]
 
 
 def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
@@ -92,7 +94,7 @@ def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
             for (int j = 0; j < m; j++)
                 for (int k = i + 1; k < n; k++) b[i][j] += a[k][i] * b[k][j];
     }""")
-    assert held(found) == [f"{ROWS}x32 b[i][j]"]
+    assert held(found) == [f"{ROWS}x{columns_of(DOUBLE)} b[i][j]"]
 
 
 @pytest.mark.parametrize(
@@ -146,18 +148,18 @@ def lengths(*numbers: int) -> Callable[[Buffer], Buffer]:
 
 
 BROKEN: dict[str, tuple[Callable[[Buffer], Buffer], str]] = {
-    "too short": (lengths(ROWS - 1, 64), "is too small"),
+    "too short": (lengths(ROWS - 1, COLUMNS), "is too small"),
     "rows left out": (extent(ROWS - 1, 0), "lacks elements that are accessed"),
-    "columns left out": (extent(63, 1), "lacks elements that are accessed"),
+    "columns left out": (extent(COLUMNS - 1, 1), "lacks elements that are accessed"),
     "a row too many": (
-        lambda one: extent(ROWS + 1, 0)(lengths(ROWS + 1, 64)(one)),
+        lambda one: extent(ROWS + 1, 0)(lengths(ROWS + 1, COLUMNS)(one)),
         "has elements that are not surely accessed",
     ),
     "one place for a column": (
         lambda one: replace(one, subscripts=(one.subscripts[0], integer(0))),
         "has one place for several elements, or several for one",
     ),
-    "other places": (lambda one: lengths(64, 64)(replace(one, subscripts=one.subscripts[::-1])), ""),
+    "other places": (lambda one: lengths(COLUMNS, COLUMNS)(replace(one, subscripts=one.subscripts[::-1])), ""),
     "not written back": (lambda one: replace(one, stored=False), "is written but not written back"),
     "another element": (
         lambda one: replace(one, access=replace(one.access, subscripts=one.access.subscripts[::-1])),
