@@ -74,5 +74,5 @@ def test_stages_run_clean(workshop: Workshop, case: Case) -> None:
     source.write_text(STAGING.program((case,)).replace("{0, 1, 3, 8, 32, 45}", "{1, 3, 35}"))
     program = workshop.build_translated(source, FLAGS)
     arguments = (str(source.with_suffix(".dump")), "all")
-    assert oclgrind(workshop, program, *arguments) == ""
-    assert oclgrind(workshop, program, *arguments, TILEK_SPECIALIZE="0") == ""
+    assert oclgrind(workshop, program, *arguments, TILEK_OPENCL_FORM="gpu") == ""
+    assert oclgrind(workshop, program, *arguments, TILEK_OPENCL_FORM="gpu", TILEK_SPECIALIZE="0") == ""
