@@ -38,7 +38,8 @@ typedef struct tilek_limits {
 } tilek_limits;
 
 /* Given to the compiler as -DNAME=VALUE, printed as a 64-bit signed literal of the dialect, in parentheses where negative. */
-typedef struct tilek_constant { const char *name; int64_t value; } tilek_constant;
+/* `short_literal`: an int where the value fits, since what it is multiplied by has the wanted type; other literals are of 64 bits. */
+typedef struct tilek_constant { const char *name; int64_t value; int short_literal; } tilek_constant;
 
 typedef struct tilek_build {
     const char *name, *file; /* the kernel's name and the user's file, for messages */

@@ -39,6 +39,7 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence 
         return tilek_ceiling_quotient(numbers->axes[index], tilek_groups(numbers, index, residence->place.backend->limits(residence->place.device)));
     case TILEK_PARAMETER_TILE_ARGUMENT: return residence->call->tile_arguments[index];
     case TILEK_PARAMETER_SIZE: return sizes[index];
+    case TILEK_PARAMETER_INDEX_BITS: return tilek_index_bits(residence);
     default: return 0;
     }
 }
@@ -70,11 +71,12 @@ static int name_values(const tilek_form *form, const int64_t *const *numbers, ti
         if (numbers[launch] == NULL) continue;
         for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
             const char *name = form->launches[launch].parameters[index].constant;
+            const tilek_parameter_kind kind = form->launches[launch].parameters[index].kind;
             int known = 0;
             if (name == NULL) continue;
             while (known < count && strcmp(constants[known].name, name) != 0) ++known;
             if (known < count && constants[known].value != numbers[launch][index]) return -1;
-            if (known == count) constants[count++] = (tilek_constant){name, numbers[launch][index]};
+            if (known == count) constants[count++] = (tilek_constant){name, numbers[launch][index], kind == TILEK_PARAMETER_LENGTH};
         }
     }
     return count;

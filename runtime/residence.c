@@ -336,6 +336,27 @@ int tilek_give_up(tilek_residence *residence, tilek_message *why)
     return 1;
 }
 
+int tilek_index_bits(const tilek_residence *residence)
+{
+    static const int64_t most = (int64_t)1 << 30;
+    for (int index = 0; index < residence->kernel->array_count; ++index) {
+        const tilek_array_shape *shape = &residence->kernel->arrays[index];
+        const tilek_resident *array = &residence->arrays[index];
+        const int64_t size = (int64_t)shape->element_size;
+        int64_t first = 0, end = 1;
+        if (shape->storage == TILEK_SCALAR || array->span.bytes == 0) continue;
+        if (shape->storage == TILEK_ROWS) {
+            for (int dimension = 0; dimension < shape->rank; ++dimension)
+                if (__builtin_mul_overflow(end, array->geometry->length[dimension], &end)) return 64;
+        } else { /* counted from the object's start */
+            first = (int64_t)((intptr_t)((uintptr_t)array->span.start - (uintptr_t)residence->call->arrays[index].base)) / size;
+            end = first + (int64_t)array->span.bytes / size;
+        }
+        if (first < -most || end > most) return 64;
+    }
+    return 32;
+}
+
 void tilek_leave(tilek_residence *residence)
 {
     if (residence->block == NULL) return;

@@ -53,6 +53,9 @@ tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why);
  * names the array. */
 int tilek_give_up(tilek_residence *residence, tilek_message *why);
 
+/* 32 where every position in an array of the call, as device code computes it, is far enough inside 32 bits; else 64. */
+int tilek_index_bits(const tilek_residence *residence);
+
 void tilek_leave(tilek_residence *residence);
 
 #endif

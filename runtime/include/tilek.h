@@ -132,7 +132,8 @@ typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_PARTIALS,    /* device buffer of one partial value a gang; index = reduction */
     TILEK_PARAMETER_AXIS_ROUNDS, /* index = axis of threads or gangs: how many of its instances a group of the launch takes at most */
     TILEK_PARAMETER_VALUE,       /* index = value of the step (tilek_step), by its own bytes */
-    TILEK_PARAMETER_SIZE         /* index = tile size of the kernel */
+    TILEK_PARAMETER_SIZE,        /* index = tile size of the kernel */
+    TILEK_PARAMETER_INDEX_BITS   /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare; else 64 */
 } tilek_parameter_kind;
 
 typedef struct tilek_parameter { tilek_parameter_kind kind; int index; int dimension; const char *constant; } tilek_parameter;

@@ -1,6 +1,7 @@
 /* kernels.c: hand-written kernels in the form of docs/EMISSION.md. */
 #include "kernels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const tilek_loop_shape scale_loops[] = {{"i", 3, kinds, axes, 0, INT32_MIN, INT32_MAX}};
@@ -69,7 +70,7 @@ void sum_device(const fake_call *call)
     }
 }
 
-enum { R_ARRAY, R_LENGTH, R_LOWER0, R_LOWER1, R_SCALAR, R_TRIP, R_STRIDE, R_THREADS, R_FIRST, R_COLUMNS };
+enum { R_ARRAY, R_LENGTH, R_LOWER0, R_LOWER1, R_SCALAR, R_TRIP, R_STRIDE, R_THREADS, R_FIRST, R_COLUMNS, R_BITS };
 
 static const tilek_parameter rows_parameters[] = {
     {TILEK_PARAMETER_ARRAY, 0, 0, NULL},
@@ -82,12 +83,14 @@ static const tilek_parameter rows_parameters[] = {
     {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_THREAD, 0, "thread_count"},
     {TILEK_PARAMETER_TILE_ARGUMENT, 0, 0, NULL}, /* first column and columns, as arguments of tiles that are computed in the kernel */
     {TILEK_PARAMETER_TILE_ARGUMENT, 1, 0, NULL},
+    {TILEK_PARAMETER_INDEX_BITS, 0, 0, "tilek_index_bits"},
 };
 
 static void rows_device(const fake_call *call)
 {
     double *R = call->pointers[R_ARRAY];
     const double b = *(const double *)call->scalars[R_SCALAR];
+    if (call->numbers[R_BITS] != 32) abort(); /* a few rows */
     for (int64_t thread = call->gang[0]; thread < call->numbers[R_THREADS]; thread += call->groups[0])
         for (int64_t i = thread * call->numbers[R_STRIDE], end = tilek_minimum(i + call->numbers[R_STRIDE], call->numbers[R_TRIP]); i < end; ++i)
             for (int64_t j = call->numbers[R_FIRST]; j < call->numbers[R_FIRST] + call->numbers[R_COLUMNS]; ++j)
@@ -104,7 +107,7 @@ static const tilek_launch_shape scale_devices[] = {{"scale", 1, scale_loops, GAN
 static const tilek_launch_shape sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 0, NULL, 0, NULL}};
 static const tilek_launch_shape sum_devices[] = {{"sum", 1, scale_loops, GANG_WORKER, NULL, 1, sum_reductions, 10, scale_parameters, 0, NULL}};
 static const tilek_launch_shape rows_hosts[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, rows_host, 0, NULL, 0, NULL, 0, NULL}};
-static const tilek_launch_shape rows_devices[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, NULL, 0, NULL, 10, rows_parameters, 0, NULL}};
+static const tilek_launch_shape rows_devices[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, NULL, 0, NULL, 11, rows_parameters, 0, NULL}};
 
 static const tilek_array_shape scale_arrays[] = {
     {"A", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES | TILEK_COPY_IN | TILEK_COPY_OUT}};

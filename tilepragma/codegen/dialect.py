@@ -10,7 +10,8 @@ from tilepragma.ir.types import ScalarKind, ScalarType
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between targets. `wide` is the 64-bit signed type that index arithmetic is done in.
+    """What differs between targets. `wide` is the 64-bit signed type that numbers of loops and tiles have, `index` the one that
+    positions in arrays are computed in: another where programs of 32 bits differ.
 
     `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups, index in the group.
     `narrowing` is true where braces refuse conversions that C makes silently. `hints`: compilers are told of innermost loops
@@ -20,6 +21,7 @@ class Dialect:
     name: str
     device: bool
     wide: str
+    index: str
     minimum: str
     kernel: str
     function: str
@@ -67,6 +69,7 @@ C = Dialect(
     name="c",
     device=False,
     wide="int64_t",
+    index="int64_t",
     minimum="tilek_minimum",
     kernel="static void",
     function="static",
@@ -87,6 +90,7 @@ OPENCL = Dialect(
     name="opencl",
     device=True,
     wide="long",
+    index="tilek_index",
     minimum="tilek_minimum",
     kernel="__kernel void",
     function="static",
@@ -106,6 +110,7 @@ OPENCL = Dialect(
 #: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers, and may use the widest vectors.
 PROCESSOR = replace(
     OPENCL,
+    index="long",
     kernel="__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void",
     barrier="",
     hints=True,
@@ -115,6 +120,7 @@ CUDA = Dialect(
     name="cuda",
     device=True,
     wide="long long",
+    index="tilek_index",
     minimum="tilek_minimum",
     kernel='extern "C" __global__ void',
     function="static __device__",

@@ -88,6 +88,8 @@ class Entry(ABC):
     def text(self) -> str:
         """The definition, with the macros that it needs; to be asked for before `parameters`."""
         body = self.body()
+        if self._may_be_short and f"({self.dialect.index})" in body:
+            self.numbers.index_bits()
         numbers = self.numbers.parameters()
         constants = [name for name, parameter in numbers if parameter.constant is not None]
         wide = self.dialect.wide
@@ -183,9 +185,19 @@ class Entry(ABC):
         for dimension in range(1, object_.rank):
             literal = literal_value(object_.lengths[dimension])
             known = str(literal) if literal is not None else None
-            lengths.append(known or self._extra(object_, ParameterKind.LENGTH, index, dimension))
+            lengths.append(known or self._length(object_, index, dimension))
         whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
         return Flat(tuple(lengths), None if whole else self._extra(object_, ParameterKind.ORIGIN, index, 0))
+
+    def _length(self, object_: DataObject, index: int, dimension: int) -> str:
+        if self._may_be_short:
+            return self.numbers.length(object_.name, index, dimension)
+        return self._extra(object_, ParameterKind.LENGTH, index, dimension)
+
+    @property
+    def _may_be_short(self) -> bool:
+        """Whether addresses cost enough that programs are specialised for them."""
+        return self.dialect.index != self.dialect.wide
 
     def _extra(self, object_: DataObject, kind: ParameterKind, index: int, dimension: int) -> str:
         suffix = kind.value.lower() + ("" if kind is ParameterKind.ORIGIN else str(dimension))
@@ -223,6 +235,7 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         place=f"{start.file}:{start.line}",
         double=uses_double(plan),
         contract=plan.floating.contract,
+        index=dialect.index if dialect.index in code and dialect.index != dialect.wide else "",
         helpers=[name for name in _HELPERS if f"{name}(" in code],
         records=record_definitions(dialect, plan.kernel.records),
         functions=definitions,

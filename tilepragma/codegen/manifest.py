@@ -32,6 +32,7 @@ class ParameterKind(str, Enum):
     AXIS_ROUNDS = "AXIS_ROUNDS"
     VALUE = "VALUE"
     SIZE = "SIZE"
+    INDEX_BITS = "INDEX_BITS"
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -161,6 +162,11 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
         yield from _lines(node.body, depth + 1)
     elif isinstance(node, TileNest):
         yield from _nest(node, depth)
+    elif isinstance(node, Buffered):
+        for buffer in node.buffers:
+            lengths = "".join(f"[{expression_text(length)}]" for length in buffer.object.lengths if length is not None)
+            yield f"{pad}{buffer.object.host}{lengths} holds {_access(buffer.access)}"
+        yield from _lines(node.body, depth)
     elif isinstance(node, If):
         yield f"{pad}if ({expression_text(node.condition)})"
         yield from _lines(node.then, depth + 1)

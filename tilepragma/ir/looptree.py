@@ -1,7 +1,7 @@
 """The LoopTree: loops, conditions and statements of one kernel region, with the user's directives attached.
 
     Statement := Loop | If | While | Switch | CaseLabel | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
-               | TileNest | Barrier | Stage          (made by the planner, never by the front end)
+               | TileNest | Barrier | Stage | Buffered          (made by the planner, never by the front end)
 
 It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new tree.
 """
@@ -20,7 +20,7 @@ from tilepragma.ir.directives import (
     TileKind,
     WaitDirective,
 )
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.types import RecordType, Type
 
 
@@ -219,6 +219,32 @@ class TileNest:
 
 
 @dataclass(frozen=True)
+class Buffer:
+    """Elements of an array that a local one holds meanwhile: a register tile, or a panel packed in the order in which it is read.
+
+    `object` is the local array, LOCAL and CONTIGUOUS with literal lengths. In every iteration of `loops` (outermost first, their bodies
+    empty), after `declarations`, `object[subscripts]` stands for the element `access`: it is read before the body and, where `stored`, written after.
+    In the body every access to `access.object` with the same subscripts means the local element: `declarations` and `loops` give the
+    objects in them the names that they have there.
+    """
+
+    object: DataObject
+    loops: tuple[Loop, ...]
+    declarations: tuple[Declaration, ...]
+    access: Access
+    subscripts: tuple[Expression, ...]
+    stored: bool
+
+
+@dataclass(frozen=True)
+class Buffered:
+    """`body`, while elements that it comes back to are in buffers. It runs as it stands, were there no buffers."""
+
+    buffers: tuple[Buffer, ...]
+    body: Block
+
+
+@dataclass(frozen=True)
 class Barrier:
     """All workers of a gang wait for each other, between sibling worker-distributed nests and round stages; nothing where workers are loops."""
 
@@ -271,6 +297,7 @@ class Stage:
 Statement = (
     TileNest
     | Barrier
+    | Buffered
     | Stage
     | Loop
     | ForLoop
