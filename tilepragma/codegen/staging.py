@@ -17,6 +17,7 @@ from tilepragma.codegen.printer import Flat, Printer
 from tilepragma.codegen.uniform_nests import Ends, inner_ends
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
+from tilepragma.ir.dump import subscripts_text
 from tilepragma.ir.expressions import (
     Access,
     Binary,
@@ -80,10 +81,11 @@ class StagingPrinter:
         assert self.launch.staged is not None, "asked for staged launches only"
         (nest,) = self.launch.staged.statements
         assert isinstance(nest, TileNest), "a staged form is one nest"
-        boxes, known, offsets = {one.object: one for one in self.arrays}, settled_values(nest.body), self._offsets(nest)
+        boxes = {(one.object, text): one for one in self.arrays for text in one.reads}
+        known, offsets = settled_values(nest.body), self._offsets(nest)
 
         def change(access: Access) -> Access:
-            one = boxes.get(access.object)
+            one = boxes.get((access.object, subscripts_text(access.subscripts)))
             if one is None:
                 return access
             index = self._index(one, access, known, offsets)
@@ -171,7 +173,7 @@ class StagingPrinter:
 
     def _copy_in(self, writer: Writer, one: Staged, ends: Ends) -> None:
         rank = one.object.rank
-        spans = [self.numbers.fresh(f"{one.object.name}_span{dimension}") for dimension in range(rank)]
+        spans = [self._called(one, f"span{dimension}") for dimension in range(rank)]
         for side, span in zip(one.sides, spans, strict=True):
             writer.line(f"const int {span} = {self._span(side, ends)};")
         at = self.numbers.fresh("at")
@@ -268,16 +270,24 @@ class StagingPrinter:
         return DataObject(name, name, one.object.element, Storage.CONTIGUOUS, Scope.LOCAL, (None,))
 
     def _name(self, one: Staged) -> str:
-        return self.numbers.fresh(f"{one.object.name}_staged")
+        return self._called(one, "staged")
+
+    def _called(self, one: Staged, what: str) -> str:
+        """`A_staged`; of further boxes of an array `A_2_staged`."""
+        mine = [other for other in self.arrays if other.object == one.object]
+        number_ = mine.index(one) + 1
+        return self.numbers.fresh(
+            f"{one.object.name}_{what}" if number_ == 1 else f"{one.object.name}_{number_}_{what}"
+        )
 
     def _lower(self, one: Staged, dimension: int) -> str:
-        return self.numbers.fresh(f"{one.object.name}_staged{dimension}")
+        return self._called(one, f"staged{dimension}")
 
     def _size(self, one: Staged, dimension: int) -> str:
-        return self.numbers.fresh(f"{one.object.name}_size{dimension}")
+        return self._called(one, f"size{dimension}")
 
     def _pitch(self, one: Staged) -> str:
-        return self.numbers.fresh(f"{one.object.name}_pitch")
+        return self._called(one, "pitch")
 
     def _pool(self) -> str:
         return self.numbers.fresh("pool")

@@ -129,6 +129,29 @@ CASE(product)
     }
 }
 
+// case gram: two boxes of one array, one of them read down its columns
+static void gram(int n, int m, const float a[n][m], float c[n][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            float sum = c[i][j];
+            for (int k = 0; k < m; k++)
+                sum += a[i][k] * a[j][k];
+            c[i][j] = sum;
+        }
+}
+CASE(gram)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 9;
+        float *const a = check_floats(n * m + 1), *const c = check_floats(n * n + 1);
+        gram((int)n, (int)m, (void *)a, (void *)c);
+        check_record("c", c, n * n * sizeof *c);
+        free(a), free(c);
+    }
+}
+
 // case rows_of_workers: each worker goes along a row of its own, so that neighbours read down a column
 static void rows_of_workers(int n, int m, const double a[n][m], const double b[n][m], const double x[m], double y[n])
 {
@@ -244,6 +267,29 @@ CASE(pointers_to_rows)
         pointers_to_rows((int)n, (int)m, rows, others);
         check_record("b", b, n * m * sizeof *b);
         free(a), free(b), free(rows), free(others);
+    }
+}
+
+// case within: what is read under a condition is found in a box that other accesses make, or read where it is
+static void within(int n, int m, const double a[n][m], double b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 0; j < m; j++) {
+            double sum = a[i - 1][j] + a[i + 1][j] + 2 * a[i][j];
+            if (i > 3)
+                sum += a[i][j] * a[i - 3][j];
+            b[i][j] = j > 0 ? sum + a[i - 1][j] * a[i][j - 1] : sum;
+        }
+}
+CASE(within)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 2;
+        double *const a = check_doubles(n * m + 1), *const b = check_doubles(n * m + 1);
+        within((int)n, (int)m, (void *)a, (void *)b);
+        check_record("b", b, n * m * sizeof *b);
+        free(a), free(b);
     }
 }
 
