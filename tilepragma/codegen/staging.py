@@ -166,7 +166,7 @@ class StagingPrinter:
         for one in stage.arrays:
             for dimension, side in enumerate(one.sides):
                 lower = self._least(side, ends)
-                writer.line(f"const {self.dialect.wide} {self._lower(one, dimension)} = {lower};")
+                writer.line(f"const {self.dialect.index} {self._lower(one, dimension)} = {lower};")
         with writer.block(f"if ({some})"):
             for one in stage.arrays:
                 self._copy_in(writer, one, ends)
