@@ -46,7 +46,7 @@ LOCAL_BYTES = 32768
 #: Iterations of a sequential loop that are staged at once, the first that fits.
 _TILES = (32, 16, 8, 4)
 #: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what is worth it is judged by these.
-_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (8, 8, 4)}
+_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
 
 def with_staging(plan: KernelPlan) -> KernelPlan:
