@@ -90,5 +90,7 @@ def test_turned_loops_run_clean(workshop: Workshop, case: Case) -> None:
     expected, dump = source.with_suffix(".expected"), source.with_suffix(".dump")
     workshop.run(workshop.build_original(source), PLAIN, str(expected), "all")
     program = workshop.build_translated(source, FLAGS)
-    assert oclgrind(workshop, program, str(dump), "all", TILEK_OPENCL_FORM="gpu") == ""
-    assert read_records(dump) == read_records(expected)
+    for specialize in ("1", "0"):
+        said = oclgrind(workshop, program, str(dump), "all", TILEK_OPENCL_FORM="gpu", TILEK_SPECIALIZE=specialize)
+        assert said == ""
+        assert read_records(dump) == read_records(expected)
