@@ -29,12 +29,16 @@ SAMPLES = {
 pytestmark = pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgrind is not installed")
 
 
-def oclgrind(workshop: Workshop, program: Path, *arguments: str, **variables: str) -> str:
+#: Oclgrind's device is what it is asked to be: both programs run on it.
+FORMS = ("gpu", "cpu")
+
+
+def oclgrind(workshop: Workshop, form: str, program: Path, *arguments: str, **variables: str) -> str:
     """What Oclgrind has to say of a run; the empty string is what we want."""
     log = program.with_suffix(".oclgrind")
     log.unlink(missing_ok=True)
     command = ("oclgrind", "--data-races", "--check-api", "--log", str(log), str(program), *arguments)
-    environment = program_environment(OPENCL, workshop.cache / "oclgrind", **variables)
+    environment = program_environment(OPENCL, workshop.cache / "oclgrind", TILEK_OPENCL_FORM=form, **variables)
     done = subprocess.run(
         command, env=environment, cwd=program.parent, capture_output=True, text=True, timeout=300, check=False
     )
@@ -42,24 +46,26 @@ def oclgrind(workshop: Workshop, program: Path, *arguments: str, **variables: st
     return log.read_text() if log.exists() else done.stderr
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SAMPLES)
-def test_sample_runs_clean(workshop: Workshop, name: str) -> None:
+def test_sample_runs_clean(workshop: Workshop, name: str, form: str) -> None:
     folder = workshop.folder / "oclgrind" / name
     folder.mkdir(parents=True, exist_ok=True)
     sources = sorted((ROOT / "samples" / name).glob("*.c"))
     program = folder / name
     workshop.translate_and_link(program, *sources, flags=("-O1", "-ffp-contract=off"))
-    assert oclgrind(workshop, program, *SAMPLES[name]) == ""
+    assert oclgrind(workshop, form, program, *SAMPLES[name]) == ""
 
 
-def test_guards_of_odd_machines_run_clean(workshop: Workshop) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_guards_of_odd_machines_run_clean(workshop: Workshop, form: str) -> None:
     folder = workshop.folder / "oclgrind"
     folder.mkdir(parents=True, exist_ok=True)
     cases = CONV2D.case_file(all_tilings(ODD)[::5])
     source = folder / "conv2d_odd.c"
     source.write_text(cases.program(cases.cases))
     program = workshop.build_translated(source, FLAGS)
-    assert oclgrind(workshop, program, str(source.with_suffix(".dump")), "all", "13", "17") == ""
+    assert oclgrind(workshop, form, program, str(source.with_suffix(".dump")), "all", "13", "17") == ""
 
 
 STAGING = read_cases(Path(__file__).parent / "cases" / "staging.c")
@@ -74,8 +80,8 @@ def test_stages_run_clean(workshop: Workshop, case: Case) -> None:
     source.write_text(STAGING.program((case,)).replace("{0, 1, 3, 8, 32, 45}", "{1, 3, 35}"))
     program = workshop.build_translated(source, FLAGS)
     arguments = (str(source.with_suffix(".dump")), "all")
-    assert oclgrind(workshop, program, *arguments) == ""
-    assert oclgrind(workshop, program, *arguments, TILEK_SPECIALIZE="0") == ""
+    assert oclgrind(workshop, "gpu", program, *arguments) == ""
+    assert oclgrind(workshop, "gpu", program, *arguments, TILEK_SPECIALIZE="0") == ""
 
 
 COALESCING = read_cases(Path(__file__).parent / "cases" / "coalescing.c")
@@ -91,6 +97,5 @@ def test_turned_loops_run_clean(workshop: Workshop, case: Case) -> None:
     workshop.run(workshop.build_original(source), PLAIN, str(expected), "all")
     program = workshop.build_translated(source, FLAGS)
     for specialize in ("1", "0"):
-        said = oclgrind(workshop, program, str(dump), "all", TILEK_OPENCL_FORM="gpu", TILEK_SPECIALIZE=specialize)
-        assert said == ""
+        assert oclgrind(workshop, "gpu", program, str(dump), "all", TILEK_SPECIALIZE=specialize) == ""
         assert read_records(dump) == read_records(expected)

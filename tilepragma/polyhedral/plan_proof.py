@@ -91,7 +91,9 @@ def executed_by(
     return tuple(one for leaf in _leaves(region, steps, sizes)[0] for one in _executed(leaf, region))
 
 
-def _leaves(region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
+def _leaves(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
+) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
     frame = Frame(region.scop.context, (), region.written)
     for object_, size in sizes.items():
         frame = frame.knowing(object_, frame.number(size))
