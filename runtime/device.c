@@ -187,7 +187,7 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     shape_launch(job, launch, groups, group);
     status = place->backend->run(place->device, place->queue, job->built->entries[launch], count, job->arguments, groups, group,
                                  job->profiling ? &nanoseconds : NULL, why);
-    if (status == TILEK_OK) job->residence.started = 1;
+    job->residence.started |= status == TILEK_OK || job->profiling; /* a run that waits may fail half-way */
     if (status == TILEK_OK && ++job->waiting >= MOST_WAITING) {
         status = place->backend->wait(place->device, place->queue, why);
         job->waiting = 0;

@@ -81,6 +81,10 @@ class Entry(ABC):
         """The scalars that the text reaches through a pointer."""
         return frozenset(object_ for _, object_ in self.objects.indirect)
 
+    def origin(self, name: str) -> str | None:
+        """What is taken off every index of an array that begins elsewhere than its copy: parameter `name`, or None where the pointer is moved."""
+        return name
+
     def pointer_name(self, object_: DataObject) -> str:
         """The name of the parameter that points to an array or to a scalar that the launch writes."""
         return self.printer.name(object_)
@@ -187,7 +191,9 @@ class Entry(ABC):
             known = str(literal) if literal is not None else None
             lengths.append(known or self._length(object_, index, dimension))
         whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
-        return Flat(tuple(lengths), None if whole else self._extra(object_, ParameterKind.ORIGIN, index, 0))
+        return Flat(
+            tuple(lengths), None if whole else self.origin(self._extra(object_, ParameterKind.ORIGIN, index, 0))
+        )
 
     def _length(self, object_: DataObject, index: int, dimension: int) -> str:
         if self._may_be_short:

@@ -13,6 +13,7 @@ from tilepragma.codegen.dialect import PROCESSOR
 from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
 from tilepragma.codegen.instances import instance_count, instance_kind, instance_loop
 from tilepragma.codegen.launches import Numbering, used_dimensions
+from tilepragma.codegen.manifest import ParameterKind
 from tilepragma.codegen.reductions import ReductionPrinter
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
@@ -44,8 +45,14 @@ class _ProcessorEntry(Entry):
         alone = instance_kind(self.launch) is None and any(object_ == scalar for _, scalar in self.objects.indirect)
         return self.numbers.fresh(f"{object_.name}_object") if alone else super().pointer_name(object_)
 
+    def origin(self, name: str) -> str | None:
+        return None
+
     def body(self) -> str:
         writer = Writer(depth=1)
+        for name, parameter in self.declared:
+            if parameter.kind is ParameterKind.ORIGIN:
+                writer.line(f"{self.printer.name(self.plan.arrays[parameter.index].object)} -= {name};")
         kind = instance_kind(self.launch)
         own = () if kind is not None else tuple(object_ for _, object_ in self.objects.indirect)
         for object_ in own:

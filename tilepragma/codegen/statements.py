@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tilepragma.codegen.buffers import comment, with_buffers
 from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
-from tilepragma.codegen.loop_hints import loop_hints
+from tilepragma.codegen.loop_hints import constant_trip, loop_hints
 from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
@@ -18,6 +19,7 @@ from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -65,6 +67,10 @@ class StatementPrinter:
             case TileNest():
                 with writer.block():
                     self._nest(node)
+            case Buffered():
+                writer.line(comment(node))
+                with writer.block():
+                    self.block(Block(with_buffers(node, self.numbers.fresh)))
             case Barrier():
                 if printer.dialect.barrier:
                     writer.line(printer.dialect.barrier)
@@ -139,7 +145,7 @@ class StatementPrinter:
             )
         if node.declares_iterator:
             node = with_bounds_apart(self.writer, self.printer, self.numbers, node, declared)
-        hints = loop_hints(self.printer.dialect, node.iterator, node.step, node.body)
+        hints = loop_hints(self.printer.dialect, node.iterator, node.step, node.body, constant_trip(node))
         for line in hints.before:
             self.writer.line(line)
         self._head(loop_head(self.printer, node, declared) + " {", node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from tilepragma.ir.expressions import (
     Cast,
     Comma,
     Conditional,
+    Expression,
     FloatingLiteral,
     Increment,
     IntegerLiteral,
@@ -28,6 +29,7 @@ from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -161,6 +163,11 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
         yield from _lines(node.body, depth + 1)
     elif isinstance(node, TileNest):
         yield from _nest(node, depth)
+    elif isinstance(node, Buffered):
+        for buffer in node.buffers:
+            lengths = "".join(f"[{expression_text(length)}]" for length in buffer.object.lengths if length is not None)
+            yield f"{pad}{buffer.object.host}{lengths} holds {_access(buffer.access)}"
+        yield from _lines(node.body, depth)
     elif isinstance(node, If):
         yield f"{pad}if ({expression_text(node.condition)})"
         yield from _lines(node.then, depth + 1)
@@ -194,6 +201,11 @@ def _simple(node: Any) -> str:
         return "stage " + ", ".join(map(staged_text, node.arrays))
     words = {Break: "break;", Continue: "continue;", Barrier: "barrier"}
     return words[type(node)]
+
+
+def subscripts_text(subscripts: Iterable[Expression]) -> str:
+    """`[i - 1][j]`"""
+    return "".join(f"[{expression_text(subscript)}]" for subscript in subscripts)
 
 
 def staged_text(staged: Staged) -> str:

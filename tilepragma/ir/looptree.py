@@ -1,7 +1,7 @@
 """The LoopTree: loops, conditions and statements of one kernel region, with the user's directives attached.
 
     Statement := Loop | If | While | Switch | CaseLabel | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
-               | TileNest | Barrier | Stage          (made by the planner, never by the front end)
+               | TileNest | Barrier | Stage | Buffered          (made by the planner, never by the front end)
 
 It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new tree.
 """
@@ -20,7 +20,7 @@ from tilepragma.ir.directives import (
     TileKind,
     WaitDirective,
 )
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.types import RecordType, Type
 
 
@@ -219,6 +219,32 @@ class TileNest:
 
 
 @dataclass(frozen=True)
+class Buffer:
+    """Elements of an array that a local one holds meanwhile: a register tile, or a panel packed in the order in which it is read.
+
+    `object` is the local array, LOCAL and CONTIGUOUS with literal lengths. In every iteration of `loops` (outermost first, their bodies
+    empty), after `declarations`, `object[subscripts]` stands for the element `access`: it is read before the body and, where `stored`, written after.
+    In the body every access to `access.object` with the same subscripts means the local element: `declarations` and `loops` give the
+    objects in them the names that they have there.
+    """
+
+    object: DataObject
+    loops: tuple[Loop, ...]
+    declarations: tuple[Declaration, ...]
+    access: Access
+    subscripts: tuple[Expression, ...]
+    stored: bool
+
+
+@dataclass(frozen=True)
+class Buffered:
+    """`body`, while elements that it comes back to are in buffers. It runs as it stands, were there no buffers."""
+
+    buffers: tuple[Buffer, ...]
+    body: Block
+
+
+@dataclass(frozen=True)
 class Barrier:
     """All workers of a gang wait for each other, between sibling worker-distributed nests and round stages; nothing where workers are loops."""
 
@@ -250,18 +276,20 @@ class StagedSide:
 
 @dataclass(frozen=True)
 class Staged:
-    """A box of an array, one side a dimension. `odd`: its rows are kept an odd number of elements apart, since workers that are neighbours
-    read down its columns.
+    """A box of an array, one side a dimension, for the accesses whose subscripts have the texts `reads` (`subscripts_text`); others
+    read the array itself. `odd`: its rows are kept an odd number of elements apart, since workers that are neighbours read down its
+    columns.
     """
 
     object: DataObject
     sides: tuple[StagedSide, ...]
+    reads: tuple[str, ...]
     odd: bool = False
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: the accesses behind it in its
+    """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: accesses behind it in its
     block find them there. It stands in the body of a uniform nest, or in a loop there; nothing where workers are loops.
     """
 
@@ -271,6 +299,7 @@ class Stage:
 Statement = (
     TileNest
     | Barrier
+    | Buffered
     | Stage
     | Loop
     | ForLoop

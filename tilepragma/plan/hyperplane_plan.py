@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.looptree import Block
+from tilepragma.ir.looptree import Block, Buffered
+from tilepragma.ir.traversal import walk
 from tilepragma.plan.coalescing import private_names
 from tilepragma.plan.diamond_tiles import Parts, ways_to_tile
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
-from tilepragma.plan.kernel_plan import TileSize
+from tilepragma.plan.kernel_plan import TileSize, launches_in
 from tilepragma.plan.mapping import MOST_DIMENSIONS
 from tilepragma.plan.point_wavefronts import BoundedTile
+from tilepragma.plan.register_plan import block_extent, register_tiles
 from tilepragma.plan.row_loops import (
     Around,
     Names,
@@ -87,21 +89,29 @@ def _answer(region: Region, apart: _TakenApart, host: Parts, device: Parts) -> A
     answer = make_automatic("hyperplanes", region, host_drafts, device_drafts, sizes, depths=apart.depths())
     if isinstance(answer, Refusal):
         return answer
-    return replace(answer, steps=apart.steps(host), asked_on_devices=any(each.pair for each in device))
+    return replace(answer, steps=_steps(answer, apart, host), asked_on_devices=any(each.pair for each in device))
+
+
+def _steps(answer: Automatic, apart: _TakenApart, planned: Parts) -> Steps | None:
+    """Those of the parts, less what register tiles spare."""
+    steps = apart.steps(planned)
+    if steps is None:
+        return None
+    kept = sum(isinstance(node, Buffered) for launch in launches_in(answer.host_steps) for node in walk(launch.body))
+    return replace(steps, reloading=max(0, steps.reloading - kept))
 
 
 def _both_drafts(
     region: Region, apart: _TakenApart, host: Parts, device: Parts
 ) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
     """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
-    from tilepragma.polyhedral.parallel_parts import parts_in
     from tilepragma.polyhedral.part_scan import PartCode
 
     code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
     drafts = []
     for planned, on_device in ((host, False), (device, True)):
-        by_part = {id(part): each for part, each in zip(parts_in(apart.parts), planned, strict=True)}
+        by_part = {id(each.found): each for each in planned}
         loops = RowLoops(code, sizes.names, sizes, on_device, region.first_index)
         drafts.append(_Drafts(loops, by_part).drafts(apart.parts, Around((), code.nothing_known)))
     return drafts[0], drafts[1], tuple(sizes.found.values())
@@ -140,9 +150,10 @@ class _TakenApart:
         from tilepragma.polyhedral.parallel_parts import parts_in
         from tilepragma.polyhedral.point_order import point_order
 
+        parts = tuple(parts_in(self.parts))
+        parts += tuple(one for each in parts for one in each.alone)
         return tuple(
-            PlannedPart(each, place, point_order(each, self.program.dependences))
-            for place, each in enumerate(parts_in(self.parts))
+            PlannedPart(each, place, point_order(each, self.program.dependences)) for place, each in enumerate(parts)
         )
 
     def steps(self, planned: tuple[PlannedPart, ...]) -> Steps | None:
@@ -156,7 +167,7 @@ class _TakenApart:
             (
                 one.points.steps
                 for one in planned
-                if any(each.statement.depth == deepest for each in one.part.statements)
+                if not one.part.alone and any(each.statement.depth == deepest for each in one.part.statements)
             ),
             Steps(),
         )
@@ -203,7 +214,15 @@ class _Drafts:
 
     def drafts(self, parts: Iterable[Part | RowLoop], around: Around) -> tuple[Draft, ...]:
         """The parts one after another, for each value of the iterators of host loops `around`."""
-        return tuple(self._draft(each, around) for each in parts)
+        apart = (one for each in parts for one in self._on_their_own(each))
+        return tuple(self._draft(each, around) for each in apart)
+
+    def _on_their_own(self, part: Part | RowLoop) -> tuple[Part | RowLoop, ...]:
+        """On cores what keeps elements in registers runs alone."""
+        from tilepragma.polyhedral.parallel_parts import Part
+
+        alone = isinstance(part, Part) and part.alone and not self.loops.device
+        return part.alone if isinstance(part, Part) and alone else (part,)
 
     def _draft(self, part: Part | RowLoop, around: Around) -> Draft:
         from tilepragma.polyhedral.parallel_parts import PartKind, RowLoop
@@ -225,19 +244,28 @@ class _Drafts:
 
     def _on_host(self, part: Part, around: Around) -> Draft:
         """Blocks of the first row that runs at once, dealt to threads in turn."""
+        from tilepragma.polyhedral.parallel_parts import registers_of
         from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import by_strides
 
         level, outside = by_strides(part, part.at_once)[0], around.rows
         planned = self.planned[id(part)]
         base = base_name(part.statements, level)
+        registers = registers_of(part, level)
         extent = _host_extent(part, level, planned.points.along)
+        if registers is not None:
+            extent = block_extent(self.loops, planned, registers, level)
         size = self.loops.sizes.of(planned.number, level, base, extent, extent)
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
         tile = (*outside, Restriction(level, value(first), value(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)
-        inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
+        inner = None
+        if registers is not None:
+            known = around.known.also(self.loops.code.known_tile(part.statements, outside, tile[-1]))
+            inner = register_tiles(self.loops, planned, registers, replace(bounded, known=known))
+        if inner is None:
+            inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
         body = (declared(first, term(block) * term(size)), *inner)
         loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
         return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})

@@ -122,6 +122,11 @@ class PlannedPart:
     concurrent: ConcurrentStart | None = None
 
     @property
+    def found(self) -> Part:
+        """The part with Algorithm 4.1's own rows."""
+        return self.part if self.concurrent is None else self.concurrent.skewed
+
+    @property
     def pair(self) -> tuple[int, ...]:
         """The levels of the two rows whose tiles of one sum begin together; none where there are no such rows."""
         return () if self.concurrent is None else self.concurrent.pair

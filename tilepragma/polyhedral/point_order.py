@@ -18,6 +18,7 @@ from tilepragma.polyhedral.model import Access, Dependence, Statement
 from tilepragma.polyhedral.parallel_parts import Part
 from tilepragma.polyhedral.part_scan import Order
 from tilepragma.polyhedral.program import Program
+from tilepragma.polyhedral.register_rows import comes_back
 from tilepragma.polyhedral.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
 
 Vector = tuple[int, ...]
@@ -25,15 +26,16 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True, order=True)
 class Steps:
-    """What a processor pays for along innermost loops, less first: accesses that step through memory in strides, and
-    statements that wait for their own neighbour.
+    """What a processor pays for along innermost loops, less first: accesses that step through memory in strides, statements that
+    wait for their own neighbour, and such as go to memory for elements that could stay in registers.
     """
 
     strides: int = 0
     waiting: int = 0
+    reloading: int = 0
 
     def __add__(self, other: Steps) -> Steps:
-        return Steps(self.strides + other.strides, self.waiting + other.waiting)
+        return Steps(self.strides + other.strides, self.waiting + other.waiting, self.reloading + other.reloading)
 
 
 @dataclass(frozen=True)
@@ -156,11 +158,12 @@ def _direction(each: StatementSchedule, level: int) -> Vector | None:
 
 def _steps(leading: list[Statement], inside: list[Dependence], directions: list[Vector]) -> Steps:
     """The steps of these statements along these directions."""
-    strides = waiting = 0
+    strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
         strides += sum(not _is_gentle(access, each, direction) for access in each.accesses)
         waiting += any(_is_chained(one, each, direction) for one in inside if one.source == each.name)
-    return Steps(strides, waiting)
+        reloading += comes_back(each)
+    return Steps(strides, waiting, reloading)
 
 
 def _is_gentle(access: Access, statement: Statement, direction: Vector) -> bool:

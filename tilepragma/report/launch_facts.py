@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.dump import staged_text
-from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.looptree import Buffered, Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.staging import staged_arrays
@@ -149,3 +149,8 @@ def _remarks(launch: Launch) -> Iterator[str]:
         yield f"stages {staged} in memory of the gang"
     if not launch.axes:
         yield "one instance"
+    buffers = [buffer for node in walk(launch.body) if isinstance(node, Buffered) for buffer in node.buffers]
+    for buffer in buffers:
+        extents = " × ".join(plain_text(length) for length in buffer.object.lengths if length is not None)
+        where = "in registers" if buffer.stored else "packed"
+        yield f"{extents} of {plain_text(buffer.access)} {where}"
