@@ -41,7 +41,7 @@ def programs(workshop: Workshop) -> Programs:
     source = Path(shutil.copy(SOURCE, folder))
     request = TranslateRequest(str(source), temporal="diamond", options=(f"-I{SOURCE.parents[1] / 'support'}",))
     plans = translate(request).plans
-    translated = workshop.build_translated(source, TILEK_TILES="diamond")
+    translated = workshop.build_with(source, TILEK_TILES="diamond")
     return Programs(workshop.build_original(source), translated, plans)
 
 

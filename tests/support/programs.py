@@ -100,9 +100,13 @@ class Workshop:
         """The program as a plain C compiler sees it."""
         return self._build((COMPILER,), source, flags, "original")
 
-    def build_translated(self, source: Path, flags: tuple[str, ...] = FLAGS, *options: str, **more: str) -> Path:
-        """The program as tilecc makes it, with these variables in its environment."""
-        return self._build((*TILECC, *options), source, flags, "translated", more)
+    def build_translated(self, source: Path, flags: tuple[str, ...] = FLAGS, *options: str) -> Path:
+        """The program as tilecc makes it."""
+        return self._build((*TILECC, *options), source, flags, "translated")
+
+    def build_with(self, source: Path, **variables: str) -> Path:
+        """The program as tilecc makes it with these variables in its environment."""
+        return self._build(TILECC, source, FLAGS, "translated", variables)
 
     def translate_and_link(self, program: Path, *sources: Path, flags: tuple[str, ...] = FLAGS) -> None:
         """One tilecc command from several sources to `program`."""
