@@ -38,6 +38,12 @@ def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool
     return any(_mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
 
 
+def has_shapes(plan: KernelPlan) -> bool:
+    """Whether some host loop goes through tiles that all begin together."""
+    steps = (*all_steps(plan.host_steps), *all_steps(plan.device_steps))
+    return any(isinstance(step, HostLoop) and bool(step.shape) for step in steps)
+
+
 def used_sizes(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> tuple[TileSize, ...]:
     """Those of the sizes that stand in bounds or bodies of the steps."""
     used: set[DataObject] = set()
