@@ -101,3 +101,17 @@ def test_turned_loops_run_clean(workshop: Workshop, case: Case, form: str) -> No
     for specialize in ("1", "0"):
         assert oclgrind(workshop, form, program, str(dump), "all", TILEK_SPECIALIZE=specialize) == ""
         assert read_records(dump) == read_records(expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_diamonds_run_clean(workshop: Workshop, form: str) -> None:
+    # Steps of a diamond with barriers between, tiles of the other rows one after another; a gang's empty tiles.
+    folder = workshop.folder / "oclgrind" / f"diamonds_{form}"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = Path(shutil.copy(Path(__file__).parent / "stencils.c", folder))
+    expected = workshop.run(workshop.build_original(source), PLAIN, "9", "3")
+    program = workshop.build_with(source, TILEK_TILES="diamond")
+    for specialize in ("1", "0"):
+        variables = {"TILEK_SIZES": "t_i_size=5,t_j_size=4", "TILEK_SPECIALIZE": specialize}
+        assert oclgrind(workshop, form, program, "9", "3", **variables) == ""
+    assert workshop.run(program, OPENCL, "9", "3") == expected
