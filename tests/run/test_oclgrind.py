@@ -98,5 +98,6 @@ def test_turned_loops_run_clean(workshop: Workshop, case: Case, form: str) -> No
     expected, dump = source.with_suffix(".expected"), source.with_suffix(".dump")
     workshop.run(workshop.build_original(source), PLAIN, str(expected), "all")
     program = workshop.build_translated(source, FLAGS)
-    assert oclgrind(workshop, form, program, str(dump), "all") == ""
-    assert read_records(dump) == read_records(expected)
+    for specialize in ("1", "0"):
+        assert oclgrind(workshop, form, program, str(dump), "all", TILEK_SPECIALIZE=specialize) == ""
+        assert read_records(dump) == read_records(expected)
