@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.cases import Case, read_cases
 from tests.support.paper_kernels import CONV2D
-from tests.support.programs import FLAGS, ROOT, Workshop
+from tests.support.programs import FLAGS, PLAIN, ROOT, Workshop, read_records
 from tests.support.targets import TargetEnvironment, program_environment
 from tests.support.tilings import ODD, all_tilings
 
@@ -71,8 +71,9 @@ def test_guards_of_odd_machines_run_clean(workshop: Workshop, form: str) -> None
 STAGING = read_cases(Path(__file__).parent / "cases" / "staging.c")
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", STAGING.cases, ids=lambda case: case.name)
-def test_stages_run_clean(workshop: Workshop, case: Case) -> None:
+def test_stages_run_clean(workshop: Workshop, case: Case, form: str) -> None:
     # Copies by all workers, borders, barriers: once with numbers as constants, once with a pool and numbers as arguments.
     folder = workshop.folder / "oclgrind"
     folder.mkdir(parents=True, exist_ok=True)
@@ -80,5 +81,23 @@ def test_stages_run_clean(workshop: Workshop, case: Case) -> None:
     source.write_text(STAGING.program((case,)).replace("{0, 1, 3, 8, 32, 45}", "{1, 3, 35}"))
     program = workshop.build_translated(source, FLAGS)
     arguments = (str(source.with_suffix(".dump")), "all")
-    assert oclgrind(workshop, "gpu", program, *arguments) == ""
-    assert oclgrind(workshop, "gpu", program, *arguments, TILEK_SPECIALIZE="0") == ""
+    assert oclgrind(workshop, form, program, *arguments) == ""
+    assert oclgrind(workshop, form, program, *arguments, TILEK_SPECIALIZE="0") == ""
+
+
+COALESCING = read_cases(Path(__file__).parent / "cases" / "coalescing.c")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", COALESCING.cases, ids=lambda case: case.name)
+def test_turned_loops_run_clean(workshop: Workshop, case: Case, form: str) -> None:
+    folder = workshop.folder / "oclgrind"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"coalescing_{case.name}.c"
+    source.write_text(COALESCING.program((case,)))
+    expected, dump = source.with_suffix(".expected"), source.with_suffix(".dump")
+    workshop.run(workshop.build_original(source), PLAIN, str(expected), "all")
+    program = workshop.build_translated(source, FLAGS)
+    for specialize in ("1", "0"):
+        assert oclgrind(workshop, form, program, str(dump), "all", TILEK_SPECIALIZE=specialize) == ""
+        assert read_records(dump) == read_records(expected)

@@ -14,6 +14,8 @@ from tilepragma.ir.types import ScalarType
 
 #: Bytes of the widest vectors of today's processors; narrower ones take a vector in parts.
 _VECTOR = 64
+#: Iterations of a loop around others that are printed one after the other, where their number is known.
+_UNROLLED = 16
 
 
 @dataclass(frozen=True)
@@ -24,21 +26,28 @@ class LoopHints:
     inside: tuple[str, ...] = ()
 
 
-def loop_hints(dialect: Dialect, iterator: DataObject, step: Expression, body: Block) -> LoopHints:
-    """The hints for a loop; none where the dialect takes none or the loop has loops inside.
+def loop_hints(
+    dialect: Dialect, iterator: DataObject, step: Expression, body: Block, trip: int | None = None
+) -> LoopHints:
+    """The hints for a loop of `trip` iterations (None: not known); none where the dialect takes none. One around others is unrolled where it
+    is short: only then do local arrays become registers, and so does one of vectors, whose parts are interleaved.
 
     A sum in one element is a chain in which each addition waits for the one before: a multiply-add would take longer than the addition
     alone. Other loops whose accesses all step through memory one by one, or stay, are as good as vectors: the width is said, since
     compilers for processors with the widest vectors take half of it on their own.
     """
-    if not dialect.hints or any(isinstance(node, (Loop, ForLoop, While, TileNest)) for node in walk(body)):
+    if not dialect.hints:
         return LoopHints()
+    if any(isinstance(node, (Loop, ForLoop, While, TileNest)) for node in walk(body)):
+        short = trip is not None and trip <= _UNROLLED
+        return LoopHints(before=("#pragma clang loop unroll(full)",)) if short else LoopHints()
     if _has_chain(iterator, body):
         return LoopHints(inside=("#pragma OPENCL FP_CONTRACT OFF",) if dialect.contracts else ())
     width = _vector_width(iterator, step, body)
     if width is None:
         return LoopHints()
-    return LoopHints(before=(f"#pragma clang loop vectorize_width({width}) interleave_count(2)",))
+    parts = trip // width if trip is not None and trip % width == 0 and trip // width in (1, 2, 4, 8) else 2
+    return LoopHints(before=(f"#pragma clang loop vectorize_width({width}) interleave_count({parts})",))
 
 
 def _vector_width(iterator: DataObject, step: Expression, body: Block) -> int | None:
@@ -129,3 +138,11 @@ def _has_chain(iterator: DataObject, body: Block) -> bool:
         if node.operator != "=" or any(inner == target for inner in walk(node.value)):
             return True
     return False
+
+
+def constant_trip(loop: Loop) -> int | None:
+    """The loop's number of iterations, where its bounds are literals and it steps by 1."""
+    lower, upper, step = (literal_value(part) for part in (loop.lower, loop.upper, loop.step))
+    if lower is None or upper is None or step != 1 or loop.comparison not in ("<", "<="):
+        return None
+    return max(0, upper - lower + (loop.comparison == "<="))

@@ -14,15 +14,28 @@ from tilepragma.codegen.launches import used_dimensions
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Flat, Printer
-from tilepragma.codegen.uniform_nests import Ends
+from tilepragma.codegen.uniform_nests import Ends, inner_ends
 from tilepragma.codegen.writer import Writer
-from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import Access, Binary, DataObject, Scope, Storage
+from tilepragma.ir.directives import AxisKind, TileKind
+from tilepragma.ir.dump import subscripts_text
+from tilepragma.ir.expressions import (
+    Access,
+    Binary,
+    Cast,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    Unary,
+    integer,
+)
 from tilepragma.ir.looptree import Axis, Block, Stage, Staged, StagedSide, TileNest
+from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.types import LONG, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarType, Type
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.staging import staged_arrays
+from tilepragma.plan.staging_references import Values, scalar_atom, settled_values, written_out
 
 _WORD = 8
 
@@ -60,35 +73,64 @@ class StagingPrinter:
         return StagedMacros(f"{name}_STAGED_WORDS", value, f"{name}_STAGED", f"{name}_POOL_WORDS")
 
     def flats(self) -> dict[DataObject, Flat]:
-        """How the copies are reached, by the objects that stand for them."""
-        result = {}
-        for one in self.arrays:
-            lowers = tuple(self._lower(one, dimension) for dimension in range(one.object.rank))
-            lengths = [self._size(one, dimension) for dimension in range(1, one.object.rank)]
-            if one.odd:
-                lengths[-1] = self._pitch(one)
-            result[self._copy(one)] = Flat(tuple(lengths), None, lowers)
-        return result
+        """How the copies are reached: by an index into the box."""
+        return {self._copy(one): Flat(()) for one in self.arrays}
 
     def body(self) -> Block:
         """The launch's staged form, reading the copies."""
         assert self.launch.staged is not None, "asked for staged launches only"
-        copies = {one.object: self._copy(one) for one in self.arrays}
+        (nest,) = self.launch.staged.statements
+        assert isinstance(nest, TileNest), "a staged form is one nest"
+        boxes = {(one.object, text): one for one in self.arrays for text in one.reads}
+        known, offsets = settled_values(nest.body), self._offsets(nest)
 
         def change(access: Access) -> Access:
-            copy = copies.get(access.object)
-            return access if copy is None else Access(copy, access.subscripts, access.path, access.type, access.range)
+            one = boxes.get((access.object, subscripts_text(access.subscripts)))
+            if one is None:
+                return access
+            index = self._index(one, access, known, offsets)
+            return Access(self._copy(one), (index,), access.path, access.type, access.range)
 
         # The loops of a nest keep their identity, which their numbers hang on.
-        parts = self.launch.staged.statements
-        return Block(
-            tuple(
-                replace(one, body=with_accesses(one.body, change))
-                if isinstance(one, TileNest)
-                else with_accesses(one, change)
-                for one in parts
-            )
-        )
+        return Block((replace(nest, body=with_accesses(nest.body, change)),))
+
+    def _offsets(self, nest: TileNest) -> dict[DataObject, tuple[Polynomial, Polynomial]]:
+        """Of the iterators of tiles, how far a worker is from the tile's first iteration, and from its last one, in small numbers."""
+        found: dict[DataObject, tuple[Polynomial, Polynomial]] = {}
+        for tiled in nest.loops:
+            workers = any(tile.kind is TileKind.WORKER for tile in tiled.tiles)
+            own = _atom(self.numbers.name(tiled, "worker"), INT) if workers else number(0)
+            length = _atom(self.numbers.name(tiled, "last"), LONG) - _atom(self.numbers.name(tiled, "first"), LONG)
+            found[tiled.loop.iterator] = (own, own - length)
+        for term in (term for one in self.arrays for side in one.sides for term in side.terms):
+            iterator = term.iterator
+            if iterator not in found:
+                here = of_atom(scalar_atom(iterator))
+                ends = [_atom(name, iterator.element) for name in inner_ends(self.numbers, iterator)]
+                found[iterator] = (here - ends[0], here - ends[1])
+        return found
+
+    def _index(
+        self, one: Staged, access: Access, known: Values, offsets: dict[DataObject, tuple[Polynomial, Polynomial]]
+    ) -> Expression:
+        """Where in the box the element lies: what the subscripts are beyond the box's begin, row-major."""
+        total: Expression | None = None
+        for dimension, (subscript, side) in enumerate(zip(access.subscripts, one.sides, strict=True)):
+            value = written_out(polynomial(subscript), known)
+            assert value is not None, "subscripts of boxes are sums"
+            value = value - polynomial(side.least)
+            for term in side.terms:
+                factor = number(term.coefficient)
+                passed = offsets[term.iterator][0 if term.coefficient > 0 else 1]
+                value = value - factor * of_atom(scalar_atom(term.iterator)) + factor * passed
+            place = _small(value)
+            if total is None:
+                total = place
+                continue
+            pitch = self._pitch(one) if one.odd and dimension == one.object.rank - 1 else self._size(one, dimension)
+            total = Binary("+", Binary("*", total, _local(pitch, INT), INT), place, INT)
+        assert total is not None, "arrays have dimensions"
+        return total
 
     def declare(self, writer: Writer) -> None:
         """The pool, at the head of the entry point."""
@@ -124,14 +166,14 @@ class StagingPrinter:
         for one in stage.arrays:
             for dimension, side in enumerate(one.sides):
                 lower = self._least(side, ends)
-                writer.line(f"const {self.dialect.wide} {self._lower(one, dimension)} = {lower};")
+                writer.line(f"const {self.dialect.index} {self._lower(one, dimension)} = {lower};")
         with writer.block(f"if ({some})"):
             for one in stage.arrays:
                 self._copy_in(writer, one, ends)
 
     def _copy_in(self, writer: Writer, one: Staged, ends: Ends) -> None:
         rank = one.object.rank
-        spans = [self.numbers.fresh(f"{one.object.name}_span{dimension}") for dimension in range(rank)]
+        spans = [self._called(one, f"span{dimension}") for dimension in range(rank)]
         for side, span in zip(one.sides, spans, strict=True):
             writer.line(f"const int {span} = {self._span(side, ends)};")
         at = self.numbers.fresh("at")
@@ -225,20 +267,27 @@ class StagingPrinter:
 
     def _copy(self, one: Staged) -> DataObject:
         name = self._name(one)
-        lengths = one.object.lengths
-        return DataObject(name, name, one.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
+        return DataObject(name, name, one.object.element, Storage.CONTIGUOUS, Scope.LOCAL, (None,))
 
     def _name(self, one: Staged) -> str:
-        return self.numbers.fresh(f"{one.object.name}_staged")
+        return self._called(one, "staged")
+
+    def _called(self, one: Staged, what: str) -> str:
+        """`A_staged`; of further boxes of an array `A_2_staged`."""
+        mine = [other for other in self.arrays if other.object == one.object]
+        number_ = mine.index(one) + 1
+        return self.numbers.fresh(
+            f"{one.object.name}_{what}" if number_ == 1 else f"{one.object.name}_{number_}_{what}"
+        )
 
     def _lower(self, one: Staged, dimension: int) -> str:
-        return self.numbers.fresh(f"{one.object.name}_staged{dimension}")
+        return self._called(one, f"staged{dimension}")
 
     def _size(self, one: Staged, dimension: int) -> str:
-        return self.numbers.fresh(f"{one.object.name}_size{dimension}")
+        return self._called(one, f"size{dimension}")
 
     def _pitch(self, one: Staged) -> str:
-        return self.numbers.fresh(f"{one.object.name}_pitch")
+        return self._called(one, "pitch")
 
     def _pool(self) -> str:
         return self.numbers.fresh("pool")
@@ -250,8 +299,29 @@ class StagingPrinter:
         return self.numbers.fresh("workers")
 
 
-def _local(name: str) -> Access:
-    return Access(DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL), (), (), LONG)
+def _local(name: str, type_: Type = LONG) -> Access:
+    return Access(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL), (), (), type_)
+
+
+def _atom(name: str, type_: Type) -> Polynomial:
+    return of_atom(_local(name, type_))
+
+
+def _small(value: Polynomial) -> Expression:
+    """The value as an int: that of places in a box, which are few."""
+    result: Expression | None = None
+    for monomial, coefficient in sorted(value.terms, key=lambda term: (term[1] < 0, not term[0])):
+        parts: list[Expression] = [atom if atom.type == INT else Cast(INT, atom) for atom in monomial]
+        if abs(coefficient) != 1 or not parts:
+            parts.insert(0, integer(abs(coefficient)))
+        product = parts[0]
+        for part in parts[1:]:
+            product = Binary("*", product, part, INT)
+        if result is None:
+            result = product if coefficient > 0 else Unary("-", product, INT)
+        else:
+            result = Binary("+" if coefficient > 0 else "-", result, product, INT)
+    return result if result is not None else integer(0)
 
 
 def _sum(left: str, right: str, *, negative: bool) -> str:

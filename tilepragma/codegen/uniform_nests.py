@@ -23,13 +23,14 @@ from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import Access, Assignment, DataObject
+from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Scope, Storage, integer
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Declaration,
     Declarator,
     ExpressionStatement,
+    If,
     Loop,
     Stage,
     Statement,
@@ -37,6 +38,7 @@ from tilepragma.ir.looptree import (
     TileNest,
 )
 from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INT, Type
 
 #: The first and the last value of an iterator in the gang's tile, as text.
 Ends = dict[DataObject, tuple[str, str]]
@@ -79,7 +81,8 @@ class UniformNestPrinter:
             if tile.axis is not None:
                 index, stride = self.numbers.fresh(axis_name(tile.axis)), self.numbers.stride(tiled, tile)
                 value = index if stride == "1" else f"{index} * {stride}"
-                self.writer.line(f"const {self._wide} {self.numbers.name(tiled, tile.kind.value)} = {value};")
+                type_ = "int" if tile.kind is TileKind.WORKER else self._wide
+                self.writer.line(f"const {type_} {self.numbers.name(tiled, tile.kind.value)} = {value};")
 
     def _body(self, nest: TileNest) -> None:
         ends: Ends = {}
@@ -123,25 +126,27 @@ class _Together:
     some: str
 
     def block(self, block: Block) -> None:
-        statements = block.statements
+        statements = list(block.statements)
         place = 0
         while place < len(statements):
             if _meets(statements[place]):
-                self._meeting(statements[place], statements[place + 1 :])
+                statements[place + 1 :] = self._meeting(statements[place], tuple(statements[place + 1 :]))
                 place += 1
                 continue
             end = place
             while end < len(statements) and not _meets(statements[end]):
                 end += 1
-            self._alone(statements[place:end], statements[end:])
+            self._alone(tuple(statements[place:end]), tuple(statements[end:]))
             place = end
 
-    def _meeting(self, statement: Statement, rest: tuple[Statement, ...]) -> None:
+    def _meeting(self, statement: Statement, rest: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """Print what workers meet at; what stands behind it then."""
         writer, printer = self.nest.writer, self.nest.printer
         if isinstance(statement, Barrier):
             writer.line(printer.dialect.barrier)
         elif isinstance(statement, Stage):
-            self.nest.print_stage(statement, self.ends | self._inner(statement, rest), self.some)
+            ends, rest = self._inner(statement, rest)
+            self.nest.print_stage(statement, self.ends | ends, self.some)
         elif isinstance(statement, Block):
             with writer.block():
                 self.block(statement)
@@ -151,18 +156,27 @@ class _Together:
             loop = with_bounds_apart(writer, printer, self.nest.numbers, statement, declared)
             with writer.block(loop_head(printer, loop, declared)):
                 self.block(loop.body)
+        return rest
 
-    def _inner(self, stage: Stage, rest: tuple[Statement, ...]) -> Ends:
-        """The ends of the loops behind the stage whose iterators its boxes have."""
-        wanted = {term.iterator for one in stage.arrays for side in one.sides for term in side.terms} - set(self.ends)
+    def _inner(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
+        """The ends of the loops behind the stage whose iterators its boxes have, declared in the iterators' types; and these loops
+        between them.
+        """
+        terms = (term for one in stage.arrays for side in one.sides for term in side.terms)
+        wanted = {term.iterator: term.extent for term in terms if term.iterator not in self.ends}
         found: Ends = {}
-        for loop in rest:
-            if isinstance(loop, Loop) and loop.iterator in wanted:
-                last = self.nest.numbers.fresh(f"{loop.iterator.name}_last")
-                upper = self.nest.printer.expression(loop.upper, 11)
-                self.nest.writer.line(f"const {self.nest.printer.dialect.wide} {last} = {upper} - 1;")
-                found[loop.iterator] = (self.nest.printer.expression(loop.lower, 11), last)
-        return found
+        behind: list[Statement] = []
+        for statement in rest:
+            if isinstance(statement, Loop) and statement.iterator in wanted:
+                iterator, printer = statement.iterator, self.nest.printer
+                first, last = inner_ends(self.nest.numbers, iterator)
+                lower, upper = printer.expression(statement.lower, 1), printer.expression(statement.upper, 11)
+                self.nest.writer.line(f"const {printer.type(iterator.element, first)} = {lower};")
+                self.nest.writer.line(f"const {printer.type(iterator.element, last)} = {upper} - 1;")
+                found[iterator] = (first, last)
+                statement = _between(statement, first, last, wanted[iterator])
+            behind.append(statement)
+        return found, tuple(behind)
 
     def _alone(self, statements: tuple[Statement, ...], rest: tuple[Statement, ...]) -> None:
         needed = {node.object for later in rest for node in walk(later) if isinstance(node, Access)}
@@ -186,6 +200,27 @@ class _Together:
             if one.initializer is not None and not isinstance(one.initializer, tuple):
                 target = Access(object_, (), (), object_.element)
                 yield ExpressionStatement(Assignment("=", target, one.initializer, object_.element))
+
+
+def inner_ends(numbers: Numbers, iterator: DataObject) -> tuple[str, str]:
+    """The names of the first and the last value of the iterator of a loop behind a stage."""
+    return numbers.fresh(f"{iterator.name}_first"), numbers.fresh(f"{iterator.name}_last")
+
+
+def _between(loop: Loop, first: str, last: str, extent: object) -> Statement:
+    """The loop between ends that are known by name; a full tile by itself, whose iterations are a constant number."""
+    type_ = loop.iterator.element
+    start, end = _scalar(first, type_), _scalar(last, type_)
+    short = replace(loop, lower=start, comparison="<=", upper=end)
+    if not isinstance(extent, int):
+        return short
+    is_full = Binary("==", Binary("-", end, start, type_), integer(extent - 1), INT)
+    full = replace(loop, lower=start, comparison="<", upper=Binary("+", start, integer(extent), type_))
+    return If(is_full, Block((full,)), Block((short,)))
+
+
+def _scalar(name: str, type_: Type) -> Access:
+    return Access(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL), (), (), type_)
 
 
 def _meets(statement: Statement) -> bool:

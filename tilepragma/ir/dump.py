@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from tilepragma.ir.expressions import (
     Cast,
     Comma,
     Conditional,
+    Expression,
     FloatingLiteral,
     Increment,
     IntegerLiteral,
@@ -200,6 +201,11 @@ def _simple(node: Any) -> str:
         return "stage " + ", ".join(map(staged_text, node.arrays))
     words = {Break: "break;", Continue: "continue;", Barrier: "barrier"}
     return words[type(node)]
+
+
+def subscripts_text(subscripts: Iterable[Expression]) -> str:
+    """`[i - 1][j]`"""
+    return "".join(f"[{expression_text(subscript)}]" for subscript in subscripts)
 
 
 def staged_text(staged: Staged) -> str:

@@ -276,18 +276,20 @@ class StagedSide:
 
 @dataclass(frozen=True)
 class Staged:
-    """A box of an array, one side a dimension. `odd`: its rows are kept an odd number of elements apart, since workers that are neighbours
-    read down its columns.
+    """A box of an array, one side a dimension, for the accesses whose subscripts have the texts `reads` (`subscripts_text`); others
+    read the array itself. `odd`: its rows are kept an odd number of elements apart, since workers that are neighbours read down its
+    columns.
     """
 
     object: DataObject
     sides: tuple[StagedSide, ...]
+    reads: tuple[str, ...]
     odd: bool = False
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: the accesses behind it in its
+    """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: accesses behind it in its
     block find them there. It stands in the body of a uniform nest, or in a loop there; nothing where workers are loops.
     """
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileKind
+from tilepragma.ir.dump import subscripts_text
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
 from tilepragma.ir.looptree import (
     Axis,
@@ -45,7 +46,7 @@ LOCAL_BYTES = 32768
 #: Iterations of a sequential loop that are staged at once, the first that fits.
 _TILES = (32, 16, 8, 4)
 #: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what is worth it is judged by these.
-_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (8, 8, 4)}
+_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
 
 def with_staging(plan: KernelPlan) -> KernelPlan:
@@ -120,16 +121,16 @@ class _Planner:
         split = _loop_to_split(nest)
         tiles += [_Tile(split.nest, split, size) for size in _TILES] if split is not None else []
         best: tuple[_Tile, list[Candidate]] = (tiles[0], [])
-        smallest: dict[DataObject, Candidate] = {}
+        smallest: dict[tuple[DataObject, tuple[str, ...]], Candidate] = {}
         for tile in tiles:
             found = self._worth(launch, tile, around)
-            smallest |= {one.staged.object: one for one in found}
+            smallest |= {(one.staged.object, one.staged.reads): one for one in found}
             worth = _fitting(found)
             if len(worth) > len(best[1]):
                 best = (tile, worth)
         tile, worth = best
-        kept = {one.staged.object for one in worth}
-        self.notes += [_too_large(launch, one) for object_, one in smallest.items() if object_ not in kept]
+        kept = {(one.staged.object, one.staged.reads) for one in worth}
+        self.notes += [_too_large(launch, one) for each, one in smallest.items() if each not in kept]
         return self._body(tile, tuple(one.staged for one in worth)) if worth else None
 
     def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
@@ -138,10 +139,9 @@ class _Planner:
         objects = only_read(launch.body, functions)
         inside = tile.split.loop.body if tile.split is not None else tile.nest.body
         read = list(readings(inside, objects))
-        everywhere = sum(isinstance(node, Access) and node.object in objects for node in walk(launch.body))
-        if tile.split is not None and everywhere != len(read):
-            outside = {node.object for node in _accesses_outside(tile.split.nest.body, tile.split.loop)}
-            read = [one for one in read if one.access.object not in outside]
+        if tile.split is not None:
+            outside = {_place(node) for node in _accesses_outside(tile.split.nest.body, tile.split.loop)}
+            read = [one for one in read if _place(one.access) not in outside]
         written = {use.object for use in uses(launch.body, functions) if use.writes}
         shared = (
             {one for one in self.plan.kernel.objects if one.storage is Storage.SCALAR} - written - set(launch.privates)
@@ -149,7 +149,7 @@ class _Planner:
         shared |= around | {one.loop.iterator for one in tile.nest.loops if not _is_dealt(one)}
         shared |= {size.object for size in self.plan.sizes}
         found = [one for one in candidates(read, tile.terms, frozenset(shared), tile.counts) if one.is_worth_it]
-        return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name))
+        return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name, one.staged.reads))
 
     def _body(self, tile: _Tile, arrays: tuple[Staged, ...]) -> Block:
         statements = tile.nest.body.statements
@@ -316,6 +316,10 @@ def _can_be_split(loop: Loop, nest: TileNest) -> bool:
     varying |= {use.object for use in uses(nest.body) if use.writes}
     read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
     return not read & varying and all(one.scope is not Scope.LOCAL or one.rank == 0 for one in read)
+
+
+def _place(access: Access) -> tuple[DataObject, str]:
+    return access.object, subscripts_text(access.subscripts)
 
 
 def _accesses_outside(body: Block, loop: Loop) -> Iterator[Access]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tilepragma.ir.dump import subscripts_text
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Axis, Staged, StagedSide, StagedTerm
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number
@@ -47,63 +48,77 @@ class Candidate:
 def candidates(
     read: Iterable[Reading], terms: Terms, shared: frozenset[DataObject], counts: Mapping[Axis, int]
 ) -> list[Candidate]:
-    """The arrays whose accesses lie in one box whose size the numbers of workers say. `terms` are the iterators of a tile, `shared` the
-    scalars that are the same for all workers.
+    """The boxes whose sizes the numbers of workers say: one for all accesses to an array that move with the tile in the same way. `terms` are
+    the iterators of a tile, `shared` the scalars that are the same for all workers.
     """
-    by_object: dict[DataObject, list[Reading]] = {}
+    groups: dict[tuple[DataObject, tuple[Polynomial, ...]], list[_Placed]] = {}
     for one in read:
-        by_object.setdefault(one.access.object, []).append(one)
-    found = (_candidate(object_, each, terms, shared, counts) for object_, each in by_object.items())
+        placed = _placed(one, terms, shared)
+        if placed is not None:
+            moves = tuple(
+                least - number(offset) for least, (offset, _) in zip(placed.least, placed.offsets, strict=True)
+            )
+            groups.setdefault((one.access.object, moves), []).append(placed)
+    found = (_candidate(object_, each, terms, counts) for (object_, _), each in groups.items())
     return [one for one in found if one is not None]
 
 
+@dataclass(frozen=True)
+class _Placed:
+    """A reading by dimension: its least subscript, the coefficients of the tile's iterators in it, the rest without its constant, and the
+    constants (lowest, highest) beside that.
+    """
+
+    reading: Reading
+    least: tuple[Polynomial, ...]
+    factors: tuple[tuple[int, ...], ...]
+    rests: tuple[Polynomial, ...]
+    offsets: tuple[tuple[int, int], ...]
+
+
+def _placed(one: Reading, terms: Terms, shared: frozenset[DataObject]) -> _Placed | None:
+    """None where a subscript is no sum of the tile's iterators and of what all workers know, or its span is not of a constant length."""
+    least, factors, rests, offsets = [], [], [], []
+    for span in one.spans:
+        width = None if span is None else (span.greatest - span.least).constant
+        parts = None if span is None else _without(span.least, terms)
+        if span is None or width is None or parts is None:
+            return None
+        rest = parts[1]
+        if not all(is_scalar(atom) and getattr(atom, "object", None) in shared for atom in rest.atoms):
+            return None
+        constant = dict(rest.terms).get((), 0)
+        least.append(span.least)
+        factors.append(parts[0])
+        rests.append(rest - number(constant))
+        offsets.append((constant, constant + width))
+    return _Placed(one, tuple(least), tuple(factors), tuple(rests), tuple(offsets))
+
+
 def _candidate(
-    object_: DataObject,
-    read: Sequence[Reading],
-    terms: Terms,
-    shared: frozenset[DataObject],
-    counts: Mapping[Axis, int],
+    object_: DataObject, read: Sequence[_Placed], terms: Terms, counts: Mapping[Axis, int]
 ) -> Candidate | None:
+    """The box of the accesses that are surely made, which must reach its ends; of the others those that lie in it read it too."""
+    sure = [one for one in read if one.reading.certain]
+    if not sure:
+        return None
     sides = []
     for dimension in range(object_.rank):
-        side = _side([(one.spans[dimension], one.certain) for one in read], terms, shared)
-        if side is None:
-            return None
-        sides.append(side)
-    return _judged(object_, tuple(sides), read, terms, counts)
+        lowest = min(one.offsets[dimension][0] for one in sure)
+        highest = max(one.offsets[dimension][1] for one in sure)
+        found = tuple(
+            StagedTerm(iterator, factor, terms[iterator])
+            for iterator, factor in zip(terms, sure[0].factors[dimension], strict=True)
+            if factor != 0
+        )
+        least = sure[0].rests[dimension] + number(lowest)
+        sides.append(((lowest, highest), StagedSide(found, expression(least), highest - lowest)))
+    inside = [one for one in read if all(_holds(ends, at) for (ends, _), at in zip(sides, one.offsets, strict=True))]
+    return _judged(object_, tuple(side for _, side in sides), [one.reading for one in inside], counts)
 
 
-def _side(spans: Sequence[tuple[Span | None, bool]], terms: Terms, shared: frozenset[DataObject]) -> StagedSide | None:
-    """The side that holds all spans, if they differ by numbers; both of its ends must surely be read."""
-    factors: tuple[int, ...] | None = None
-    ends: list[tuple[Polynomial, Polynomial, bool]] = []
-    for span, certain in spans:
-        if span is None:
-            return None
-        least, greatest = _without(span.least, terms), _without(span.greatest, terms)
-        if least is None or greatest is None or least[0] != greatest[0] or least[0] != (factors or least[0]):
-            return None
-        factors = least[0]
-        ends.append((least[1], greatest[1], certain))
-    if factors is None:
-        return None
-    base = ends[0][0]
-    if not all(is_scalar(atom) and getattr(atom, "object", None) in shared for atom in base.atoms):
-        return None
-    offsets = [((low - base).constant, (high - base).constant, certain) for low, high, certain in ends]
-    lows = [(low, certain) for low, _, certain in offsets if low is not None]
-    highs = [(high, certain) for _, high, certain in offsets if high is not None]
-    if len(lows) != len(offsets) or len(highs) != len(offsets):
-        return None
-    least_of, greatest_of = min(low for low, _ in lows), max(high for high, _ in highs)
-    if (least_of, True) not in lows or (greatest_of, True) not in highs:
-        return None
-    found = tuple(
-        StagedTerm(iterator, factor, terms[iterator])
-        for iterator, factor in zip(terms, factors, strict=True)
-        if factor != 0
-    )
-    return StagedSide(found, expression(base + number(least_of)), greatest_of - least_of)
+def _holds(ends: tuple[int, int], offsets: tuple[int, int]) -> bool:
+    return ends[0] <= offsets[0] and offsets[1] <= ends[1]
 
 
 def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomial] | None:
@@ -123,7 +138,6 @@ def _judged(
     object_: DataObject,
     sides: tuple[StagedSide, ...],
     read: Sequence[Reading],
-    terms: Terms,
     counts: Mapping[Axis, int],
 ) -> Candidate | None:
     dealt = {term.extent for side in sides for term in side.terms if isinstance(term.extent, Axis)}
@@ -143,7 +157,9 @@ def _judged(
     pitch = lengths[-1] | 1 if elsewhere else lengths[-1]
     elements = math.prod((*lengths[:-1], pitch))
     return Candidate(
-        staged=Staged(object_, sides, odd=elsewhere),
+        staged=Staged(
+            object_, sides, tuple(dict.fromkeys(subscripts_text(one.access.subscripts) for one in read)), elsewhere
+        ),
         bytes=-(-elements * object_.element.bits // 64) * 8,
         uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
         uses_of_worker=accesses * splits,

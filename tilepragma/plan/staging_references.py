@@ -73,6 +73,17 @@ def _can_be_copied(object_: DataObject) -> bool:
     )
 
 
+def settled_values(body: Block) -> Values:
+    """The scalars that a declaration under `body` gives their only value, as sums of others."""
+    nodes = list(walk(body))
+    changed = frozenset(node.target.object for node in nodes if isinstance(node, (Assignment, Increment, AddressOf)))
+    known: dict[DataObject, Polynomial] = {}
+    for node in nodes:
+        if isinstance(node, Declaration):
+            known |= _declared(node, known, changed)
+    return known
+
+
 def readings(body: Block, objects: frozenset[DataObject], outer: Values | None = None) -> Iterator[Reading]:
     """All accesses to the objects under `body`, inner loops taken out. `outer` are the values of scalars that are known there."""
     changed = {node.target.object for node in walk(body) if isinstance(node, (Assignment, Increment, AddressOf))}

@@ -11,6 +11,7 @@ from typing import Any
 
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import TileKind
+from tilepragma.ir.dump import subscripts_text
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.looptree import (
     Barrier,
@@ -90,7 +91,10 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
     written = {use.object for use in uses(nest, functions) if use.writes}
     held = {argument.object for argument in plan.arrays}
     stages = list(_stages(nest.body, ()))
-    objects = [one.object for _, _, stage, _ in stages for one in stage.arrays]
+    objects = list(dict.fromkeys(one.object for _, _, stage, _ in stages for one in stage.arrays))
+    served = [(one.object, text) for _, _, stage, _ in stages for one in stage.arrays for text in one.reads]
+    for object_, text in dict.fromkeys(one for one in served if served.count(one) > 1):
+        yield f"'{object_.host}{text}' is read in two boxes of launch {launch.name}"
     known = {one.loop.iterator for one in nest.loops if all(tile.axis is None for tile in one.tiles)}
     known |= (
         set(plan.scalars) - written - set(launch.privates) | set(launch.values) | {one.object for one in plan.sizes}
@@ -99,8 +103,6 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
         yield f"launch {launch.name} stages arrays that another name may write"
     for object_ in objects:
         name = object_.host
-        if objects.count(object_) > 1:
-            yield f"'{name}' is staged twice in launch {launch.name}"
         if object_ in written or object_ not in held or object_.volatile or object_.scope is Scope.LOCAL:
             yield f"'{name}' is staged, but launch {launch.name} does not only read it"
         if not isinstance(object_.element, ScalarType) or object_.storage is Storage.SCALAR:
@@ -123,15 +125,15 @@ def _stages(block: Block, around: tuple[DataObject, ...]) -> Iterator[tuple[Bloc
 
 
 def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Iterator[str]:
-    """All accesses stand behind the stage in its block, a barrier before the first of them and one after the last."""
+    """The accesses to a box stand behind the stage in its block, a barrier before the first of them and one after the last."""
     name, object_ = staged.object.host, staged.object
-    using = [at for at, one in enumerate(block.statements) if _accesses(one, object_)]
+    using = [at for at, one in enumerate(block.statements) if _accesses(one, staged)]
     barriers = [at for at, one in enumerate(block.statements) if isinstance(one, Barrier)]
-    inside = sum(len(_accesses(one, object_)) for one in block.statements)
-    if inside != len(_accesses(nest.body, object_)) or any(at < place for at in using):
+    inside = sum(len(_accesses(one, staged)) for one in block.statements)
+    if inside != len(_accesses(nest.body, staged)) or any(at < place for at in using):
         yield f"'{name}' is read before it is staged, or elsewhere"
         return
-    if any(len(access.subscripts) != object_.rank for access in _accesses(nest.body, object_)):
+    if any(len(access.subscripts) != object_.rank for access in _accesses(nest.body, staged)):
         yield f"'{name}' is staged, and handed on as a whole"
     if not using:
         yield f"'{name}' is staged and never read"
@@ -142,8 +144,10 @@ def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Ite
         yield f"no barrier stands between the last use of '{name}' and its next copy"
 
 
-def _accesses(node: Any, object_: DataObject) -> list[Access]:
-    return [one for one in walk(node) if isinstance(one, Access) and one.object == object_]
+def _accesses(node: Any, staged: Staged) -> list[Access]:
+    """The accesses to the box."""
+    found = (one for one in walk(node) if isinstance(one, Access) and one.object == staged.object)
+    return [one for one in found if subscripts_text(one.subscripts) in staged.reads]
 
 
 def _wrong_sides(nest: TileNest, staged: Staged, known: set[DataObject], rest: tuple[Any, ...]) -> Iterator[str]:

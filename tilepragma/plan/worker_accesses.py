@@ -35,7 +35,7 @@ def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
 
 
 def uncoalesced(accesses: Iterable[WorkerAccess], launch: str) -> tuple[DataObject, ...]:
-    """The arrays of a launch that neighbouring workers do not reach side by side: those that are to be staged in shared memory.
+    """The arrays of a launch that neighbouring workers do not reach side by side: those that only staging helps.
 
     Where loops are nested in the launch, accesses outside its deepest loops do not count.
     """

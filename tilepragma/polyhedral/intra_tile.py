@@ -13,7 +13,7 @@ from tilepragma.polyhedral.model import Dependence
 from tilepragma.polyhedral.parallel_parts import Part
 from tilepragma.polyhedral.schedule import Row, Schedule, StatementSchedule
 from tilepragma.polyhedral.wavefronts import band_wavefronts
-from tilepragma.polyhedral.worker_rows import by_transactions
+from tilepragma.polyhedral.worker_rows import Cost, by_transactions, transactions
 
 
 @dataclass(frozen=True)
@@ -45,17 +45,32 @@ def intra_tile(part: Part, dependences: tuple[Dependence, ...], private: frozens
     inside = tuple(each for each in dependences if each.source in names and each.target in names)
     wavefronts = band_wavefronts(Schedule(part.statements), inside)
     found = next(each for each in wavefronts if each.levels == part.band)
-    first, *others = found.intra
+    first = found.intra[0]
     stepped = tuple(replace(each, rows=_with_sum(each, part, first)) for each in part.statements)
     summed = tuple(level + 1 for level, factor in zip(part.band, first, strict=True) if factor)
-    at_once = tuple(part.band[row.index(1)] + 1 for row in others)
     band = tuple(level + 1 for level in part.band)
-    # A row that e_1 is the sum of, and that workers do not step along, follows from the others.
-    fixed = (at for at in range(len(stepped[0].rows)) if at not in band or at in at_once)
-    parallel = by_transactions(stepped, at_once, fixed, private)
+    parallel = _at_once(stepped, band, summed, private)
     carrying = tuple(level + 1 for level in part.carrying)
     shifted = replace(part, statements=stepped, band=band, carrying=carrying)
     return IntraTile(shifted, summed, parallel, found.order)
+
+
+def _at_once(
+    stepped: tuple[StatementSchedule, ...], band: tuple[int, ...], summed: tuple[int, ...], private: frozenset[str]
+) -> tuple[int, ...]:
+    """The rows of the band that workers step along: all but one of those that e_1 is the sum of, which follows from the others. That
+    one is left out without which neighbours' accesses take fewest transactions.
+    """
+    found: tuple[int, ...] = ()
+    least: Cost | None = None
+    for left_out in summed or band[:1]:
+        at_once = tuple(level for level in band if level != left_out)
+        fixed = tuple(at for at in range(len(stepped[0].rows)) if at not in band or at in at_once)
+        ordered = by_transactions(stepped, at_once, fixed, private)
+        cost = transactions(stepped, ordered[-1], fixed, private) if ordered else ()
+        if least is None or cost < least:
+            found, least = ordered, cost
+    return found
 
 
 def _with_sum(each: StatementSchedule, part: Part, factors: tuple[int, ...]) -> tuple[Row, ...]:

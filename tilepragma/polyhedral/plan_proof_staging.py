@@ -17,6 +17,7 @@ from typing import Any
 import islpy as isl
 
 from tilepragma.ir.accesses import Use, uses
+from tilepragma.ir.dump import subscripts_text
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Function, If, Loop, Stage, Staged, StagedSide
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
@@ -48,7 +49,8 @@ class _Tile:
 
 def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf], functions: tuple[Function, ...]) -> Iterator[Finding]:
     name = staged.object.host
-    accesses = [(leaf, use) for leaf in leaves for use in _uses(leaf, functions) if use.object == staged.object]
+    uses_ = [(leaf, use) for leaf in leaves for use in _uses(leaf, functions) if use.object == staged.object]
+    accesses = [(leaf, use) for leaf, use in uses_ if subscripts_text(use.subscripts) in staged.reads]
     try:
         tile = _tile(stage, staged, leaves)
         if tile is None:

@@ -23,10 +23,12 @@ def by_transactions(
     place in global memory.
     """
     kept = tuple(fixed)
-    return tuple(sorted(levels, key=lambda level: _cost(statements, level, kept, private), reverse=True))
+    return tuple(sorted(levels, key=lambda level: transactions(statements, level, kept, private), reverse=True))
 
 
-def _cost(statements: Sequence[StatementSchedule], level: int, fixed: Sequence[int], private: frozenset[str]) -> Cost:
+def transactions(
+    statements: Sequence[StatementSchedule], level: int, fixed: Sequence[int], private: frozenset[str]
+) -> Cost:
     """Transactions of 32 workers, those of the deepest statements first: these run most often."""
     counted = [0] * (1 + max((each.statement.depth for each in statements), default=0))
     for each in statements:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.polynomial import expression
-from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.worker_accesses import accesses_of, is_side_by_side
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.staging import staged_arrays
+from tilepragma.plan.worker_accesses import accesses_of, is_side_by_side, uncoalesced
 from tilepragma.report.source_text import plain_text
 
 if TYPE_CHECKING:
@@ -19,7 +20,19 @@ def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
     found: dict[str, list[WorkerAccess]] = {}
     for one in accesses_of(plan):
         found.setdefault(one.launch, []).append(one)
-    return {launch: tuple(_lines(accesses)) for launch, accesses in found.items()}
+    return {
+        launch.name: (*_lines(found[launch.name]), *_left(launch, found[launch.name]))
+        for launch in plan.device
+        if launch.name in found
+    }
+
+
+def _left(launch: Launch, accesses: list[WorkerAccess]) -> Iterator[str]:
+    """What each worker has to fetch for itself."""
+    staged = {one.object for one in staged_arrays(launch)}
+    left = [one.host for one in uncoalesced(accesses, launch.name) if one not in staged]
+    if left:
+        yield f"neither coalesced nor staged: {', '.join(left)}"
 
 
 def _lines(accesses: list[WorkerAccess]) -> Iterator[str]:

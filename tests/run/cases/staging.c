@@ -129,6 +129,29 @@ CASE(product)
     }
 }
 
+// case gram: two boxes of one array, one of them read down its columns
+static void gram(int n, int m, const float a[n][m], float c[n][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            float sum = c[i][j];
+            for (int k = 0; k < m; k++)
+                sum += a[i][k] * a[j][k];
+            c[i][j] = sum;
+        }
+}
+CASE(gram)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 9;
+        float *const a = check_floats(n * m + 1), *const c = check_floats(n * n + 1);
+        gram((int)n, (int)m, (void *)a, (void *)c);
+        check_record("c", c, n * n * sizeof *c);
+        free(a), free(c);
+    }
+}
+
 // case rows_of_workers: each worker goes along a row of its own, so that neighbours read down a column
 static void rows_of_workers(int n, int m, const double a[n][m], const double b[n][m], const double x[m], double y[n])
 {
@@ -247,6 +270,29 @@ CASE(pointers_to_rows)
     }
 }
 
+// case within: what is read under a condition is found in a box that other accesses make, or read where it is
+static void within(int n, int m, const double a[n][m], double b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 0; j < m; j++) {
+            double sum = a[i - 1][j] + a[i + 1][j] + 2 * a[i][j];
+            if (i > 3)
+                sum += a[i][j] * a[i - 3][j];
+            b[i][j] = j > 0 ? sum + a[i - 1][j] * a[i][j - 1] : sum;
+        }
+}
+CASE(within)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 2;
+        double *const a = check_doubles(n * m + 1), *const b = check_doubles(n * m + 1);
+        within((int)n, (int)m, (void *)a, (void *)b);
+        check_record("b", b, n * m * sizeof *b);
+        free(a), free(b);
+    }
+}
+
 // case guarded: what is read under a condition is not copied where nobody reads it
 static void guarded(int n, int m, const double a[n][m], double b[n][m])
 {
@@ -269,6 +315,25 @@ CASE(guarded)
         guarded((int)n, (int)m, (void *)a, (void *)b);
         check_record("b", b, n * m * sizeof *b);
         free(a), free(b);
+    }
+}
+
+// case many_workers: as many workers as make the box larger than a gang's memory, which shows at the launch only
+static void many_workers(int n, int m, const double a[n][m], const double x[m], double y[n])
+{
+#pragma tilek kernel num_workers(1024)
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            y[i] += a[i][j] * x[j];
+}
+CASE(many_workers)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 3;
+        double *const a = check_doubles(n * m + 1), *const x = check_doubles(60), *const y = check_doubles(n + 1);
+        many_workers((int)n, (int)m, (void *)a, x, y);
+        check_record("y", y, n * sizeof *y);
+        free(a), free(x), free(y);
     }
 }
 

@@ -14,7 +14,7 @@ from hand_built import array, assign, at, binary, expr, loop, scalar
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.codegen.dialect import CUDA, OPENCL, PROCESSOR, C, Dialect
-from tilepragma.codegen.loop_hints import LoopHints, loop_hints
+from tilepragma.codegen.loop_hints import LoopHints, constant_trip, loop_hints
 from tilepragma.ir.expressions import Scope
 from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Statement
 from tilepragma.ir.types import DOUBLE, INT
@@ -67,6 +67,20 @@ def test_what_is_said_of_a_loop(statements: list[Statement], said: LoopHints) ->
 
 def test_a_chain_is_as_it_is_where_nothing_is_fused() -> None:
     assert hints(assign(at(A, K, K), at(A, K, J), "+="), dialect=PROCESSOR) == NOTHING
+
+
+def test_short_loops_become_straight_code() -> None:
+    rows = loop(1, K, 0, 6, (loop(2, J, 0, 32, (assign(at(A, K, J), 0.0),)),))
+    assert (constant_trip(rows), constant_trip(loop(1, K, 0, N)), constant_trip(loop(1, K, 1, 6, comparison="<="))) == (
+        6,
+        None,
+        6,
+    )
+    around = [loop_hints(CONTRACTING, K, rows.step, rows.body, trip) for trip in (6, 17, None)]
+    assert around == [LoopHints(before=("#pragma clang loop unroll(full)",)), NOTHING, NOTHING]
+    row = Block((assign(at(A, K, J), 0.0),))
+    counts = [loop_hints(CONTRACTING, J, expr(1), row, trip).before[0].split()[-1] for trip in (8, 32, 36, 128)]
+    assert counts == [f"interleave_count({count})" for count in (1, 4, 2, 2)]
 
 
 def test_steps_backwards_and_wider_ones_are_no_vectors() -> None:

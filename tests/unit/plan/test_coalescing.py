@@ -13,6 +13,7 @@ from tilepragma.ir.looptree import TileNest
 from tilepragma.ir.polynomial import expression
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.staging import staged_arrays
 from tilepragma.plan.worker_accesses import accesses_of, uncoalesced
 from tilepragma.report.source_text import plain_text
 
@@ -94,6 +95,13 @@ def test_mvt_stages_the_one_and_reads_the_other() -> None:
     made = figure_3("mvt")
     assert neighbours(made) == ["i", "i"]
     assert staged(made) == [["a"], []]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("mv", [["a"]]), ("tmv", [[]]), ("mvt", [["a"], []])])
+def test_what_no_order_coalesces_is_what_is_staged(name: str, expected: list[list[str]]) -> None:
+    made = figure_3(name)
+    assert staged(made) == expected
+    assert [[one.object.host for one in staged_arrays(launch)] for launch in made.device] == expected, "Tables 2 and 3"
 
 
 # -- which loop -------------------------------------------------------------------------------------------------------

@@ -73,6 +73,19 @@ def test_a_product_stages_tiles_of_both_arrays() -> None:
     assert boxes(PRODUCT) == ["a[i : 1][k : 1]", "b[k : 1][j : 1]"]
 
 
+def test_an_array_may_have_several_boxes() -> None:
+    gram = PRODUCT.replace("b[k][j]", "a[j][k]")
+    assert boxes(gram) == ["a[i : 1][k : 1]", "a[j : 1][k : 1]"]
+    assert complaints(plan(gram)) == ""
+
+
+def test_accesses_under_conditions_read_boxes_that_hold_them() -> None:
+    found = plan(body("b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j] + (i > 5 ? a[i][j - 1] + a[i - 2][j] : a[i][j]);"))
+    (box,) = staged_arrays(found.device[0])
+    assert staged_text(box) == "a[i - 1 : 3][j : 1]"
+    assert box.reads == ("[i - 1][j]", "[i + 1][j]", "[i][j]")
+
+
 WORTH_IT = {
     "columns of workers": ("b[i][j] = a[j][i];", ["a[j : 1][i : 1]"], "const double a[m][n], double b[n][m]"),
     "a lopsided box": ("b[i][j] = a[i - 2][j] + a[i + 1][j + 2] + a[i][j];", ["a[i - 2 : 4][j : 3]"], None),
@@ -193,6 +206,11 @@ def under_condition(block: Block) -> Block:
     return replace(block, statements=(If(integer(1), Block((stage,)), None), *rest))
 
 
+def twice(block: Block) -> Block:
+    statements = (Stage((*one.arrays, *one.arrays)) if isinstance(one, Stage) else one for one in block.statements)
+    return replace(block, statements=tuple(statements))
+
+
 def with_terms(side: StagedSide, change: Callable[[StagedTerm], StagedTerm]) -> StagedSide:
     return replace(side, terms=tuple(map(change, side.terms)))
 
@@ -270,9 +288,14 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
         lambda p: with_nest(p, lambda nest: replace(nest, uniform=False)),
         "a barrier stands under a worker-distributed loop",
     ),
+    "an access to two boxes": (
+        FIVE_POINT,
+        lambda p: with_blocks_changed(p, twice),
+        "is read in two boxes of launch f",
+    ),
     "what the launch writes": (
         FIVE_POINT,
-        lambda p: with_boxes(p, lambda one: replace(one, object=argument(p, "b"))),
+        lambda p: with_boxes(p, lambda one: replace(one, object=argument(p, "b"), reads=("[i][j]",))),
         "'b' is staged, but launch f does not only read it",
     ),
     "arrays that may be one": (FIVE_POINT, lambda p: replace(p, apart=False), "stages arrays that another name may"),

@@ -166,7 +166,9 @@ void mv(int n, float a[n][n], float **rows, float *restrict x, const float *y, c
     }
 }
 """)
-    line = re.search(r"neighbours along i, which alone runs at once: ([^:]*?)\n  \S", text)
+    line = re.search(
+        r"neighbours along i, which alone runs at once: ([^:]*?)\n +neither coalesced nor staged: (.*)\n", text
+    )
     assert line is not None
     said = {phrase.strip() for phrase in " ".join(line[1].split()).split(",")}
     assert said == {
@@ -176,3 +178,4 @@ void mv(int n, float a[n][n], float **rows, float *restrict x, const float *y, c
         "rows strided by rows",
         "at coalesced",
     }
+    assert line[2] == "a, rows", "of what the innermost loops read; where the user vouches, nothing is staged"
