@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.programs import Workshop
+from tests.support.planning import PlanningWorkshop
+from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment
-from tilepragma.driver import TranslateRequest, translate
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan
 from tilepragma.plan.summary import are_wavefronts
 
@@ -35,14 +35,15 @@ class Programs:
 
 
 @pytest.fixture(scope="module")
-def programs(workshop: Workshop) -> Programs:
-    folder = workshop.folder / "stencils"
+def programs(planning: PlanningWorkshop) -> Programs:
+    folder = planning.folder / "stencils"
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(shutil.copy(SOURCE, folder))
-    request = TranslateRequest(str(source), temporal="diamond", options=(f"-I{SOURCE.parents[1] / 'support'}",))
-    plans = translate(request).plans
-    translated = workshop.build_with(source, TILEK_TILES="diamond")
-    return Programs(workshop.build_original(source), translated, plans)
+    here = PlanningWorkshop(folder, planning.cache, planning.runtime)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("TILEK_TILES", "diamond")
+        translated = here.build_translated(source, FLAGS)
+    return Programs(here.build_original(source), translated, tuple(here.plans.values()))
 
 
 def expected(workshop: Workshop, programs: Programs, size: tuple[str, ...]) -> str:
