@@ -15,7 +15,7 @@ THREADS = TargetEnvironment("threads", (("TILEK_TARGET", "threads"), ("TILEK_STR
 @pytest.mark.parametrize("seed", range(2))
 def test_random_products_agree_with_the_original(workshop: Workshop, seed: int) -> None:
     folder = workshop.folder / f"products{seed}"
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / "products.c"
     path.write_text(random_products(seed, 16))
     file = read_cases(path)

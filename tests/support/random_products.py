@@ -26,7 +26,7 @@ def _case(name: str, chance: random.Random) -> str:
     loops = " ".join(f"for (int {one} = {lower[one]}; {one} < ({upper[one]}); {one}++)" for one in order)
     factors = [chance.choice(_FACTORS[:4]), chance.choice(_FACTORS)]
     scaled = chance.choice(
-        ("", f"for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) c[i][j] = c[i][j] * 3;\n        ")
+        ("", "for (int i = 0; i < n; i++) for (int j = 0; j < m; j++) c[i][j] = c[i][j] * 3;\n        ")
     )
     sizes = [chance.choice(_SIZES) for _ in "nmp"]
     # Every array is a square that holds any subscript.
@@ -37,6 +37,7 @@ def _case(name: str, chance: random.Random) -> str:
 static void {name}(int n, int m, int p, {type_} a[restrict SIDE_{name}][SIDE_{name}], {type_} b[restrict SIDE_{name}][SIDE_{name}],
     {type_} c[restrict SIDE_{name}][SIDE_{name}], {type_} d[restrict SIDE_{name}])
 {{
+    (void)n, (void)m, (void)p, (void)a, (void)b, (void)d;
 #pragma tilek kernel
     {{
         {scaled}{loops}
