@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from hand_built import convolution, dot, elimination, jacobi, listing3, triangle, wavefronts
+from hand_built import convolution, dot, elimination, jacobi, listing3, product, triangle, wavefronts
 
 from tilepragma.base.resources import resource_folder
 from tilepragma.codegen.describe import describe
@@ -42,6 +42,7 @@ PLANS: dict[str, KernelPlan] = {
     "jacobi": jacobi(),
     "elimination": elimination(),
     "wavefronts": wavefronts(),
+    "product": product(),
 }
 MORE: dict[str, KernelPlan] = {
     "all tiles distributed": listing3("gang0 worker0", "gang1 worker1"),
