@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
-from tilepragma.ir.polynomial import expression, number
+from tilepragma.ir.polynomial import Polynomial, expression, number
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import LONG, ScalarType
@@ -82,6 +82,8 @@ def register_tiles(
         size = value(loops.sizes.of(planned.number, level, base, THROUGH_TILE, THROUGH_TILE))
     first = loops.names.scalar(f"{base}_first")
     bounds = loops.row_range(statements, level, tile.rows)
+    if _is_made_of_locals(bounds.lower):
+        return None
     around.append(replace(loops.loop(first, bounds.lower, bounds.upper), step=size))
     tile = _inside(loops, statements, tile, Restriction(level, value(first), size))
     columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
@@ -97,6 +99,11 @@ def register_tiles(
     for loop in reversed(around):
         body = (replace(loop, body=Block(body)),)
     return body
+
+
+def _is_made_of_locals(bound: Polynomial) -> bool:
+    """Whether a bound differs from tile to tile; tiles that begin there are dear to prove, and below diagonals hardly full."""
+    return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
 
 
 def _inside(loops: RowLoops, statements: Statements, tile: BoundedTile, own: Restriction) -> BoundedTile:
