@@ -35,10 +35,11 @@ def plan_kind(plan: KernelPlan) -> PlanKind:
 def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool:
     """Whether the host goes through wavefronts of tiles: a loop of its own has a bound that mentions a tile's size."""
     objects = {size.object for size in sizes}
-    return any(_mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
+    return any(mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
 
 
-def _mentions(loop: Loop, sizes: Set[DataObject]) -> bool:
+def mentions(loop: Loop, sizes: Set[DataObject]) -> bool:
+    """Whether a bound of the loop does so of a tile's size: it runs over tiles."""
     bounds = (loop.lower, loop.upper)
     return any(isinstance(node, Access) and node.object in sizes for bound in bounds for node in walk(bound))
 
