@@ -101,12 +101,16 @@ def checked(command: Sequence[str], folder: Path, **more: str) -> str:
     return done.stdout
 
 
+#: What is no target of its own: OpenCL's processors as if they were GPUs.
+FORMS = {"opencl-gpu": {"TILEK_TARGET": "opencl", "TILEK_OPENCL_FORM": "gpu"}}
+
+
 def present_targets() -> tuple[str, ...]:
-    """serial, threads, and the accelerators that answer here."""
+    """serial, threads, and the accelerators that answer here; OpenCL with the program for GPUs too."""
     from tilepragma.cli.devices import accelerators
 
     found = [device.target for device in accelerators() if device.number is not None]
-    return ("serial", "threads", *dict.fromkeys(found))
+    return ("serial", "threads", *dict.fromkeys(found), *(FORMS if "opencl" in found else ()))
 
 
 def options_of(task: Task, program: Program, sizes: Sizes | None) -> tuple[str, ...]:
@@ -178,7 +182,7 @@ def run_sizes(task: Task, program: Program, source: Path, sizes: tuple[str, ...]
     link = (str(task.scratch / "support.o"), "-lm")
     checked((*shlex.split(COMPILER), *options, "-o", str(original), str(program.source), *link), task.scratch)
     checked((*TILECC, *options, "-o", str(ours), str(source), *link), task.scratch)
-    variants = [(target, str(ours), {"TILEK_TARGET": target}) for target in task.targets]
+    variants = [(target, str(ours), FORMS.get(target, {"TILEK_TARGET": target})) for target in task.targets]
     if task.disorder:
         variants += disorderly(task, source, options, outcome.tile_sizes)
     runs = [run_settings(program, program.sizes(size), seed) for size in sizes for seed in task.seeds]
@@ -213,7 +217,9 @@ def disorderly(
     standin = dict(target_environment("cuda", task.scratch).variables)
     backwards = dict(LAST_FIRST) | {"TILEK_SPECIALIZE": "0"}
     odd = {"TILEK_SIZES": ",".join(f"{name}={3 + 2 * (place % 3)}" for place, name in enumerate(tile_sizes))}
+    opencl = {"TILEK_TARGET": "opencl", "TILEK_SPECIALIZE": "0"} | (odd if tile_sizes else {})
     return [
+        *([("OpenCL, odd tiles", str(made), opencl)] if "opencl" in task.targets else []),
         ("threads last first", str(made), {"TILEK_TARGET": "threads"} | backwards),
         ("CUDA stand-in, odd tiles", str(made), standin | backwards | (odd if tile_sizes else {})),
     ]

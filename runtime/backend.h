@@ -25,6 +25,7 @@ typedef struct tilek_limits {
     char driver[128];         /* name and version, as the disk cache's key needs them */
     int is_gpu;
     int has_double;
+    int shares_memory;        /* a processor that works in the host's memory: see `share` */
     int64_t compute_units;    /* multiprocessors; cores of a CPU device */
     int64_t grid[3];          /* most gangs per dimension */
     int64_t group[3];         /* most workers per dimension */
@@ -37,7 +38,8 @@ typedef struct tilek_limits {
 } tilek_limits;
 
 /* Given to the compiler as -DNAME=VALUE, printed as a 64-bit signed literal of the dialect, in parentheses where negative. */
-typedef struct tilek_constant { const char *name; int64_t value; } tilek_constant;
+/* `short_literal`: an int where the value fits, since what it is multiplied by has the wanted type; other literals are of 64 bits. */
+typedef struct tilek_constant { const char *name; int64_t value; int short_literal; } tilek_constant;
 
 typedef struct tilek_build {
     const char *name, *file; /* the kernel's name and the user's file, for messages */
@@ -76,6 +78,11 @@ typedef struct tilek_backend {
     /* `bytes` > 0. TILEK_NO_MEMORY where the device has too little: the core then drops what it can and asks again. */
     tilek_status (*allocate)(tilek_device *device, size_t bytes, tilek_buffer *buffer, tilek_message *why);
     void (*release)(tilek_device *device, tilek_buffer *buffer); /* zeroes *buffer; harmless on zeros. No work on it is under way. */
+
+    /* Memory of the host's as a buffer, in place of a copy; NULL where no device shares memory. The host leaves it alone until the work is done and
+     * `reclaim` has returned; `release` then forgets it. A failure of `share` is no reason to give up: copies do as well. */
+    tilek_status (*share)(tilek_device *device, void *start, size_t bytes, tilek_buffer *buffer, tilek_message *why);
+    tilek_status (*reclaim)(tilek_device *device, int queue, const tilek_buffer *buffer, tilek_message *why);
 
     /* Both return when the data have arrived: `source` may change, and every queue sees the device's copy. They run after the work that
      * was put in `queue` before them. The range lies inside the buffer. */

@@ -16,6 +16,7 @@ enum { BYTES_OF_VALUE = 64 };
 
 typedef struct device_job {
     tilek_run run;
+    tilek_form form;
     tilek_state *state;
     tilek_residence residence;
     const tilek_built *built;
@@ -32,7 +33,7 @@ typedef struct device_job {
 } device_job;
 
 /* More launches than that are not left waiting in a queue: each takes memory there. */
-enum { MOST_WAITING = 4096 };
+enum { MOST_WAITING = 4096, STRETCHES_PER_UNIT = 16 };
 
 /* Keeps what may be a constant of the program when a launch is met first; later steps must agree with that. */
 static tilek_status keep_numbers(tilek_run *run, int launch, tilek_message *why)
@@ -59,7 +60,7 @@ static tilek_status find_program(device_job *job, tilek_message *why)
 {
     tilek_status status;
     job->run.keeps_workers = 0;
-    if ((job->run.kernel->flags & TILEK_VARYING_STEPS) != 0) { /* workers that come and go would not be constants, and some compilers compile for each count */
+    if (!job->form.is_hosts && (job->run.kernel->flags & TILEK_VARYING_STEPS) != 0) { /* workers that come and go would not be constants, and some compilers compile for each count */
         job->run.decided = NULL;
         status = tilek_rehearse(&job->run, why);
         if (status != TILEK_OK) return status;
@@ -68,17 +69,17 @@ static tilek_status find_program(device_job *job, tilek_message *why)
     job->run.decided = keep_numbers;
     status = tilek_rehearse(&job->run, why);
     if (status != TILEK_OK || tilek_run_is_empty(&job->run)) return status;
-    status = tilek_program_for(job->state, &job->residence.place, job->numbers, &job->built, why);
+    status = tilek_program_for(job->state, &job->form, &job->residence.place, job->numbers, &job->built, why);
     if (status == TILEK_OK) job->run.group_totals = job->built->group_totals;
     return status;
 }
 
-/* Decides counts and finds the program. A program may turn out to hold fewer workers than the device allows in general; counts are then decided
+/* Decides counts and finds the program. Of workers: a program may turn out to hold fewer workers than the device allows in general; counts are then decided
  * again under its limit. */
 static tilek_status prepare(device_job *job, tilek_message *why)
 {
     tilek_status status = find_program(job, why);
-    for (int index = 0; index < job->run.launch_count && status == TILEK_OK && job->built != NULL; ++index)
+    for (int index = 0; !job->form.is_hosts && index < job->run.launch_count && status == TILEK_OK && job->built != NULL; ++index)
         if (job->run.planned[index].most_workers > job->built->group_totals[index]) return find_program(job, why);
     return status;
 }
@@ -156,32 +157,42 @@ static tilek_status combine(device_job *job, int launch, const tilek_buffer *par
     return status;
 }
 
+/* The groups of a launch, and the workers of each. A processor's groups have one worker and take a stretch of the instances each: several a core, since
+ * cores may be slow or late. */
+static void shape_launch(const device_job *job, int launch, int64_t groups[3], int64_t group[3])
+{
+    const tilek_limits *limits = job->residence.place.backend->limits(job->residence.place.device);
+    const tilek_numbers *numbers = &job->run.planned[launch].numbers;
+    const int by_thread = (job->run.launches[launch].axes >> TILEK_AXIS_THREAD & 1u) != 0;
+    for (int dimension = 0; dimension < 3; ++dimension) {
+        const int axis = by_thread && dimension == 0 ? TILEK_AXIS_THREAD : TILEK_AXIS_GANG + dimension;
+        groups[dimension] = job->form.is_hosts || (by_thread && dimension > 0) ? 1 : tilek_groups(numbers, axis, limits);
+        group[dimension] = job->form.is_hosts || by_thread ? 1 : numbers->axes[TILEK_AXIS_WORKER + dimension];
+    }
+    if (job->form.is_hosts) groups[0] = tilek_minimum(numbers->instances, STRETCHES_PER_UNIT * tilek_maximum(limits->compute_units, 1));
+}
+
 static tilek_status perform(tilek_run *run, int launch, const void *const values[], tilek_message *why)
 {
     device_job *job = run->context;
     const tilek_launch_shape *shape = &run->launches[launch];
     const tilek_place *place = &job->residence.place;
-    const tilek_numbers *numbers = &run->planned[launch].numbers;
     const tilek_buffer *partials = job->partials;
-    const int by_thread = (shape->axes >> TILEK_AXIS_THREAD & 1u) != 0;
     int64_t groups[3], group[3], nanoseconds = 0;
     const int64_t start = job->profiling ? tilek_now() : 0;
     tilek_status status;
     int count;
     for (int before = 0; before < launch; ++before) partials += run->launches[before].reduction_count;
     count = marshal(job, launch, partials, values);
-    for (int dimension = 0; dimension < 3; ++dimension) {
-        const int axis = by_thread && dimension == 0 ? TILEK_AXIS_THREAD : TILEK_AXIS_GANG + dimension;
-        groups[dimension] = by_thread && dimension > 0 ? 1 : tilek_groups(numbers, axis, run->machine.limits);
-        group[dimension] = by_thread ? 1 : numbers->axes[TILEK_AXIS_WORKER + dimension];
-    }
+    shape_launch(job, launch, groups, group);
     status = place->backend->run(place->device, place->queue, job->built->entries[launch], count, job->arguments, groups, group,
                                  job->profiling ? &nanoseconds : NULL, why);
+    job->residence.started |= status == TILEK_OK || job->profiling; /* a run that waits may fail half-way */
     if (status == TILEK_OK && ++job->waiting >= MOST_WAITING) {
         status = place->backend->wait(place->device, place->queue, why);
         job->waiting = 0;
     }
-    if (status == TILEK_OK && job->profiling) tilek_record_step(job->state, place->target, launch, start, nanoseconds, tilek_share(run, launch, job->touched));
+    if (status == TILEK_OK && job->profiling) tilek_record_step(job->state, place->target, job->form.is_hosts, launch, start, nanoseconds, tilek_share(run, launch, job->touched));
     return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, why) : status;
 }
 
@@ -204,11 +215,11 @@ static tilek_status run_launches(device_job *job, tilek_message *why)
 static tilek_status make_room(device_job *job, tilek_message *why)
 {
     const tilek_kernel *kernel = job->state->kernel;
-    const size_t room = tilek_run_room(kernel, 1), launches = (size_t)kernel->device_launch_count;
+    const size_t room = tilek_run_room(kernel, &job->form), launches = (size_t)job->form.launch_count;
     size_t parameters = 1, known = 0, reductions = 0;
     char *block;
-    for (int index = 0; index < kernel->device_launch_count; ++index) {
-        const tilek_launch_shape *shape = &kernel->device_launches[index];
+    for (int index = 0; index < job->form.launch_count; ++index) {
+        const tilek_launch_shape *shape = &job->form.launches[index];
         if ((size_t)shape->parameter_count > parameters) parameters = (size_t)shape->parameter_count;
         known += (size_t)shape->parameter_count;
         reductions += (size_t)shape->reduction_count;
@@ -231,10 +242,9 @@ static tilek_status make_room(device_job *job, tilek_message *why)
 
 static void clean_up(device_job *job)
 {
-    const tilek_kernel *kernel = job->state->kernel;
     tilek_buffer *partial = job->partials;
-    for (int launch = 0; launch < kernel->device_launch_count && job->block != NULL; ++launch)
-        for (int index = 0; index < kernel->device_launches[launch].reduction_count; ++index) tilek_give_buffer(&job->residence.place, partial++);
+    for (int launch = 0; launch < job->form.launch_count && job->block != NULL; ++launch)
+        for (int index = 0; index < job->form.launches[launch].reduction_count; ++index) tilek_give_buffer(&job->residence.place, partial++);
     free(job->gathered);
     free(job->block);
     tilek_leave(&job->residence);
@@ -250,6 +260,7 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     memset(&job, 0, sizeof job);
     job.state = state;
     limits = place.backend->limits(place.device);
+    job.form = tilek_device_form(state->kernel, candidate->target, limits);
     job.profiling = tilek_profiling();
     job.specializing = tilek_get_settings()->specialize;
     if (job.profiling) tilek_record_limits(candidate->target, limits);
@@ -259,13 +270,13 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     }
     status = make_room(&job, why);
     if (status != TILEK_OK) return status;
-    status = tilek_reside(&job.residence, state->kernel, call, &place, why);
-    if (status == TILEK_OK) status = tilek_run_start(&job.run, state->kernel, call, 1, job.block, why);
-    job.run.machine = (tilek_machine){limits, 1, limits->group_total, NULL, 0};
+    status = tilek_reside(&job.residence, state->kernel, &job.form, call, &place, why);
+    if (status == TILEK_OK) status = tilek_run_start(&job.run, state->kernel, call, &job.form, job.block, why);
+    job.run.machine = job.form.is_hosts ? (tilek_machine){NULL, tilek_maximum(limits->compute_units, 1), 0, NULL, 0} : (tilek_machine){limits, 1, limits->group_total, NULL, 0};
     for (int index = 0; index < state->kernel->size_count && status == TILEK_OK; ++index)
         job.run.machine.tile_extent = tilek_maximum(job.run.machine.tile_extent, job.run.sizes[index]);
     job.run.context = &job;
-    job.touched = tilek_touched(state->kernel, call) / (size_t)tilek_maximum(state->kernel->device_launch_count, 1);
+    job.touched = tilek_touched(state->kernel, call) / (size_t)tilek_maximum(job.form.launch_count, 1);
     if (status == TILEK_OK) status = prepare(&job, why);
     if (status == TILEK_OK && !tilek_run_is_empty(&job.run)) {
         status = take_partials(&job, why);

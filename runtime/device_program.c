@@ -12,6 +12,8 @@
 /* "#define NAME VALUE\n"; the smallest number has no literal of its own. snprintf's result. */
 static int define(char *text, size_t size, const tilek_constant *constant, const char *suffix)
 {
+    if (constant->short_literal && constant->value >= 0 && constant->value <= INT32_MAX)
+        suffix = "";
     if (constant->value == INT64_MIN)
         return snprintf(text, size, "#define %s (-%" PRId64 "%s - 1)\n", constant->name, INT64_MAX, suffix);
     if (constant->value < 0)

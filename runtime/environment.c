@@ -79,6 +79,18 @@ static void read_target(void)
     reject("TILEK_TARGET", value, "cuda, opencl, threads, serial, auto");
 }
 
+static void read_opencl_form(void)
+{
+    static const char *const names[] = {"auto", "gpu", "cpu"};
+    const char *value = value_of("TILEK_OPENCL_FORM");
+    for (int form = TILEK_FORM_BY_DEVICE; value != NULL && form <= TILEK_FORM_CPU; ++form) {
+        if (strcmp(value, names[form]) != 0) continue;
+        settings.opencl_form = (tilek_opencl_form)form;
+        return;
+    }
+    if (value != NULL) reject("TILEK_OPENCL_FORM", value, "auto, gpu, cpu");
+}
+
 static void read_device(void)
 {
     const char *value = value_of("TILEK_DEVICE");
@@ -181,6 +193,7 @@ static void read_all(void)
     settings.specialize = read_switch("TILEK_SPECIALIZE", 1);
     settings.verify = read_switch("TILEK_VERIFY", 0);
     read_target();
+    read_opencl_form();
     read_device();
     read_profile();
     read_tolerance();

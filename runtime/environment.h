@@ -4,6 +4,8 @@
 
 #include "tilek.h"
 
+typedef enum tilek_opencl_form { TILEK_FORM_BY_DEVICE, TILEK_FORM_GPU, TILEK_FORM_CPU } tilek_opencl_form;
+
 typedef struct tilek_settings {
     tilek_target target;         /* TILEK_TARGET; meaningful where target_given */
     int target_given;
@@ -15,6 +17,7 @@ typedef struct tilek_settings {
     const char *trace;           /* TILEK_PROFILE=FILE.json; NULL: none */
     int strict;                  /* TILEK_STRICT */
     int specialize;              /* TILEK_SPECIALIZE, 1 by default */
+    tilek_opencl_form opencl_form; /* TILEK_OPENCL_FORM */
     int64_t threads;             /* TILEK_NUM_THREADS; 0: the cores */
     const char *cache_directory; /* TILEK_CACHE_DIR; NULL: the cache decides */
 } tilek_settings;

@@ -117,14 +117,15 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
         const tilek_reduction *reduction = &shape->reductions[index];
         (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, places[index], numbers->instances);
     }
-    if (job->profiling) tilek_record_step(job->state, job->target, launch, start, tilek_now() - start, tilek_share(run, launch, job->touched));
+    if (job->profiling) tilek_record_step(job->state, job->target, 1, launch, start, tilek_now() - start, tilek_share(run, launch, job->touched));
     return TILEK_OK;
 }
 
 static tilek_status start(host_job *job, tilek_state *state, const tilek_call *call, int64_t threads, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
-    const size_t launches = (size_t)kernel->host_launch_count, room = align(tilek_run_room(kernel, 0));
+    const tilek_form form = tilek_host_form(kernel);
+    const size_t launches = (size_t)kernel->host_launch_count, room = align(tilek_run_room(kernel, &form));
     tilek_status status;
     memset(job, 0, sizeof *job);
     job->state = state;
@@ -135,7 +136,7 @@ static tilek_status start(host_job *job, tilek_state *state, const tilek_call *c
     }
     job->paces = (pace *)(void *)((char *)job->block + room);
     for (size_t index = 0; index < launches; ++index) job->paces[index] = (pace){-1, 1, 0, 0, 0};
-    status = tilek_run_start(&job->run, kernel, call, 0, job->block, why);
+    status = tilek_run_start(&job->run, kernel, call, &form, job->block, why);
     job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0};
     job->run.context = job;
     for (int index = 0; index < kernel->host_launch_count && status == TILEK_OK; ++index) {

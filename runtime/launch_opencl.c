@@ -51,6 +51,7 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     char platform_name[128] = "", version[128] = "", driver[128] = "";
     cl_bitfield type = 0, single = 0, both = 0;
     cl_uint units = 0;
+    cl_bool unified = 0;
     size_t total = 0, sizes[16] = {0};
     cl_ulong memory = 0, allocation = 0;
     tilek_limits *limits = &device->limits;
@@ -65,10 +66,12 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     ask(api, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units);
     ask(api, id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof total, &total);
     ask(api, id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes);
+    ask(api, id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified);
     ask(api, id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory);
     ask(api, id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof allocation, &allocation);
     limits->is_gpu = (type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR)) != 0;
     limits->has_double = both != 0;
+    limits->shares_memory = type == CL_DEVICE_TYPE_CPU && unified;
     limits->compute_units = units;
     for (int k = 0; k < 3; ++k) {
         limits->grid[k] = INT32_MAX; /* OpenCL itself bounds only the product with the group, by size_t */
@@ -269,6 +272,24 @@ static void release(tilek_device *device, tilek_buffer *buffer)
     *buffer = (tilek_buffer){0};
 }
 
+/* The bytes are counted like others, so that `release` can be the same. */
+static tilek_status share(tilek_device *device, void *start, size_t bytes, tilek_buffer *buffer, tilek_message *why)
+{
+    cl_int error = CL_SUCCESS;
+    *buffer = (tilek_buffer){0};
+    if (!reserve(device, bytes)) {
+        tilek_say(why, "%s has too little memory left for %llu bytes", device->limits.name, (unsigned long long)bytes);
+        return TILEK_NO_MEMORY;
+    }
+    const cl_mem object = device->api->clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, bytes, start, &error);
+    if (object == NULL) {
+        give_back(device, bytes);
+        return tilek_opencl_failed(error, "memory was shared", why);
+    }
+    *buffer = (tilek_buffer){.object = object, .bytes = bytes};
+    return TILEK_OK;
+}
+
 static tilek_status write_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
 {
     cl_command_queue used;
@@ -287,6 +308,22 @@ static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buf
         return status;
     const cl_int error = device->api->clEnqueueReadBuffer(used, buffer->object, CL_TRUE, offset, bytes, destination, 0, NULL, NULL);
     return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "data were copied from the device", why);
+}
+
+/* OpenCL promises that the host's memory holds what was computed while it is mapped; where it is the buffer itself, nothing moves. */
+static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer *buffer, tilek_message *why)
+{
+    cl_command_queue used;
+    const tilek_status status = queue_of(device, queue, &used, why);
+    if (status != TILEK_OK)
+        return status;
+    cl_int error = CL_SUCCESS;
+    void *const mapped = device->api->clEnqueueMapBuffer(used, buffer->object, CL_TRUE, CL_MAP_READ, 0, buffer->bytes, 0, NULL, NULL, &error);
+    if (mapped != NULL && error == CL_SUCCESS)
+        error = device->api->clEnqueueUnmapMemObject(used, buffer->object, mapped, 0, NULL, NULL);
+    if (error == CL_SUCCESS)
+        error = device->api->clFinish(used);
+    return error == CL_SUCCESS ? TILEK_OK : tilek_opencl_failed(error, "shared memory was taken back", why);
 }
 
 /* ---- Launches ---------------------------------------------------------------------------------------------------- */
@@ -405,7 +442,7 @@ static void shutdown_all(void)
 const tilek_backend *tilek_opencl_backend(void)
 {
     static const tilek_backend backend = {
-        .name = "OpenCL", .open = open_device, .limits = device_limits, .allocate = allocate, .release = release,
+        .name = "OpenCL", .open = open_device, .limits = device_limits, .allocate = allocate, .release = release, .share = share, .reclaim = reclaim,
         .write = write_buffer, .read = read_buffer, .build = tilek_opencl_build, .drop = tilek_opencl_drop, .find = tilek_opencl_find,
         .run = run, .wait = wait_queue, .shutdown = shutdown_all};
     return &backend;

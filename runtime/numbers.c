@@ -54,11 +54,11 @@ static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call,
     return need;
 }
 
-/* Workers of a group that nothing is said about: 256, 32 x 8 or 8 x 8 x 4, fewer where the device or the loops hold fewer. Loops inside tiles, whose
- * bounds the launch does not know, hold what the largest tile does. */
+/* Workers of a group that nothing is said about: 256, 32 x 8 or 32 x 4 x 2, so that workers that run in step are neighbours; fewer where the device
+ * or the loops hold fewer. Loops inside tiles, whose bounds the launch does not know, hold what the largest tile does. */
 static void choose_device_workers(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers)
 {
-    static const int64_t preferred[DIMENSIONS][DIMENSIONS] = {{256, 1, 1}, {32, 8, 1}, {8, 8, 4}};
+    static const int64_t preferred[DIMENSIONS][DIMENSIONS] = {{256, 1, 1}, {32, 8, 1}, {32, 4, 2}};
     int64_t given = 1, chosen = 1;
     int open[DIMENSIONS], count = 0, must;
     for (int dimension = 0; dimension < DIMENSIONS; ++dimension) {

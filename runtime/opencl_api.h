@@ -26,7 +26,7 @@ enum {
     CL_INVALID_BUFFER_SIZE = -61
 };
 
-enum { CL_TRUE = 1, CL_CONTEXT_PLATFORM = 0x1084, CL_PLATFORM_NAME = 0x0902 };
+enum { CL_TRUE = 1, CL_MAP_READ = 1 << 0, CL_CONTEXT_PLATFORM = 0x1084, CL_PLATFORM_NAME = 0x0902 };
 
 enum {
     CL_DEVICE_TYPE_CPU = 1 << 1,
@@ -34,6 +34,7 @@ enum {
     CL_DEVICE_TYPE_ACCELERATOR = 1 << 3,
     CL_QUEUE_PROFILING_ENABLE = 1 << 1,
     CL_MEM_READ_WRITE = 1 << 0,
+    CL_MEM_USE_HOST_PTR = 1 << 3,
     CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT = 1 << 7
 };
 #define CL_DEVICE_TYPE_ALL 0xFFFFFFFFu
@@ -50,6 +51,7 @@ enum {
     CL_DEVICE_COMPILER_AVAILABLE = 0x1028,
     CL_DEVICE_NAME = 0x102B,
     CL_DRIVER_VERSION = 0x102D,
+    CL_DEVICE_HOST_UNIFIED_MEMORY = 0x1035,
     CL_DEVICE_VERSION = 0x102F,
     CL_DEVICE_DOUBLE_FP_CONFIG = 0x1032,
     CL_PROGRAM_BINARY_SIZES = 0x1165,
@@ -76,6 +78,8 @@ enum {
     X(cl_int, clReleaseMemObject, (cl_mem)) \
     X(cl_int, clEnqueueWriteBuffer, (cl_command_queue, cl_mem, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *)) \
     X(cl_int, clEnqueueReadBuffer, (cl_command_queue, cl_mem, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *)) \
+    X(void *, clEnqueueMapBuffer, (cl_command_queue, cl_mem, cl_bool, cl_bitfield, size_t, size_t, cl_uint, const cl_event *, cl_event *, cl_int *)) \
+    X(cl_int, clEnqueueUnmapMemObject, (cl_command_queue, cl_mem, void *, cl_uint, const cl_event *, cl_event *)) \
     X(cl_program, clCreateProgramWithSource, (cl_context, cl_uint, const char **, const size_t *, cl_int *)) \
     X(cl_program, clCreateProgramWithBinary, (cl_context, cl_uint, const cl_device_id *, const size_t *, const unsigned char **, cl_int *, cl_int *)) \
     X(cl_int, clBuildProgram, (cl_program, cl_uint, const cl_device_id *, const char *, void (*)(cl_program, void *), void *)) \

@@ -85,25 +85,24 @@ void tilek_record(tilek_state *state, tilek_target target, tilek_activity activi
     (void)pthread_mutex_unlock(&mutex);
 }
 
-static int is_on_device(tilek_target target) { return target == TILEK_OPENCL || target == TILEK_CUDA; }
+static int launch_count(const tilek_kernel *kernel, int is_hosts) { return is_hosts ? kernel->host_launch_count : kernel->device_launch_count; }
 
-static int launch_count(const tilek_kernel *kernel, tilek_target target) { return is_on_device(target) ? kernel->device_launch_count : kernel->host_launch_count; }
-
-static const char *launch_name(const tilek_kernel *kernel, tilek_target target, int launch)
+static const char *launch_name(const tilek_kernel *kernel, int is_hosts, int launch)
 {
-    return (is_on_device(target) ? kernel->device_launches : kernel->host_launches)[launch].entry;
+    return (is_hosts ? kernel->host_launches : kernel->device_launches)[launch].entry;
 }
 
-void tilek_record_step(tilek_state *state, tilek_target target, int launch, int64_t start, int64_t duration, size_t bytes)
+void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, int launch, int64_t start, int64_t duration, size_t bytes)
 {
     if (!tilek_profiling()) return;
     (void)pthread_mutex_lock(&mutex);
-    if (state->steps[target] == NULL) state->steps[target] = calloc((size_t)launch_count(state->kernel, target), sizeof **state->steps);
-    if (state->steps[target] != NULL) {
-        ++state->steps[target][launch].steps;
-        state->steps[target][launch].nanoseconds += duration;
+    tilek_step_figures **const figures = &state->steps[target][is_hosts];
+    if (*figures == NULL) *figures = calloc((size_t)launch_count(state->kernel, is_hosts), sizeof **figures);
+    if (*figures != NULL) {
+        ++(*figures)[launch].steps;
+        (*figures)[launch].nanoseconds += duration;
     }
-    record(state, launch_name(state->kernel, target, launch), target, TILEK_ACTIVITY_KERNEL, start, duration, bytes);
+    record(state, launch_name(state->kernel, is_hosts, launch), target, TILEK_ACTIVITY_KERNEL, start, duration, bytes);
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -159,14 +158,15 @@ static void print_row(const char *name, tilek_target target, const tilek_figures
 }
 
 /* Where launches run in steps, how often each did, and how long all its steps took. */
-static void print_steps(const tilek_state *state, tilek_target target)
+static void print_steps(const tilek_state *state, tilek_target target, int is_hosts)
 {
     const tilek_kernel *kernel = state->kernel;
-    const int in_steps = (is_on_device(target) ? kernel->device_steps : kernel->host_steps) != NULL;
-    for (int launch = 0; in_steps && state->steps[target] != NULL && launch < launch_count(kernel, target); ++launch) {
-        const tilek_step_figures *figures = &state->steps[target][launch];
+    const tilek_step_figures *const all = state->steps[target][is_hosts];
+    const int in_steps = (is_hosts ? kernel->host_steps : kernel->device_steps) != NULL;
+    for (int launch = 0; in_steps && all != NULL && launch < launch_count(kernel, is_hosts); ++launch) {
+        const tilek_step_figures *figures = &all[launch];
         if (figures->steps == 0) continue;
-        (void)fprintf(stderr, "  %-22.22s %-8s %9" PRId64 " %12.3f\n", launch_name(kernel, target, launch), tilek_target_name(target), figures->steps,
+        (void)fprintf(stderr, "  %-22.22s %-8s %9" PRId64 " %12.3f\n", launch_name(kernel, is_hosts, launch), tilek_target_name(target), figures->steps,
                       (double)figures->nanoseconds / 1e6);
     }
 }
@@ -178,7 +178,7 @@ static void print_table(void)
     for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next)
         for (int target = 0; target <= TILEK_TARGETS; ++target) {
             print_row(state->kernel->name, (tilek_target)target, &state->figures[target]);
-            if (target < TILEK_TARGETS) print_steps(state, (tilek_target)target);
+            for (int is_hosts = 0; target < TILEK_TARGETS && is_hosts < 2; ++is_hosts) print_steps(state, (tilek_target)target, is_hosts);
         }
     for (int target = 0; target <= TILEK_TARGETS; ++target) print_row("(data directives)", (tilek_target)target, &data_figures[target]);
 }

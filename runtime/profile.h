@@ -17,7 +17,7 @@ int64_t tilek_now(void);
 void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes);
 
 /* Likewise a kernel's launch among its steps, by its number among the host's or the device's. */
-void tilek_record_step(tilek_state *state, tilek_target target, int launch, int64_t start, int64_t duration, size_t bytes);
+void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, int launch, int64_t start, int64_t duration, size_t bytes);
 
 /* Counts a launch. */
 void tilek_record_launch(tilek_state *state, tilek_target target, const tilek_call *call);

@@ -39,21 +39,22 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence 
         return tilek_ceiling_quotient(numbers->axes[index], tilek_groups(numbers, index, residence->place.backend->limits(residence->place.device)));
     case TILEK_PARAMETER_TILE_ARGUMENT: return residence->call->tile_arguments[index];
     case TILEK_PARAMETER_SIZE: return sizes[index];
+    case TILEK_PARAMETER_INDEX_BITS: return tilek_index_bits(residence);
     default: return 0;
     }
 }
 
 /* Values of all parameters that may be constants, in order, and before those of each launch whether some step meets it, where steps decide that;
  * their number, or -1 where the kernel is not to be specialised. */
-static int gather_values(const tilek_kernel *kernel, const int64_t *const *numbers, int64_t *values)
+static int gather_values(const tilek_form *form, const int64_t *const *numbers, int64_t *values)
 {
     int count = 0;
-    for (int launch = 0; launch < kernel->device_launch_count; ++launch) {
-        if (kernel->device_steps != NULL && count == MOST_CONSTANTS) return -1;
-        if (kernel->device_steps != NULL) values[count++] = numbers[launch] != NULL;
+    for (int launch = 0; launch < form->launch_count; ++launch) {
+        if (form->steps != NULL && count == MOST_CONSTANTS) return -1;
+        if (form->steps != NULL) values[count++] = numbers[launch] != NULL;
         if (numbers[launch] == NULL) continue;
-        for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
-            const tilek_parameter *parameter = &kernel->device_launches[launch].parameters[index];
+        for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
+            const tilek_parameter *parameter = &form->launches[launch].parameters[index];
             if (parameter->constant == NULL) continue;
             if (count == MOST_CONSTANTS || !is_number(parameter->kind)) return -1;
             values[count++] = numbers[launch][index];
@@ -63,18 +64,19 @@ static int gather_values(const tilek_kernel *kernel, const int64_t *const *numbe
 }
 
 /* Names for the values, each once; -1 where one name would have two values. */
-static int name_values(const tilek_kernel *kernel, const int64_t *const *numbers, tilek_constant *constants)
+static int name_values(const tilek_form *form, const int64_t *const *numbers, tilek_constant *constants)
 {
     int count = 0;
-    for (int launch = 0; launch < kernel->device_launch_count; ++launch) {
+    for (int launch = 0; launch < form->launch_count; ++launch) {
         if (numbers[launch] == NULL) continue;
-        for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
-            const char *name = kernel->device_launches[launch].parameters[index].constant;
+        for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
+            const char *name = form->launches[launch].parameters[index].constant;
+            const tilek_parameter_kind kind = form->launches[launch].parameters[index].kind;
             int known = 0;
             if (name == NULL) continue;
             while (known < count && strcmp(constants[known].name, name) != 0) ++known;
             if (known < count && constants[known].value != numbers[launch][index]) return -1;
-            if (known == count) constants[count++] = (tilek_constant){name, numbers[launch][index]};
+            if (known == count) constants[count++] = (tilek_constant){name, numbers[launch][index], kind == TILEK_PARAMETER_LENGTH};
         }
     }
     return count;
@@ -105,11 +107,11 @@ static char *join(const char *const *pieces)
     return text;
 }
 
-static tilek_status find_entries(const tilek_kernel *kernel, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, tilek_message *why)
+static tilek_status find_entries(const tilek_form *form, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, tilek_message *why)
 {
-    for (int index = 0; index < kernel->device_launch_count; ++index) {
+    for (int index = 0; index < form->launch_count; ++index) {
         if (built->specialized && numbers[index] == NULL) continue;
-        const tilek_status status = place->backend->find(place->device, built->program, kernel->device_launches[index].entry, &built->entries[index],
+        const tilek_status status = place->backend->find(place->device, built->program, form->launches[index].entry, &built->entries[index],
                                                          &built->group_totals[index], why);
         if (status != TILEK_OK) return status;
     }
@@ -117,22 +119,22 @@ static tilek_status find_entries(const tilek_kernel *kernel, const tilek_place *
 }
 
 /* The entry points of launches that no step meets, into `unreached`; their number. */
-static int gather_unreached(const tilek_kernel *kernel, const int64_t *const *numbers, const char **unreached)
+static int gather_unreached(const tilek_form *form, const int64_t *const *numbers, const char **unreached)
 {
     int count = 0;
-    for (int launch = 0; launch < kernel->device_launch_count; ++launch)
-        if (numbers[launch] == NULL) unreached[count++] = kernel->device_launches[launch].entry;
+    for (int launch = 0; launch < form->launch_count; ++launch)
+        if (numbers[launch] == NULL) unreached[count++] = form->launches[launch].entry;
     return count;
 }
 
-static tilek_status compile(tilek_state *state, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, const tilek_constant *constants, int constant_count,
+static tilek_status compile(tilek_state *state, const tilek_form *form, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, const tilek_constant *constants, int constant_count,
                             tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const int64_t start = tilek_now();
-    char *source = join(place->target == TILEK_CUDA ? kernel->cuda : kernel->opencl);
-    const char **unreached = calloc((size_t)kernel->device_launch_count, sizeof *unreached);
-    const int unreached_count = unreached != NULL && built->specialized ? gather_unreached(kernel, numbers, unreached) : 0;
+    char *source = join(form->program);
+    const char **unreached = calloc((size_t)form->launch_count, sizeof *unreached);
+    const int unreached_count = unreached != NULL && built->specialized ? gather_unreached(form, numbers, unreached) : 0;
     const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants, unreached_count, unreached};
     int from_cache = 0;
     tilek_status status;
@@ -147,15 +149,15 @@ static tilek_status compile(tilek_state *state, const tilek_place *place, tilek_
     free(unreached);
     tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
     if (status != TILEK_OK) return status;
-    status = find_entries(kernel, place, built, numbers, why);
+    status = find_entries(form, place, built, numbers, why);
     if (status != TILEK_OK) place->backend->drop(place->device, built->program);
     return status;
 }
 
-static tilek_built *new_built(const tilek_kernel *kernel, const tilek_place *place, int specialized, int count, const int64_t *values)
+static tilek_built *new_built(const tilek_form *form, const tilek_place *place, int specialized, int count, const int64_t *values)
 {
     tilek_built *built = calloc(1, sizeof *built + (size_t)count * sizeof *values);
-    const size_t launches = (size_t)kernel->device_launch_count;
+    const size_t launches = (size_t)form->launch_count;
     if (built == NULL) return NULL;
     built->entries = calloc(launches, sizeof(tilek_entry *));
     built->group_totals = calloc(launches, sizeof(int64_t));
@@ -174,14 +176,14 @@ static tilek_built *new_built(const tilek_kernel *kernel, const tilek_place *pla
 }
 
 /* The caller holds `building`. */
-static tilek_status build(tilek_state *state, const tilek_place *place, const int64_t *const *numbers, const tilek_constant *constants, int named, int count, const int64_t *values,
+static tilek_status build(tilek_state *state, const tilek_form *form, const tilek_place *place, const int64_t *const *numbers, const tilek_constant *constants, int named, int count, const int64_t *values,
                           const tilek_built **result, tilek_message *why)
 {
     const int specialized = named >= 0;
-    tilek_built *built = new_built(state->kernel, place, specialized, specialized ? count : 0, values);
+    tilek_built *built = new_built(form, place, specialized, specialized ? count : 0, values);
     tilek_status status = TILEK_NO_MEMORY;
     if (built == NULL) tilek_say(why, "memory is exhausted");
-    else status = compile(state, place, built, numbers, constants, specialized ? named : 0, why);
+    else status = compile(state, form, place, built, numbers, constants, specialized ? named : 0, why);
     tilek_state_lock();
     if (status == TILEK_OK) {
         built->next = state->built;
@@ -198,11 +200,12 @@ static tilek_status build(tilek_state *state, const tilek_place *place, const in
     return status;
 }
 
-tilek_status tilek_program_for(tilek_state *state, const tilek_place *place, const int64_t *const *numbers, const tilek_built **built, tilek_message *why)
+tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const tilek_place *place, const int64_t *const *numbers, const tilek_built **built,
+                               tilek_message *why)
 {
     int64_t values[MOST_CONSTANTS];
     tilek_constant constants[MOST_CONSTANTS];
-    const int count = tilek_get_settings()->specialize ? gather_values(state->kernel, numbers, values) : -1;
+    const int count = tilek_get_settings()->specialize ? gather_values(form, numbers, values) : -1;
     int named, full;
     tilek_status status = TILEK_OK;
     tilek_state_lock();
@@ -212,11 +215,11 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_place *place, con
     tilek_state_unlock();
     if (*built != NULL) return TILEK_OK;
     (void)pthread_mutex_lock(&building);
-    named = full ? -1 : name_values(state->kernel, numbers, constants);
+    named = full ? -1 : name_values(form, numbers, constants);
     tilek_state_lock(); /* another thread may have built it meanwhile */
     *built = named >= 0 ? find_built(state, place, 1, count, values) : find_built(state, place, 0, 0, NULL);
     tilek_state_unlock();
-    if (*built == NULL) status = build(state, place, numbers, constants, named, count, values, built, why);
+    if (*built == NULL) status = build(state, form, place, numbers, constants, named, count, values, built, why);
     (void)pthread_mutex_unlock(&building);
     return status;
 }

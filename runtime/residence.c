@@ -12,11 +12,11 @@
 static const size_t MOST_STAGED = (size_t)64 << 20, MOST_STAGED_ALONE = (size_t)4 << 20;
 enum { PROBED = 64 };
 
-static int is_reduced(const tilek_kernel *kernel, int array)
+static int is_reduced(const tilek_form *form, int array)
 {
-    for (int launch = 0; launch < kernel->device_launch_count; ++launch)
-        for (int index = 0; index < kernel->device_launches[launch].reduction_count; ++index)
-            if (kernel->device_launches[launch].reductions[index].array == array) return 1;
+    for (int launch = 0; launch < form->launch_count; ++launch)
+        for (int index = 0; index < form->launches[launch].reduction_count; ++index)
+            if (form->launches[launch].reductions[index].array == array) return 1;
     return 0;
 }
 
@@ -25,11 +25,12 @@ static void plan_temporary(tilek_residence *residence, int index)
     const tilek_array_shape *shape = &residence->kernel->arrays[index];
     tilek_resident *array = &residence->arrays[index];
     tilek_temporary *temporary = &residence->temporaries[index];
-    const int reduced = is_reduced(residence->kernel, index);
+    const int reduced = is_reduced(residence->form, index);
     const unsigned both = TILEK_WRITES | TILEK_COPY_OUT;
     temporary->span = array->span;
     temporary->array = index;
     temporary->out = reduced || (shape->flags & both) == both;
+    temporary->apart = !temporary->out && (shape->flags & (TILEK_WRITES | TILEK_TEMPORARY)) == TILEK_WRITES;
     temporary->in = reduced || (shape->flags & TILEK_COPY_IN) != 0 || (temporary->out && !array->span.is_dense);
     array->temporary = index;
 }
@@ -51,6 +52,7 @@ static tilek_status merge(tilek_residence *residence, tilek_temporary *first, ti
     }
     first->in = 1;
     first->out |= other->out;
+    first->apart |= other->apart;
     other->merged = 1;
     for (int index = 0; index < residence->kernel->array_count; ++index)
         if (residence->arrays[index].temporary == (int)(other - residence->temporaries)) residence->arrays[index].temporary = (int)(first - residence->temporaries);
@@ -83,11 +85,11 @@ static tilek_status merge_all(tilek_residence *residence, tilek_message *why)
 }
 
 /* Whether the device's code can reach the array in a copy that begins elsewhere than the array. */
-static int takes_origin(const tilek_kernel *kernel, int array)
+static int takes_origin(const tilek_form *form, int array)
 {
-    for (int launch = 0; launch < kernel->device_launch_count; ++launch)
-        for (int index = 0; index < kernel->device_launches[launch].parameter_count; ++index) {
-            const tilek_parameter *parameter = &kernel->device_launches[launch].parameters[index];
+    for (int launch = 0; launch < form->launch_count; ++launch)
+        for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
+            const tilek_parameter *parameter = &form->launches[launch].parameters[index];
             if (parameter->kind == TILEK_PARAMETER_ORIGIN && parameter->index == array) return 1;
         }
     return 0;
@@ -105,7 +107,7 @@ static tilek_status place_array(tilek_residence *residence, int index, tilek_mes
     resident->geometry = resident->present != NULL ? tilek_present_geometry(resident->present) : array;
     if (shape->storage == TILEK_ROWS || span->bytes == 0) return TILEK_OK;
     resident->origin = (int64_t)(distance / (intptr_t)shape->element_size);
-    if (resident->origin != 0 && !takes_origin(residence->kernel, index)) {
+    if (resident->origin != 0 && !takes_origin(residence->form, index)) {
         tilek_say(why, "%s lies inside a larger array that is on the device", shape->name);
         return TILEK_UNSUPPORTED;
     }
@@ -133,7 +135,8 @@ static tilek_status find_array(tilek_residence *residence, int index, tilek_mess
     return TILEK_OK;
 }
 
-tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_call *call, const tilek_place *place, tilek_message *why)
+tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_form *form, const tilek_call *call, const tilek_place *place,
+                          tilek_message *why)
 {
     const size_t count = (size_t)kernel->array_count;
     tilek_status status = TILEK_OK;
@@ -144,6 +147,7 @@ tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel
         return TILEK_NO_MEMORY;
     }
     residence->kernel = kernel;
+    residence->form = form;
     residence->call = call;
     residence->place = *place;
     residence->arrays = residence->block;
@@ -155,12 +159,24 @@ tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel
     return status;
 }
 
+/* Processors work in the host's memory where they run what the host would run: then their failure half-way is what the host's own would be. Rows are packed. */
+static int may_share(const tilek_residence *residence, const tilek_temporary *temporary)
+{
+    const tilek_place *place = &residence->place;
+    return residence->form->is_hosts && place->backend->share != NULL && place->backend->limits(place->device)->shares_memory && !temporary->span.is_rows &&
+           !temporary->apart;
+}
+
 static tilek_status fill(tilek_residence *residence, tilek_temporary *temporary, tilek_message *why)
 {
     const tilek_array_shape *shape = &residence->kernel->arrays[temporary->array];
     const tilek_array *array = &residence->call->arrays[temporary->array];
     void *source = temporary->span.start;
-    tilek_status status = tilek_take_buffer(&residence->place, temporary->span.device_bytes, &temporary->buffer, why);
+    tilek_status status;
+    temporary->shared = may_share(residence, temporary) &&
+                        residence->place.backend->share(residence->place.device, source, temporary->span.bytes, &temporary->buffer, why) == TILEK_OK;
+    if (temporary->shared) return TILEK_OK;
+    status = tilek_take_buffer(&residence->place, temporary->span.device_bytes, &temporary->buffer, why);
     if (status != TILEK_OK || !temporary->in) return status;
     if (temporary->span.is_rows) {
         source = malloc(temporary->span.device_bytes);
@@ -191,7 +207,9 @@ tilek_status tilek_bring(tilek_residence *residence, tilek_message *why)
     return status;
 }
 
-static int goes_home(const tilek_temporary *temporary) { return temporary->out && !temporary->merged && temporary->span.bytes > 0; }
+static int has_results(const tilek_temporary *temporary) { return temporary->out && !temporary->merged && temporary->span.bytes > 0; }
+
+static int goes_home(const tilek_temporary *temporary) { return has_results(temporary) && !temporary->shared; }
 
 /* What the kernel only writes may be overwritten: whatever runs next writes it again. */
 static int is_input(const tilek_temporary *temporary) { return temporary->in; }
@@ -225,6 +243,17 @@ static tilek_status fetch_results(tilek_residence *residence, tilek_message *why
         tilek_temporary *temporary = &residence->temporaries[index];
         if (!goes_home(temporary) || temporary->staging != NULL || is_input(temporary)) continue;
         status = tilek_copy_out(&residence->place, &temporary->buffer, 0, temporary->span.start, temporary->span.device_bytes, why);
+    }
+    return status;
+}
+
+static tilek_status reclaim_shared(tilek_residence *residence, tilek_message *why)
+{
+    const tilek_place *place = &residence->place;
+    tilek_status status = TILEK_OK;
+    for (int index = 0; index < residence->kernel->array_count && status == TILEK_OK; ++index) {
+        const tilek_temporary *temporary = &residence->temporaries[index];
+        if (has_results(temporary) && temporary->shared) status = place->backend->reclaim(place->device, place->queue, &temporary->buffer, why);
     }
     return status;
 }
@@ -278,13 +307,14 @@ tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why)
         total += residence->temporaries[index].span.device_bytes;
         ++count;
     }
-    status = fetch_staged(residence, total, count, why);
+    status = reclaim_shared(residence, why);
+    if (status == TILEK_OK) status = fetch_staged(residence, total, count, why);
     if (status == TILEK_OK) status = fetch_results(residence, why);
     if (status == TILEK_OK) status = fetch_direct(residence, why);
     if (status != TILEK_OK) return status;
     settle_staged(residence);
     for (int index = 0; index < residence->kernel->array_count; ++index)
-        if (residence->arrays[index].present != NULL && ((residence->kernel->arrays[index].flags & TILEK_WRITES) != 0 || is_reduced(residence->kernel, index)))
+        if (residence->arrays[index].present != NULL && ((residence->kernel->arrays[index].flags & TILEK_WRITES) != 0 || is_reduced(residence->form, index)))
             tilek_present_written(residence->arrays[index].present, &residence->place);
     return TILEK_OK;
 }
@@ -297,7 +327,34 @@ int tilek_give_up(tilek_residence *residence, tilek_message *why)
         tilek_say(why, "the newest values of %s were on that device only, and are lost", residence->kernel->arrays[index].name);
         return 0;
     }
+    for (int index = 0; index < residence->kernel->array_count; ++index) {
+        const tilek_temporary *temporary = &residence->temporaries[index];
+        if (!residence->started || !has_results(temporary) || !temporary->shared || !is_input(temporary)) continue;
+        tilek_say(why, "%s is half written", residence->kernel->arrays[temporary->array].name);
+        return 0;
+    }
     return 1;
+}
+
+int tilek_index_bits(const tilek_residence *residence)
+{
+    static const int64_t most = (int64_t)1 << 30;
+    for (int index = 0; index < residence->kernel->array_count; ++index) {
+        const tilek_array_shape *shape = &residence->kernel->arrays[index];
+        const tilek_resident *array = &residence->arrays[index];
+        const int64_t size = (int64_t)shape->element_size;
+        int64_t first = 0, end = 1;
+        if (shape->storage == TILEK_SCALAR || array->span.bytes == 0) continue;
+        if (shape->storage == TILEK_ROWS) {
+            for (int dimension = 0; dimension < shape->rank; ++dimension)
+                if (__builtin_mul_overflow(end, array->geometry->length[dimension], &end)) return 64;
+        } else { /* counted from the object's start */
+            first = (int64_t)((intptr_t)((uintptr_t)array->span.start - (uintptr_t)residence->call->arrays[index].base)) / size;
+            end = first + (int64_t)array->span.bytes / size;
+        }
+        if (first < -most || end > most) return 64;
+    }
+    return 32;
 }
 
 void tilek_leave(tilek_residence *residence)
@@ -305,7 +362,8 @@ void tilek_leave(tilek_residence *residence)
     if (residence->block == NULL) return;
     for (int index = 0; index < residence->kernel->array_count; ++index) {
         tilek_temporary *temporary = &residence->temporaries[index];
-        tilek_give_buffer(&residence->place, &temporary->buffer);
+        if (temporary->shared) residence->place.backend->release(residence->place.device, &temporary->buffer);
+        else tilek_give_buffer(&residence->place, &temporary->buffer);
         free(temporary->staging);
         if (residence->arrays[index].present != NULL) tilek_present_unpin(residence->arrays[index].present);
     }

@@ -2,6 +2,7 @@
 #ifndef TILEK_RESIDENCE_H
 #define TILEK_RESIDENCE_H
 
+#include "form.h"
 #include "present.h"
 
 /* One array of the call. */
@@ -20,21 +21,26 @@ typedef struct tilek_temporary {
     int array;      /* ROWS: whose geometry */
     int in, out;
     int merged;     /* absorbed by an earlier one */
+    int apart;      /* written by the kernel, and not to be seen by the host */
+    int shared;     /* `buffer` is the host's memory itself */
     tilek_buffer buffer;
     void *staging;  /* what goes home, until all has arrived */
 } tilek_temporary;
 
 typedef struct tilek_residence {
     const tilek_kernel *kernel;
+    const tilek_form *form;
     const tilek_call *call;
     tilek_place place;
     tilek_resident *arrays;
     tilek_temporary *temporaries; /* one an array, unused ones empty */
+    int started;                  /* the owner's: a launch was queued, and may have written to what is shared */
     void *block;
 } tilek_residence;
 
-/* Finds or plans a place for every array; moves nothing. To be let go with tilek_leave, after a failure too. */
-tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_call *call, const tilek_place *place, tilek_message *why);
+/* Finds or plans a place for every array; moves nothing. To be let go with tilek_leave, after a failure too. `form` lives as long. */
+tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_form *form, const tilek_call *call, const tilek_place *place,
+                          tilek_message *why);
 
 /* Allocates and copies in. */
 tilek_status tilek_bring(tilek_residence *residence, tilek_message *why);
@@ -43,8 +49,12 @@ tilek_status tilek_bring(tilek_residence *residence, tilek_message *why);
  * a status; a later one ends the program, since nothing could run from the data left. */
 tilek_status tilek_take_home(tilek_residence *residence, tilek_message *why);
 
-/* After a launch failed. Returns 0 where values that only this device had may be lost; `why` then names the array. */
+/* After a launch failed. Returns 0 where values that only this device had may be lost, or those in memory that it shares with the host; `why` then
+ * names the array. */
 int tilek_give_up(tilek_residence *residence, tilek_message *why);
+
+/* 32 where every position in an array of the call, as device code computes it, is far enough inside 32 bits; else 64. */
+int tilek_index_bits(const tilek_residence *residence);
 
 void tilek_leave(tilek_residence *residence);
 

@@ -80,7 +80,10 @@ static void finish(void)
         tilek_state *state = states;
         states = state->next;
         if (state->kernel->state != NULL) *state->kernel->state = NULL;
-        for (int target = 0; target < TILEK_TARGETS; ++target) free(state->steps[target]);
+        for (int target = 0; target < TILEK_TARGETS; ++target) {
+            free(state->steps[target][0]);
+            free(state->steps[target][1]);
+        }
         free(state->differences);
         free(state->scratch);
         free(state);

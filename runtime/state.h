@@ -24,8 +24,8 @@ typedef struct tilek_built {
     tilek_target target;
     tilek_device *device;
     tilek_program *program;
-    tilek_entry **entries;  /* per device launch */
-    int64_t *group_totals;  /* per device launch */
+    tilek_entry **entries;  /* per launch of the device's form */
+    int64_t *group_totals;  /* likewise */
     int constant_count;     /* 0: the parametric program */
     int specialized;
     int64_t constants[];
@@ -40,7 +40,7 @@ typedef struct tilek_state {
     int specialized_count;  /* distinct specialisations, over all devices */
     unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
-    tilek_step_figures *steps[TILEK_TARGETS]; /* per launch, NULL before the first step that is measured */
+    tilek_step_figures *steps[TILEK_TARGETS][2]; /* per launch, NULL before the first step that is measured; [1]: of the host's form */
     void *scratch;          /* memory of the last launch's temporaries, for the next; NULL while one has it */
     size_t scratch_bytes;
     tilek_difference *differences; /* per array, NULL before the first verification */

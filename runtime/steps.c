@@ -10,8 +10,6 @@
 
 static size_t align(size_t bytes) { return (bytes + 15) / 16 * 16; }
 
-static int count_of(const tilek_kernel *kernel, int on_device) { return on_device ? kernel->device_launch_count : kernel->host_launch_count; }
-
 static size_t tiles_of(const tilek_launch_shape *launch)
 {
     size_t tiles = 0;
@@ -19,11 +17,11 @@ static size_t tiles_of(const tilek_launch_shape *launch)
     return tiles;
 }
 
-size_t tilek_run_room(const tilek_kernel *kernel, int on_device)
+size_t tilek_run_room(const tilek_kernel *kernel, const tilek_form *form)
 {
-    const tilek_launch_shape *launches = on_device ? kernel->device_launches : kernel->host_launches;
+    const tilek_launch_shape *launches = form->launches;
     size_t room = align((size_t)kernel->size_count * sizeof(int64_t));
-    for (int index = 0; index < count_of(kernel, on_device); ++index)
+    for (int index = 0; index < form->launch_count; ++index)
         room += align(sizeof(tilek_planned)) + (size_t)launches[index].loop_count * sizeof(tilek_bounds) + tiles_of(&launches[index]) * sizeof(tilek_tile);
     return room;
 }
@@ -36,16 +34,16 @@ static void *carve(char **block, size_t bytes)
     return taken;
 }
 
-tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, int on_device, void *room, tilek_message *why)
+tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, const tilek_form *form, void *room, tilek_message *why)
 {
     char *block = room;
     memset(run, 0, sizeof *run);
     run->kernel = kernel;
     run->call = call;
-    run->launch_count = count_of(kernel, on_device);
-    run->launches = on_device ? kernel->device_launches : kernel->host_launches;
-    run->loop_map = on_device ? kernel->device_loops : kernel->host_loops;
-    run->steps = on_device ? kernel->device_steps : kernel->host_steps;
+    run->launch_count = form->launch_count;
+    run->launches = form->launches;
+    run->loop_map = form->loop_map;
+    run->steps = form->steps;
     run->sizes = carve(&block, align((size_t)kernel->size_count * sizeof *run->sizes));
     run->planned = carve(&block, align((size_t)run->launch_count * sizeof *run->planned));
     for (int index = 0; index < run->launch_count; ++index) {
@@ -53,7 +51,7 @@ tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const t
         run->planned[index].numbers.values = carve(&block, tiles_of(&run->launches[index]) * sizeof(tilek_tile));
     }
     for (int index = 0; index < kernel->size_count; ++index)
-        run->sizes[index] = tilek_given_size(kernel->name, kernel->sizes[index].name, on_device ? kernel->sizes[index].device : kernel->sizes[index].host);
+        run->sizes[index] = tilek_given_size(kernel->name, kernel->sizes[index].name, form->is_hosts ? kernel->sizes[index].host : kernel->sizes[index].device);
     for (int index = 0; index < run->launch_count; ++index) {
         if (run->launches[index].loop_count <= TILEK_MAX_LOOPS) continue;
         tilek_say(why, "a nest has %d tiled loops, and the runtime takes %d", run->launches[index].loop_count, (int)TILEK_MAX_LOOPS);

@@ -3,6 +3,7 @@
 #ifndef TILEK_STEPS_H
 #define TILEK_STEPS_H
 
+#include "form.h"
 #include "numbers.h"
 
 /* What is known of one launch, from the step that was decided last. */
@@ -46,11 +47,11 @@ struct tilek_run {
 };
 
 /* Bytes of the block that tilek_run_start takes, a multiple of 16. */
-size_t tilek_run_room(const tilek_kernel *kernel, int on_device);
+size_t tilek_run_room(const tilek_kernel *kernel, const tilek_form *form);
 
 /* Fills in everything but machine, context, decided; `room` holds tilek_run_room bytes, aligned as malloc's, for the run's time. TILEK_UNSUPPORTED: a
  * launch has more than the runtime takes. */
-tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, int on_device, void *room, tilek_message *why);
+tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, const tilek_form *form, void *room, tilek_message *why);
 
 /* Decides launches: those of all steps where bounds may differ from step to step, else of steps until all launches were met. May be called again, and
  * then forgets what it decided. */

@@ -34,7 +34,18 @@ def shared_scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 #: Variables of the developer's shell that would change what programs do.
-FOREIGN = ("TARGET", "DEVICE", "NUM_THREADS", "VERIFY", "TOLERANCE", "PROFILE", "STRICT", "SPECIALIZE", "SIZES")
+FOREIGN = (
+    "TARGET",
+    "DEVICE",
+    "NUM_THREADS",
+    "VERIFY",
+    "TOLERANCE",
+    "PROFILE",
+    "STRICT",
+    "SPECIALIZE",
+    "SIZES",
+    "OPENCL_FORM",
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

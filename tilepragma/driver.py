@@ -5,6 +5,7 @@ Heavy modules (libclang, jinja2) are imported by the pass that needs them, so th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,13 +16,16 @@ from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
 
 if TYPE_CHECKING:
-    from tilepragma.ir.directives import Target
+    from tilepragma.ir.directives import Target, TemporalTiles
     from tilepragma.ir.looptree import TranslationUnit
     from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
     from tilepragma.report.facts import KernelFacts
     from tilepragma.report.sizes import Sizes
+
+#: Tiles of time steps, where a request says nothing of them: a value of TemporalTiles.
+TEMPORAL_VARIABLE = "TILEK_TILES"
 
 #: What `targets` of a request may name.
 TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
@@ -34,6 +38,7 @@ class TranslateRequest:
     `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content where it is not to be
     read from there. `output_name` is how the output is named in its own `#line`s. `options` are the compiler's options,
     raw; `quote_folders` and `folders` those of -iquote and -I among them. `targets` are those to build for (empty: all).
+    `temporal` is a value of TemporalTiles (empty: what TILEK_TILES says).
     `kernel_folder` receives the readable kernels. `last` is the pass after which to stop; `dump` names passes whose result
     is handed to the caller as text.
     """
@@ -45,6 +50,7 @@ class TranslateRequest:
     quote_folders: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
+    temporal: str = ""
     kernel_folder: Path | None = None
     last: str = "emit"
     dump: frozenset[str] = frozenset()
@@ -122,7 +128,7 @@ def plan(state: State) -> State:
     from tilepragma.plan.planner import PlanDefaults, make_plan
     from tilepragma.plan.verifier import PlanFault
 
-    defaults = PlanDefaults(_targets(state.request.targets))
+    defaults = PlanDefaults(_targets(state.request.targets), _temporal(state))
     planned = []
     refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
@@ -150,17 +156,23 @@ def verify(state: State) -> State:
 
 
 def emit(state: State) -> State:
-    """Write the readable kernels where they are asked for: FILE.KERNEL.cl and FILE.KERNEL.cu."""
+    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu."""
     folder = state.request.kernel_folder
     if folder is None or not state.proven:
         return state
     from tilepragma.codegen.device_program import cuda_program, opencl_program
     from tilepragma.codegen.launches import number
+    from tilepragma.codegen.processor_program import processor_program
 
+    programs = (
+        ("opencl", "cl", opencl_program),
+        ("opencl", "cpu.cl", processor_program),
+        ("cuda", "cu", cuda_program),
+    )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
     for one in (each.plan for each in state.proven):
-        for target, suffix, program in (("opencl", "cl", opencl_program), ("cuda", "cu", cuda_program)):
+        for target, suffix, program in programs:
             if one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
                 write_atomically(folder / f"{stem}.{one.kernel.name}.{suffix}", text.encode())
@@ -187,6 +199,18 @@ def _targets(names: tuple[str, ...]) -> tuple[Target, ...]:
     from tilepragma.ir.directives import Target
 
     return tuple(Target(name) for name in names or TARGET_NAMES)
+
+
+def _temporal(state: State) -> TemporalTiles:
+    """What the request says, else the environment; a value that is none of those meant is warned of and ignored."""
+    from tilepragma.ir.directives import TemporalTiles
+
+    said = state.request.temporal or os.environ.get(TEMPORAL_VARIABLE, "")
+    names = [one.value for one in TemporalTiles]
+    if said and said not in names and state.unit is not None:
+        place = state.unit.kernels[0].directive.range
+        state.diagnostics.warning(place, f"{TEMPORAL_VARIABLE}={said} is ignored: it is none of {', '.join(names)}")
+    return TemporalTiles(said) if said in names else TemporalTiles.AUTOMATIC
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 2
+#define TILEK_ABI 3
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -132,7 +132,8 @@ typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_PARTIALS,    /* device buffer of one partial value a gang; index = reduction */
     TILEK_PARAMETER_AXIS_ROUNDS, /* index = axis of threads or gangs: how many of its instances a group of the launch takes at most */
     TILEK_PARAMETER_VALUE,       /* index = value of the step (tilek_step), by its own bytes */
-    TILEK_PARAMETER_SIZE         /* index = tile size of the kernel */
+    TILEK_PARAMETER_SIZE,        /* index = tile size of the kernel */
+    TILEK_PARAMETER_INDEX_BITS   /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare; else 64 */
 } tilek_parameter_kind;
 
 typedef struct tilek_parameter { tilek_parameter_kind kind; int index; int dimension; const char *constant; } tilek_parameter;
@@ -154,7 +155,7 @@ typedef struct tilek_launch_shape {
     void (*host)(const struct tilek_host_call *call, int64_t first, int64_t last); /* NULL in device launches */
     int reduction_count;
     const tilek_reduction *reductions;
-    int parameter_count; /* device launches only */
+    int parameter_count; /* of the entry point; 0 in host launches where the kernel has no program for processors */
     const tilek_parameter *parameters;
     int value_count;           /* values that differ from step to step: iterators of host loops around the launch */
     const size_t *value_sizes;
@@ -185,6 +186,8 @@ typedef struct tilek_kernel {
     tilek_target preferred; /* what the source says; TILEK_AUTO leaves it to the environment */
     const char *const *opencl; /* the program's text in pieces to be concatenated, closed by NULL; NULL where there is none */
     const char *const *cuda;   /* likewise */
+    const char *const *processors; /* likewise: OpenCL's program for devices that are processors. Its entry points are the host's launches: each computes a
+                                      stretch of the instances [0, AXIS_COUNTs' product) a group, in one work-item. NULL: they run `opencl` */
     int array_count;
     const tilek_array_shape *arrays;
     int scalar_count;

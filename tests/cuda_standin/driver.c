@@ -32,6 +32,7 @@ typedef struct CUfunc_st { standin_kernel kernel; struct CUfunc_st *next; } *CUf
 static struct {
     pthread_mutex_t lock;
     int retained, streams, events, modules;
+    int launches, waits, copies; /* so far: TILEK_STANDIN_COUNTS asks for them at the end */
     int lost; /* the error that all calls give once a kernel failed */
     size_t used;
     allocation *allocations;
@@ -147,6 +148,8 @@ STANDIN_EXPORT int cuDevicePrimaryCtxRelease_v2(int id)
         ++allocations;
     if (--device.retained == 0 && (allocations | device.streams | device.events | device.modules) != 0)
         (void)fprintf(stderr, "stand-in: left behind: %d allocations, %d streams, %d events, %d modules\n", allocations, device.streams, device.events, device.modules);
+    if (device.retained == 0 && getenv("TILEK_STANDIN_COUNTS") != NULL)
+        (void)fprintf(stderr, "stand-in: %d launches, %d waits, %d copies\n", device.launches, device.waits, device.copies);
     (void)pthread_mutex_unlock(&device.lock);
     return id == 0 ? SUCCESS : INVALID_DEVICE;
 }
@@ -166,6 +169,13 @@ STANDIN_EXPORT int cuCtxPopCurrent_v2(CUcontext *context)
     --context_depth;
     *context = &device.context;
     return SUCCESS;
+}
+
+static void count(int *counter, int change)
+{
+    (void)pthread_mutex_lock(&device.lock);
+    *counter += change;
+    (void)pthread_mutex_unlock(&device.lock);
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
@@ -240,6 +250,7 @@ STANDIN_EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from,
     if (error != SUCCESS || stream == NULL || range == NULL)
         return error != SUCCESS ? error : INVALID_VALUE;
     memcpy(range, from, bytes);
+    count(&device.copies, 1);
     return SUCCESS;
 }
 
@@ -250,17 +261,11 @@ STANDIN_EXPORT int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_
     if (error != SUCCESS || stream == NULL || range == NULL)
         return error != SUCCESS ? error : INVALID_VALUE;
     memcpy(to, range, bytes);
+    count(&device.copies, 1);
     return SUCCESS;
 }
 
 /* ---- Streams and events: all work is done when its call returns ---------------------------------------------------- */
-
-static void count(int *counter, int change)
-{
-    (void)pthread_mutex_lock(&device.lock);
-    *counter += change;
-    (void)pthread_mutex_unlock(&device.lock);
-}
 
 STANDIN_EXPORT int cuStreamCreate(CUstream *stream, unsigned flags)
 {
@@ -280,7 +285,11 @@ STANDIN_EXPORT int cuStreamDestroy_v2(CUstream stream)
     return SUCCESS;
 }
 
-STANDIN_EXPORT int cuStreamSynchronize(CUstream stream) { return stream == NULL ? INVALID_HANDLE : not_ready(); }
+STANDIN_EXPORT int cuStreamSynchronize(CUstream stream)
+{
+    count(&device.waits, 1);
+    return stream == NULL ? INVALID_HANDLE : not_ready();
+}
 
 STANDIN_EXPORT int cuEventCreate(CUevent *event, unsigned flags)
 {
@@ -306,7 +315,11 @@ STANDIN_EXPORT int cuEventRecord(CUevent event, CUstream stream)
     return stream == NULL ? INVALID_HANDLE : not_ready();
 }
 
-STANDIN_EXPORT int cuEventSynchronize(CUevent event) { return event == NULL ? INVALID_HANDLE : not_ready(); }
+STANDIN_EXPORT int cuEventSynchronize(CUevent event)
+{
+    count(&device.waits, 1);
+    return event == NULL ? INVALID_HANDLE : not_ready();
+}
 
 STANDIN_EXPORT int cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 {
@@ -424,6 +437,7 @@ STANDIN_EXPORT int cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned
         lose_device(LAUNCH_FAILED);
         return SUCCESS; /* as on a device, where the launch itself went well */
     }
+    count(&device.launches, 1);
     (void)pthread_mutex_lock(&launching);
     const standin_outcome outcome = standin_run(&function->kernel, (standin_index){grid_x, grid_y, grid_z}, (standin_index){block_x, block_y, block_z}, parameters);
     (void)pthread_mutex_unlock(&launching);

@@ -64,7 +64,7 @@ def test_automatic_plans_compute_what_the_text_computes(
         if said is not None:
             wrong.append((nest, serial))
     plans = [here.plans[f"nest_{nest.seed}"] for nest in nests if f"nest_{nest.seed}" in here.plans]
-    accelerators = ("cuda", "opencl") if batch % SAMPLE_EVERY == 0 else ("cuda",)
+    accelerators = ("cuda", "opencl", "opencl-gpu") if batch % SAMPLE_EVERY == 0 else ("cuda",)
     for setting in settings(shared_scratch, accelerators, plans)[1:]:
         for nest in nests:
             if not any(nest is seen for seen, _ in wrong) and difference(suite, nest, setting.target) is not None:

@@ -4,16 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static double *numbers(size_t count)
-{
-    double *const values = malloc((count + 1) * sizeof *values);
-    uint64_t state = 88172645463325252u;
-    for (size_t k = 0; k < count; ++k) {
-        state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-        values[k] = (double)(state >> 11) * 0x1p-53;
-    }
-    return values;
-}
+#include "hashes.h"
 
 static int *letters(size_t count)
 {
@@ -21,15 +12,6 @@ static int *letters(size_t count)
     for (size_t k = 0; k < count; ++k)
         values[k] = (int)((k * k * 7 + k * 13 + 5) % 11 % 4);
     return values;
-}
-
-static void record(const char *name, void *values, size_t bytes)
-{
-    uint64_t hash = 14695981039346656037u;
-    for (size_t k = 0; k < bytes; ++k)
-        hash = (hash ^ ((unsigned char *)values)[k]) * 1099511628211u;
-    printf("%s %016llx\n", name, (unsigned long long)hash);
-    free(values);
 }
 
 /* Makes a matrix of order n solvable without pivots. */

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.run import test_facts, test_order
 from tests.support.cases import CaseFile, read_cases
-from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library
+from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library, ptx
 from tests.support.paper_kernels import PAPER_KERNELS
 from tests.support.programs import BUILD_SECONDS, ROOT, TILEPRAGMA, Workshop, run_command, tool_environment
 from tests.support.tilings import all_tilings
@@ -59,3 +60,37 @@ def test_kernels_of_the_samples_compile(workshop: Workshop, tmp_path: Path, sour
     paths = kernels(workshop, source, tmp_path / "kernels")
     assert paths
     assert complaints(paths) == ""
+
+
+SEVEN_POINTS = """\
+void seven(int n, int m, int p, float a[n][m][p], float b[n][m][p])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++)
+            for (int k = 1; k < p - 1; k++)
+                b[i][j][k] = a[i][j][k] + a[i][j][k - 1] + a[i][j][k + 1] + a[i][j - 1][k] + a[i][j + 1][k]
+                    + a[i - 1][j][k] + a[i + 1][j][k];
+}
+"""
+
+
+def test_specialised_programs_find_positions_without_wide_products(workshop: Workshop, tmp_path: Path) -> None:
+    source = tmp_path / "seven.c"
+    source.write_text(SEVEN_POINTS)
+    (path,) = kernels(workshop, source, tmp_path / "kernels")
+    text = path.read_text()
+    macro = re.search(r"#define SEVEN_TILES ,(.*?)#endif", text, re.DOTALL)
+    assert macro is not None
+    names = re.findall(r"long long (\w+)", macro[1])
+    assert {"a_length1", "a_length2", "b_length1", "b_length2", "tilek_index_bits"} <= set(names)
+
+    def products(bits: int) -> int:
+        numbers = {name: 1 if "count" in name or "rounds" in name else 256 for name in names} | {
+            "tilek_index_bits": bits
+        }
+        options = [f"-D{name}={value}{'' if 'length' in name else 'LL'}" for name, value in numbers.items()]
+        code = ptx(text, "compute_90", ("-DTILEK_SPECIALIZED", *options))
+        return len(re.findall(r"\b(?:mul|mad)\.lo\.[su]64|\b(?:shl|add)\.[bsu]64", code))
+
+    assert products(32) < products(64)

@@ -49,4 +49,6 @@ def test_only_what_is_needed_moves(workshop: Workshop, device_target: TargetEnvi
     for event in json.loads(trace.read_text())["traceEvents"]:
         moved[event["args"]["kernel"]][event["cat"]] += event["args"]["bytes"]
     found = {kernel: (bytes_["copy in"], bytes_["copy out"]) for kernel, bytes_ in moved.items()}
-    assert found == MOTION
+    # The program for processors works in the host's memory where its device shares it.
+    in_place = dict.fromkeys(MOTION, (0, 0))
+    assert found in ((MOTION, in_place) if device_target.name == "opencl" else (MOTION,))

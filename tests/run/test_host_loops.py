@@ -95,7 +95,7 @@ def test_verified(workshop: Workshop, programs: Programs, target: TargetEnvironm
 
 def test_profile_counts_steps(workshop: Workshop, programs: Programs, target: TargetEnvironment) -> None:
     found = workshop.run(programs.translated["nests"], target, "61", "7", TILEK_PROFILE="1")
-    rows = {line.split()[0]: line.split() for line in found.splitlines() if f" {target.name} " in line}
+    rows = {line.split()[0]: line.split() for line in found.splitlines() if f" {target.runtime} " in line}
     assert rows["jacobi"][2] == "3"
     assert rows["jacobi_nest1"][2] == rows["jacobi_nest2"][2] == "15"
     assert rows["lu_nest2"][2] == "60"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.cases import Case, read_cases
 from tests.support.paper_kernels import CONV2D
-from tests.support.programs import FLAGS, ROOT, Workshop
+from tests.support.programs import FLAGS, PLAIN, ROOT, Workshop, read_records
 from tests.support.targets import TargetEnvironment, program_environment
 from tests.support.tilings import ODD, all_tilings
 
@@ -28,12 +29,16 @@ SAMPLES = {
 pytestmark = pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgrind is not installed")
 
 
-def oclgrind(workshop: Workshop, program: Path, *arguments: str) -> str:
+#: Oclgrind's device is what it is asked to be: both programs run on it.
+FORMS = ("gpu", "cpu")
+
+
+def oclgrind(workshop: Workshop, form: str, program: Path, *arguments: str, **variables: str) -> str:
     """What Oclgrind has to say of a run; the empty string is what we want."""
     log = program.with_suffix(".oclgrind")
     log.unlink(missing_ok=True)
     command = ("oclgrind", "--data-races", "--check-api", "--log", str(log), str(program), *arguments)
-    environment = program_environment(OPENCL, workshop.cache / "oclgrind")
+    environment = program_environment(OPENCL, workshop.cache / "oclgrind", TILEK_OPENCL_FORM=form, **variables)
     done = subprocess.run(
         command, env=environment, cwd=program.parent, capture_output=True, text=True, timeout=300, check=False
     )
@@ -41,21 +46,72 @@ def oclgrind(workshop: Workshop, program: Path, *arguments: str) -> str:
     return log.read_text() if log.exists() else done.stderr
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", SAMPLES)
-def test_sample_runs_clean(workshop: Workshop, name: str) -> None:
+def test_sample_runs_clean(workshop: Workshop, name: str, form: str) -> None:
     folder = workshop.folder / "oclgrind" / name
     folder.mkdir(parents=True, exist_ok=True)
     sources = sorted((ROOT / "samples" / name).glob("*.c"))
     program = folder / name
     workshop.translate_and_link(program, *sources, flags=("-O1", "-ffp-contract=off"))
-    assert oclgrind(workshop, program, *SAMPLES[name]) == ""
+    assert oclgrind(workshop, form, program, *SAMPLES[name]) == ""
 
 
-def test_guards_of_odd_machines_run_clean(workshop: Workshop) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_guards_of_odd_machines_run_clean(workshop: Workshop, form: str) -> None:
     folder = workshop.folder / "oclgrind"
     folder.mkdir(parents=True, exist_ok=True)
     cases = CONV2D.case_file(all_tilings(ODD)[::5])
     source = folder / "conv2d_odd.c"
     source.write_text(cases.program(cases.cases))
     program = workshop.build_translated(source, FLAGS)
-    assert oclgrind(workshop, program, str(source.with_suffix(".dump")), "all", "13", "17") == ""
+    assert oclgrind(workshop, form, program, str(source.with_suffix(".dump")), "all", "13", "17") == ""
+
+
+STAGING = read_cases(Path(__file__).parent / "cases" / "staging.c")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", STAGING.cases, ids=lambda case: case.name)
+def test_stages_run_clean(workshop: Workshop, case: Case, form: str) -> None:
+    # Copies by all workers, borders, barriers: once with numbers as constants, once with a pool and numbers as arguments.
+    folder = workshop.folder / "oclgrind"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"staging_{case.name}.c"
+    source.write_text(STAGING.program((case,)).replace("{0, 1, 3, 8, 32, 45}", "{1, 3, 35}"))
+    program = workshop.build_translated(source, FLAGS)
+    arguments = (str(source.with_suffix(".dump")), "all")
+    assert oclgrind(workshop, form, program, *arguments) == ""
+    assert oclgrind(workshop, form, program, *arguments, TILEK_SPECIALIZE="0") == ""
+
+
+COALESCING = read_cases(Path(__file__).parent / "cases" / "coalescing.c")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", COALESCING.cases, ids=lambda case: case.name)
+def test_turned_loops_run_clean(workshop: Workshop, case: Case, form: str) -> None:
+    folder = workshop.folder / "oclgrind"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"coalescing_{case.name}.c"
+    source.write_text(COALESCING.program((case,)))
+    expected, dump = source.with_suffix(".expected"), source.with_suffix(".dump")
+    workshop.run(workshop.build_original(source), PLAIN, str(expected), "all")
+    program = workshop.build_translated(source, FLAGS)
+    for specialize in ("1", "0"):
+        assert oclgrind(workshop, form, program, str(dump), "all", TILEK_SPECIALIZE=specialize) == ""
+        assert read_records(dump) == read_records(expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_diamonds_run_clean(workshop: Workshop, form: str) -> None:
+    # Steps of a diamond with barriers between, tiles of the other rows one after another; a gang's empty tiles.
+    folder = workshop.folder / "oclgrind" / f"diamonds_{form}"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = Path(shutil.copy(Path(__file__).parent / "stencils.c", folder))
+    expected = workshop.run(workshop.build_original(source), PLAIN, "9", "3")
+    program = workshop.build_with(source, TILEK_TILES="diamond")
+    for specialize in ("1", "0"):
+        variables = {"TILEK_SIZES": "t_i_size=5,t_j_size=4", "TILEK_SPECIALIZE": specialize}
+        assert oclgrind(workshop, form, program, "9", "3", **variables) == ""
+    assert workshop.run(program, OPENCL, "9", "3") == expected

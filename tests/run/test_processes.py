@@ -137,7 +137,7 @@ def test_around_kernels(workshop: Workshop, target: TargetEnvironment, programs:
     assert translated.returncode == original.returncode == STATUSES.get(what, 0), translated.stderr
     assert translated.stdout == original.stdout
     warnings = [line for line in translated.stderr.splitlines() if "warning" in line]
-    shared = what == "child" and target.name in ("opencl", "cuda")
+    shared = what == "child" and target.runtime in ("opencl", "cuda")
     assert len(warnings) == shared, "a child cannot use what its parent has opened, and says so once"
 
 

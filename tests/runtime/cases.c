@@ -257,6 +257,80 @@ static void scarce_memory(void)
     CHECK(launch_scale(&scale_kernel, &call) == 0 && fake.live_buffers == 1 && fake.runs == 2);
 }
 
+/* ---- Processors ------------------------------------------------------------------------------------------------------ */
+
+static void be_processor(int shares_memory)
+{
+    fake.is_gpu = 0;
+    fake.shares_memory = shares_memory;
+}
+
+/* The host's launches: groups of one worker, and no copies of arrays where memory is shared; a reduction's scalar moves nowhere else. */
+static void processors(void)
+{
+    const int at_most = 16 * 4;
+    double sum = 0.5, wanted = 0.5;
+    scale_call call;
+    be_processor(1);
+    make_call(&call, A, N, 3, N - 5, NULL);
+    fill(A, N);
+    CHECK(launch_scale(&processor_scale_kernel, &call) == 0);
+    check_scaled(A, N, 3, N - 5, 3, 1);
+    CHECK(fake.runs == 1 && fake.most_workers == 1 && fake.most_groups > 1 && fake.most_groups <= at_most);
+    CHECK(fake.writes == 0 && fake.reads == 0 && fake.allocations == 0 && fake.reclaims == 1);
+    call.call.axes[TILEK_AXIS_GANG] = 100;
+    call.call.axes[TILEK_AXIS_WORKER] = 3;
+    CHECK(launch_scale(&processor_scale_kernel, &call) == 0);
+    check_scaled(A, N, 3, N - 5, 3, 2);
+    CHECK(fake.most_workers == 1 && fake.most_groups == at_most);
+    for (int i = 3; i < N; ++i) wanted += A[i];
+    make_call(&call, A, N, 3, N - 3, &sum);
+    CHECK(launch_scale(&processor_sum_kernel, &call) == 0 && sum == wanted);
+}
+
+/* Memory that is not shared is copied. */
+static void distant_processors(void)
+{
+    scale_call call;
+    be_processor(0);
+    make_call(&call, A, N, 3, N - 5, NULL);
+    fill(A, N);
+    CHECK(launch_scale(&processor_scale_kernel, &call) == 0 && fake.most_workers == 1 && fake.writes > 0 && fake.reads > 0);
+    check_scaled(A, N, 3, N - 5, 3, 1);
+}
+
+/* TILEK_OPENCL_FORM=gpu: the program for GPUs, whatever the device is. */
+static void processors_as_gpus(void)
+{
+    scale_call call;
+    be_processor(1);
+    make_call(&call, A, N, 3, N - 5, NULL);
+    fill(A, N);
+    CHECK(launch_scale(&processor_scale_kernel, &call) == 0 && fake.most_workers > 1 && fake.writes > 0);
+    check_scaled(A, N, 3, N - 5, 3, 1);
+}
+
+/* TILEK_OPENCL_FORM=cpu: the other way round. */
+static void gpus_as_processors(void)
+{
+    scale_call call;
+    make_call(&call, A, N, 3, N - 5, NULL);
+    fill(A, N);
+    CHECK(launch_scale(&processor_scale_kernel, &call) == 0 && fake.most_workers == 1);
+    check_scaled(A, N, 3, N - 5, 3, 1);
+}
+
+/* The array is half written, as the host's own launch would leave it. */
+static void processors_lost(void)
+{
+    scale_call call;
+    be_processor(1);
+    make_call(&call, A, N, 0, N, NULL);
+    fake.fail_wait = 1;
+    (void)launch_scale(&processor_scale_kernel, &call);
+    CHECK(!"the program goes on");
+}
+
 /* ---- Data regions --------------------------------------------------------------------------------------------------- */
 
 static void data_region(void)
@@ -514,7 +588,9 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"kept_values", kept_values}, {"queues", queues},
     {"concurrency", concurrency}, {"parallel", parallel}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"differs_slightly", differs_slightly}, {"warm", warm},
     {"steps", steps}, {"steps_refused", steps_refused}, {"steps_differ", steps_differ}, {"steps_unsaid", steps_unsaid}, {"steps_lost", steps_lost}, {"steps_copies", steps_copies}, {"steps_unreached", steps_unreached}, {"steps_queued", steps_queued},
-    {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers}};
+    {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers},
+    {"processors", processors}, {"distant_processors", distant_processors}, {"processors_as_gpus", processors_as_gpus}, {"gpus_as_processors", gpus_as_processors},
+    {"processors_lost", processors_lost}};
 
 int main(int argc, char **argv)
 {

@@ -124,7 +124,7 @@ static void case_add(void)
 {
     tilek_program *program;
     int from_cache = -1;
-    const tilek_constant constants[] = {{"count", COUNT}, {"shift", -7}};
+    const tilek_constant constants[] = {{"count", COUNT, 0}, {"shift", -7, 0}};
     CHECK(build_as(add_text, TILEK_USES_DOUBLE, 0, NULL, &program, &from_cache) == TILEK_OK);
     add_on(0, program, 0);
     add_on(3, program, 0);

@@ -51,6 +51,7 @@ static void know_limits(void)
 {
     strcpy(known.name, "fake");
     known.is_gpu = fake.is_gpu;
+    known.shares_memory = fake.shares_memory;
     known.has_double = !fake.no_double;
     known.compute_units = 4;
     known.group_total = 1024;
@@ -81,9 +82,25 @@ static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *b
     return TILEK_OK;
 }
 
+/* `address` marks what is not to be freed. */
+static tilek_status share(tilek_device *device, void *start, size_t bytes, tilek_buffer *buffer, tilek_message *why)
+{
+    (void)device, (void)why;
+    *buffer = (tilek_buffer){start, 1, bytes};
+    return TILEK_OK;
+}
+
+static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer *buffer, tilek_message *why)
+{
+    (void)device, (void)queue, (void)why;
+    fake.reclaims += buffer->address == 1;
+    return TILEK_OK;
+}
+
 static void release(tilek_device *device, tilek_buffer *buffer)
 {
     (void)device;
+    if (buffer->address != 0) memset(buffer, 0, sizeof *buffer);
     if (buffer->object != NULL) (void)__atomic_sub_fetch(&fake.live_buffers, 1, __ATOMIC_RELAXED);
     free(buffer->object);
     memset(buffer, 0, sizeof *buffer);
@@ -178,6 +195,10 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     bind(entry, argument_count, arguments, &call);
     memcpy(call.groups, groups, sizeof call.groups);
     memcpy(call.group, group, sizeof call.group);
+    (void)pthread_mutex_lock(&mutex);
+    fake.most_workers = tilek_maximum(fake.most_workers, group[0] * group[1] * group[2]);
+    fake.most_groups = tilek_maximum(fake.most_groups, groups[0] * groups[1] * groups[2]);
+    (void)pthread_mutex_unlock(&mutex);
     if (nanoseconds != NULL) *nanoseconds = 1000;
     for (call.gang[2] = 0; call.gang[2] < groups[2]; ++call.gang[2])
         for (call.gang[1] = 0; call.gang[1] < groups[1]; ++call.gang[1])
@@ -210,12 +231,12 @@ static tilek_status open_nothing(int64_t number, const char *name_part, tilek_de
 
 const tilek_backend *tilek_opencl_backend(void)
 {
-    static const tilek_backend backend = {"OpenCL", open_device, limits, allocate, release, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
+    static const tilek_backend backend = {"OpenCL", open_device, limits, allocate, release, share, reclaim, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
     return &backend;
 }
 
 const tilek_backend *tilek_cuda_backend(void)
 {
-    static const tilek_backend backend = {"CUDA", open_nothing, limits, allocate, release, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
+    static const tilek_backend backend = {"CUDA", open_nothing, limits, allocate, release, NULL, NULL, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
     return &backend;
 }

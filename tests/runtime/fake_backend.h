@@ -20,10 +20,11 @@ typedef struct fake_kernel {
 
 /* The device's knobs and counters. A countdown of k > 0 makes the k-th call from now fail; 0: none fails. */
 typedef struct fake_device_state {
-    int absent, is_gpu, no_double, refuse_build;
+    int absent, is_gpu, no_double, refuse_build, shares_memory;
     int64_t group_total;   /* of every entry; 0: the device's 1024 */
     int fail_allocate, fail_write, fail_read, fail_run, fail_wait;
-    int allocations, live_buffers, writes, reads, builds, unreached, live_programs, runs, shutdowns;
+    int allocations, live_buffers, writes, reads, builds, unreached, live_programs, runs, shutdowns, reclaims;
+    int64_t most_workers, most_groups; /* of all runs */
 } fake_device_state;
 
 extern fake_device_state fake;

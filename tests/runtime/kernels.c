@@ -1,6 +1,7 @@
 /* kernels.c: hand-written kernels in the form of docs/EMISSION.md. */
 #include "kernels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const tilek_loop_shape scale_loops[] = {{"i", 3, kinds, axes, 0, INT32_MIN, INT32_MAX}};
@@ -69,7 +70,7 @@ void sum_device(const fake_call *call)
     }
 }
 
-enum { R_ARRAY, R_LENGTH, R_LOWER0, R_LOWER1, R_SCALAR, R_TRIP, R_STRIDE, R_THREADS, R_FIRST, R_COLUMNS };
+enum { R_ARRAY, R_LENGTH, R_LOWER0, R_LOWER1, R_SCALAR, R_TRIP, R_STRIDE, R_THREADS, R_FIRST, R_COLUMNS, R_BITS };
 
 static const tilek_parameter rows_parameters[] = {
     {TILEK_PARAMETER_ARRAY, 0, 0, NULL},
@@ -82,12 +83,14 @@ static const tilek_parameter rows_parameters[] = {
     {TILEK_PARAMETER_AXIS_COUNT, TILEK_AXIS_THREAD, 0, "thread_count"},
     {TILEK_PARAMETER_TILE_ARGUMENT, 0, 0, NULL}, /* first column and columns, as arguments of tiles that are computed in the kernel */
     {TILEK_PARAMETER_TILE_ARGUMENT, 1, 0, NULL},
+    {TILEK_PARAMETER_INDEX_BITS, 0, 0, "tilek_index_bits"},
 };
 
 static void rows_device(const fake_call *call)
 {
     double *R = call->pointers[R_ARRAY];
     const double b = *(const double *)call->scalars[R_SCALAR];
+    if (call->numbers[R_BITS] != 32) abort(); /* a few rows */
     for (int64_t thread = call->gang[0]; thread < call->numbers[R_THREADS]; thread += call->groups[0])
         for (int64_t i = thread * call->numbers[R_STRIDE], end = tilek_minimum(i + call->numbers[R_STRIDE], call->numbers[R_TRIP]); i < end; ++i)
             for (int64_t j = call->numbers[R_FIRST]; j < call->numbers[R_FIRST] + call->numbers[R_COLUMNS]; ++j)
@@ -104,7 +107,7 @@ static const tilek_launch_shape scale_devices[] = {{"scale", 1, scale_loops, GAN
 static const tilek_launch_shape sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 0, NULL, 0, NULL}};
 static const tilek_launch_shape sum_devices[] = {{"sum", 1, scale_loops, GANG_WORKER, NULL, 1, sum_reductions, 10, scale_parameters, 0, NULL}};
 static const tilek_launch_shape rows_hosts[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, rows_host, 0, NULL, 0, NULL, 0, NULL}};
-static const tilek_launch_shape rows_devices[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, NULL, 0, NULL, 10, rows_parameters, 0, NULL}};
+static const tilek_launch_shape rows_devices[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, NULL, 0, NULL, 11, rows_parameters, 0, NULL}};
 
 static const tilek_array_shape scale_arrays[] = {
     {"A", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES | TILEK_COPY_IN | TILEK_COPY_OUT}};
@@ -117,17 +120,23 @@ static const size_t scalar_sizes[] = {sizeof(double)};
 static const int loop_map[] = {0, 0};
 static const char *const text[] = {"the fake device ", "reads no text", NULL};
 static const int64_t arguments[3];
-static void *states[4];
+static void *states[6];
 
 enum { ALL_TARGETS = 1 << TILEK_SERIAL | 1 << TILEK_THREADS | 1 << TILEK_OPENCL | 1 << TILEK_CUDA };
 
-const tilek_kernel scale_kernel = {TILEK_ABI, "scale", "scale.c", 12, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, 1, scale_arrays, 1, scalar_sizes,
+const tilek_kernel scale_kernel = {TILEK_ABI, "scale", "scale.c", 12, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, NULL, 1, scale_arrays, 1, scalar_sizes,
                                    1, scale_hosts, 1, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[0]};
-const tilek_kernel twice_kernel = {TILEK_ABI, "twice", "twice.c", 13, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, 1, scale_arrays, 1, scalar_sizes,
+const tilek_kernel twice_kernel = {TILEK_ABI, "twice", "twice.c", 13, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, NULL, 1, scale_arrays, 1, scalar_sizes,
                                    2, scale_hosts, 2, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[1]};
-const tilek_kernel sum_kernel = {TILEK_ABI, "sum", "sum.c", 14, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, 2, sum_arrays, 1, scalar_sizes,
+const tilek_kernel sum_kernel = {TILEK_ABI, "sum", "sum.c", 14, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, NULL, 2, sum_arrays, 1, scalar_sizes,
                                  1, sum_hosts, 1, sum_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[2]};
-const tilek_kernel rows_kernel = {TILEK_ABI, "rows", "rows.c", 15, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, 1, rows_arrays, 1, scalar_sizes,
+static const tilek_launch_shape processor_scale_hosts[] = {{"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 9, scale_parameters, 0, NULL}};
+static const tilek_launch_shape processor_sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 10, scale_parameters, 0, NULL}};
+const tilek_kernel processor_scale_kernel = {TILEK_ABI, "scale", "scale.c", 16, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, text, 1, scale_arrays, 1, scalar_sizes,
+                                             1, processor_scale_hosts, 1, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[4]};
+const tilek_kernel processor_sum_kernel = {TILEK_ABI, "sum", "sum.c", 17, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, text, 2, sum_arrays, 1, scalar_sizes,
+                                           1, processor_sum_hosts, 1, sum_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[5]};
+const tilek_kernel rows_kernel = {TILEK_ABI, "rows", "rows.c", 15, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, NULL, 1, rows_arrays, 1, scalar_sizes,
                                   1, rows_hosts, 1, rows_devices, 2, 1, loop_map, loop_map, NULL, NULL, 0, NULL, &states[3]};
 
 void make_call(scale_call *call, double *A, int64_t extent, int64_t lower, int64_t length, double *sum)

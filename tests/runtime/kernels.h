@@ -43,6 +43,9 @@ extern const tilek_kernel sum_kernel;
 /* R[i][j] += b on double **R; tiles thread, dynamic on i. */
 extern const tilek_kernel rows_kernel;
 
+/* The two of them with a program for processors, whose entry points are the host's launches. */
+extern const tilek_kernel processor_scale_kernel, processor_sum_kernel;
+
 typedef struct scale_call { tilek_call call; tilek_array arrays[2]; tilek_bounds loops[1]; double b; const void *scalars[1]; } scale_call;
 
 /* A call of scale_kernel, twice_kernel or (with `sum`) sum_kernel over A[lower : length] of A[extent]. */

@@ -43,6 +43,8 @@ ON_THE_DEVICE = [
     "steps_copies",
     "steps_unreached",
     "steps_workers",
+    "processors",
+    "distant_processors",
 ]
 
 
@@ -124,6 +126,25 @@ def test_values_that_only_a_failing_device_had(program: Path) -> None:
     done = run(program, "lost_values", TILEK_TARGET="opencl")
     assert done.returncode == 71
     assert "the newest values of A were on that device only, and are lost" in done.stderr
+
+
+@pytest.mark.parametrize(("case", "form"), [("processors_as_gpus", "gpu"), ("gpus_as_processors", "cpu")])
+def test_the_other_program(program: Path, case: str, form: str) -> None:
+    done = run(program, case, TILEK_TARGET="opencl", TILEK_OPENCL_FORM=form)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_other_program(program: Path) -> None:
+    done = run(program, "launches", TILEK_OPENCL_FORM="fpga")
+    assert "TILEK_OPENCL_FORM" in done.stderr
+    assert "auto, gpu, cpu" in done.stderr
+    assert done.returncode == 0
+
+
+def test_shared_memory_that_a_failing_processor_wrote_to(program: Path) -> None:
+    done = run(program, "processors_lost", TILEK_TARGET="opencl")
+    assert done.returncode == 71
+    assert "A is half written" in done.stderr
 
 
 @pytest.mark.parametrize("target", ["serial", "threads", "opencl"])

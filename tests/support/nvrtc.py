@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")
@@ -27,6 +28,18 @@ def nvrtc_library() -> ctypes.CDLL | None:
 
 def compile_error(text: str, architecture: str, options: tuple[str, ...] = ()) -> str | None:
     """None where `text` compiles without a word for `architecture` (sm_80, …), else the compiler's log."""
+    return _compiled(text, architecture, options)[0]
+
+
+def ptx(text: str, architecture: str, options: tuple[str, ...] = ()) -> str:
+    """What `text` becomes for a virtual architecture (compute_80, …). Raises ValueError with the compiler's log where it becomes nothing."""
+    error, code = _compiled(text, architecture, options)
+    if error is not None:
+        raise ValueError(error)
+    return code
+
+
+def _compiled(text: str, architecture: str, options: tuple[str, ...]) -> tuple[str | None, str]:
     library = nvrtc_library()
     if library is None:
         raise RuntimeError("NVRTC is absent")
@@ -34,10 +47,15 @@ def compile_error(text: str, architecture: str, options: tuple[str, ...] = ()) -
     library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
     words = [f"--gpu-architecture={architecture}".encode(), b"--fmad=false", *(option.encode() for option in options)]
     status = library.nvrtcCompileProgram(program, len(words), (ctypes.c_char_p * len(words))(*words))
-    size = ctypes.c_size_t()
-    library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value)
-    library.nvrtcGetProgramLog(program, log)
+    said = _text(library.nvrtcGetProgramLogSize, library.nvrtcGetProgramLog, program).strip()
+    code = _text(library.nvrtcGetPTXSize, library.nvrtcGetPTX, program) if status == 0 else ""
     library.nvrtcDestroyProgram(ctypes.byref(program))
-    said = log.value.decode(errors="replace").strip()
-    return None if status == 0 and not said else said or f"status {status}"
+    return None if status == 0 and not said else said or f"status {status}", code
+
+
+def _text(size_of: Callable[..., int], get: Callable[..., int], program: ctypes.c_void_p) -> str:
+    size = ctypes.c_size_t()
+    size_of(program, ctypes.byref(size))
+    text = ctypes.create_string_buffer(size.value)
+    get(program, text)
+    return text.value.decode(errors="replace")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from tests.support.cases import Case, CaseFile
 from tests.support.targets import TargetEnvironment, program_environment
@@ -102,16 +104,27 @@ class Workshop:
         """The program as tilecc makes it."""
         return self._build((*TILECC, *options), source, flags, "translated")
 
+    def build_with(self, source: Path, **variables: str) -> Path:
+        """The program as tilecc makes it with these variables in its environment."""
+        return self._build(TILECC, source, FLAGS, "translated", variables)
+
     def translate_and_link(self, program: Path, *sources: Path, flags: tuple[str, ...] = FLAGS) -> None:
         """One tilecc command from several sources to `program`."""
         command = (*TILECC, *flags, "-o", str(program), *map(str, sources), "-lm")
         run_command(command, tool_environment(self.cache), program.parent, BUILD_SECONDS)
 
-    def _build(self, compiler: tuple[str, ...], source: Path, flags: tuple[str, ...], suffix: str) -> Path:
+    def _build(
+        self,
+        compiler: tuple[str, ...],
+        source: Path,
+        flags: tuple[str, ...],
+        suffix: str,
+        more: Mapping[str, str] = MappingProxyType({}),
+    ) -> Path:
         program = source.with_suffix(f".{suffix}")
         include = f"-I{ROOT / 'tests' / 'support'}"
         command = (*compiler, *flags, include, "-o", str(program), str(source), "-lm")
-        run_command(command, tool_environment(self.cache), source.parent, BUILD_SECONDS)
+        run_command(command, {**tool_environment(self.cache), **more}, source.parent, BUILD_SECONDS)
         return program
 
     def run(self, program: Path, target: TargetEnvironment, *arguments: str, **more: str) -> str:

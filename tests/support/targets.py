@@ -11,7 +11,8 @@ from pathlib import Path
 from tests.cuda_standin.build import build_standin
 
 HOST_NAMES = ("serial", "threads")
-DEVICE_NAMES = ("opencl", "cuda")
+#: OpenCL's devices here are processors: `opencl` runs the program for those, `opencl-gpu` has them run the one for GPUs.
+DEVICE_NAMES = ("opencl", "opencl-gpu", "cuda")
 NAMES = HOST_NAMES + DEVICE_NAMES
 
 
@@ -23,15 +24,22 @@ class TargetEnvironment:
     variables: tuple[tuple[str, str], ...]
     absent: str | None = None
 
+    @property
+    def runtime(self) -> str:
+        """The runtime's name of the target."""
+        return dict(self.variables).get("TILEK_TARGET", self.name)
+
 
 def target_environment(name: str, scratch: Path) -> TargetEnvironment:
     """The environment for target `name`; `scratch` keeps what must be built for it (the CUDA stand-in)."""
     selected = (("TILEK_TARGET", name), ("TILEK_STRICT", "1"))
     if name == "threads":
         return TargetEnvironment(name, (*selected, ("TILEK_NUM_THREADS", "3")))
-    if name == "opencl":
+    if name.startswith("opencl"):
         absent = None if opencl_present() else "no OpenCL here: install the extra [opencl]"
-        return TargetEnvironment(name, selected, absent)
+        form = "gpu" if name == "opencl-gpu" else "cpu"
+        chosen = (("TILEK_TARGET", "opencl"), ("TILEK_STRICT", "1"), ("TILEK_OPENCL_FORM", form))
+        return TargetEnvironment(name, chosen, absent)
     if name == "cuda":
         return _cuda(selected, scratch)
     return TargetEnvironment(name, selected)

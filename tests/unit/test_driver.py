@@ -82,9 +82,9 @@ def test_errors_write_no_kernels() -> None:
 def test_kernels_are_written_where_asked_for() -> None:
     Path("a.c").write_text(KERNEL)
     translate(TranslateRequest("a.c", kernel_folder=Path("kernels"), targets=("threads", "opencl")))
-    assert [path.suffix for path in Path("kernels").iterdir()] == [".cl"]
+    assert {path.name.partition(".scale.")[2] for path in Path("kernels").iterdir()} == {"cl", "cpu.cl"}
     translate(TranslateRequest("a.c", kernel_folder=Path("kernels")))
-    assert {path.suffix for path in Path("kernels").iterdir()} == {".cl", ".cu"}
+    assert {path.name.partition(".scale.")[2] for path in Path("kernels").iterdir()} == {"cl", "cpu.cl", "cu"}
 
 
 def test_a_target_left_out_leaves_no_program() -> None:
@@ -173,3 +173,40 @@ def test_a_pipe_is_read_once() -> None:
     result = translate(TranslateRequest("pipe", last="plan"))
     writer.join()
     assert len(result.plans) == 1
+
+
+STENCIL = """\
+void relax(int steps, int n, double *a, double *b)
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            b[i] = a[i - 1] + a[i + 1];
+        for (int i = 1; i < n - 1; i++)
+            a[i] = b[i];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "cores", "devices"), [("", 1, 0), ("auto", 1, 0), ("diamond", 1, 1), ("skewed", 0, 0)]
+)
+def test_tiles_of_time_steps_are_as_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, said: str, cores: int, devices: int
+) -> None:
+    monkeypatch.setenv("TILEK_TILES", said)
+    result = translate(TranslateRequest("t.c", text=STENCIL.encode(), last="plan"))
+    (plan,) = result.plans
+    for steps, expected in ((plan.host_steps, cores), (plan.device_steps, devices)):
+        assert sum("diamond" in getattr(step, "shape", "") for step in steps) == expected
+    assert result.diagnostics == ()
+
+
+def test_unknown_tiles_of_time_steps_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEK_TILES", "hexagon")
+    result = translate(TranslateRequest("t.c", text=STENCIL.encode(), last="plan"))
+    assert [item.message for item in result.diagnostics] == [
+        "TILEK_TILES=hexagon is ignored: it is none of auto, skewed, diamond"
+    ]
+    assert result.succeeded

@@ -123,7 +123,7 @@ def _add_translate(commands: argparse._SubParsersAction[argparse.ArgumentParser]
         "--target", metavar="LIST", default="", help="comma list of serial, threads, opencl, cuda (default: all)"
     )
     translate.add_argument(
-        "--emit-kernels", metavar="DIR", type=Path, help="write the readable .cl and .cu files there"
+        "--emit-kernels", metavar="DIR", type=Path, help="write the readable .cl, .cpu.cl and .cu files there"
     )
     translate.add_argument(
         "-MMD",

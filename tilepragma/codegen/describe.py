@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from tilepragma.codegen.device_functions import type_size
-from tilepragma.codegen.device_program import cuda_program, opencl_program, uses_double
+from tilepragma.codegen.device_program import cuda_program, opencl_program
+from tilepragma.codegen.entry_points import DeviceProgram, uses_double
 from tilepragma.codegen.host_functions import host_function_name
 from tilepragma.codegen.launches import (
     Numbering,
@@ -28,6 +29,7 @@ from tilepragma.codegen.manifest import (
     axis_index,
 )
 from tilepragma.codegen.nests import counts_in_iterations
+from tilepragma.codegen.processor_program import processor_program
 from tilepragma.codegen.steps import step_functions
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
@@ -52,9 +54,9 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
     launched = plan.as_written is None
     opencl = opencl_program(plan, numbering) if launched and Target.OPENCL in wanted else None
     cuda = cuda_program(plan, numbering) if launched and Target.CUDA in wanted else None
+    processors = processor_program(plan, numbering) if opencl is not None else None
     device = cuda if opencl is None else opencl
     on_device = plan.device if device is not None else ()
-    parameters = device.parameters if device is not None else ()
     start = plan.kernel.range.start
     steps = step_functions(plan, device is not None)
     return KernelManifest(
@@ -66,11 +68,16 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
         preferred=plan.preferred.name,
         opencl=opencl.text if opencl else None,
         cuda=cuda.text if cuda else None,
+        processors=processors.text if processors else None,
         arrays=tuple(array_shape(argument.object, _motions(argument)) for argument in plan.arrays),
         scalar_sizes=tuple(type_size(object_.element) for object_ in plan.scalars),
-        host_launches=tuple(_launch(plan, launch, numbering, host_function_name(launch), ()) for launch in plan.host),
+        host_launches=tuple(
+            _launch(plan, launch, numbering, host_function_name(launch), own)
+            for launch, own in zip(plan.host, _parameters(processors, plan.host), strict=True)
+        ),
         device_launches=tuple(
-            _launch(plan, launch, numbering, None, own) for launch, own in zip(on_device, parameters, strict=True)
+            _launch(plan, launch, numbering, None, own)
+            for launch, own in zip(on_device, _parameters(device, on_device), strict=True)
         ),
         tile_argument_count=numbering.tile_argument_count,
         loop_count=len(numbering.loops),
@@ -78,6 +85,10 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
         device_steps=steps.device,
         sizes=tuple(SizeShape(size.object.name, size.host, size.device) for size in plan.sizes),
     )
+
+
+def _parameters(program: DeviceProgram | None, launches: tuple[Launch, ...]) -> tuple[tuple[Parameter, ...], ...]:
+    return program.parameters if program is not None else ((),) * len(launches)
 
 
 def array_shape(object_: DataObject, flags: tuple[str, ...]) -> ArrayShape:

@@ -1,45 +1,27 @@
-"""OpenCL C and CUDA programs: one a region, one entry point a launch, from the same plan as the host functions."""
+"""OpenCL C and CUDA programs for devices with many workers: one a region, one entry point a launch, from the same plan as the host functions."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
-from tilepragma.codegen.constants import literal_value
-from tilepragma.codegen.device_functions import DeviceFunctions, record_definitions
+from tilepragma.codegen.device_functions import DeviceFunctions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
-from tilepragma.codegen.launches import (
-    Numbering,
-    is_checked_apart,
-    launch_numbers,
-    launch_objects,
-    needs_function,
-    used_dimensions,
-)
-from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
-from tilepragma.codegen.printer import Flat, ObjectMap
+from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
+from tilepragma.codegen.launches import Numbering, used_dimensions
+from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.reductions import ReductionPrinter
+from tilepragma.codegen.staging import StagedMacros, StagingPrinter
 from tilepragma.codegen.statements import StatementPrinter
-from tilepragma.codegen.templates import render
-from tilepragma.codegen.wrapping import WIDTH, item_lines, wrapped_list
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import DataObject, Storage
-from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import DOUBLE
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch
-
-
-@dataclass(frozen=True)
-class DeviceProgram:
-    """A program's text, and per device launch the parameters of its entry point in order."""
-
-    text: str
-    parameters: tuple[tuple[Parameter, ...], ...]
+from tilepragma.ir.looptree import Block
+from tilepragma.plan.kernel_plan import KernelPlan
 
 
 def opencl_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
-    """The OpenCL C 1.2 program of a region."""
+    """The OpenCL C 1.2 program of a region, for devices that are no processors."""
     return _program(plan, numbering, OPENCL)
 
 
@@ -50,177 +32,50 @@ def cuda_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
 
 def _program(plan: KernelPlan, numbering: Numbering, dialect: Dialect) -> DeviceProgram:
     functions = DeviceFunctions(dialect, plan.kernel.name, plan.kernel.functions)
-    entries = [_Entry(plan, launch, numbering, dialect, functions) for launch in plan.device]
-    texts = [entry.text() for entry in entries]
-    definitions = "\n".join(functions.texts.values())
-    code = definitions + "".join(texts)
-    start = plan.kernel.range.start
-    text = render(
-        f"{dialect.name}/program.j2",
-        name=plan.kernel.name,
-        cuda=dialect is CUDA,
-        place=f"{start.file}:{start.line}",
-        double=uses_double(plan),
-        contract=plan.floating.contract,
-        helpers=[name for name in _HELPERS if f"{name}(" in code],
-        records=record_definitions(dialect, plan.kernel.records),
-        functions=definitions,
-        entries=texts,
-    )
-    return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
+    entries = [_DeviceEntry(plan, launch, plan.device_steps, numbering, functions) for launch in plan.device]
+    return program(plan, functions, entries)
 
 
-_HELPERS = ("tilek_minimum", "tilek_maximum", "tilek_floor_quotient", "tilek_ceiling_quotient")
+class _DeviceEntry(Entry):
+    """One group is a gang, its work-items the workers."""
 
-
-def uses_double(plan: KernelPlan) -> bool:
-    """Whether device code of the region computes with doubles."""
-    roots = [launch.body for launch in plan.device] + [function.body for function in plan.kernel.functions]
-    if any(getattr(node, "type", None) == DOUBLE for root in roots for node in walk(root)):
-        return True
-    return any(object_.element == DOUBLE for object_ in plan.kernel.objects)
-
-
-class _Entry:
-    """One entry point."""
-
-    def __init__(
-        self, plan: KernelPlan, launch: Launch, numbering: Numbering, dialect: Dialect, functions: DeviceFunctions
-    ) -> None:
-        self.plan = plan
-        self.launch = launch
-        self.dialect = dialect
-        self.objects = launch_objects(plan, launch)
-        self.numbers = launch_numbers(plan, launch, numbering)
-        self.declared: list[tuple[str, Parameter]] = []
-        flat = {object_: self._flat(plan.arrays[index], index) for index, object_ in self.objects.arrays}
-        indirect = frozenset(object_ for _, object_ in self.objects.indirect)
-        self.printer = functions.printer(ObjectMap(flat, indirect), frozenset(flat) | indirect)
-        self.macro = launch.name.upper() + "_TILES"
-
-    def text(self) -> str:
-        body = self._body()
-        numbers = self.numbers.parameters()
-        constants = [name for name, parameter in numbers if parameter.constant is not None]
-        wide = self.dialect.wide
-        signature = [text for text, _ in self._signature()]
-        guarded = len(self.plan.device) > 1 and needs_function(self.plan, self.plan.device_steps)
-        return render(
-            "device/entry.j2",
-            guard=f"TILEK_WITHOUT_{self.launch.name}" if guarded else "",
-            macro=self.macro if constants else "",
-            constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
-            slots=self._reductions().slots(),
-            comment=self._comment(),
-            head=wrapped_list(
-                f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
-            ),
-            body=body,
-        )
-
-    def _comment(self) -> str:
-        """What a launch is that reads iterators of the host's: one step of their loops; empty for others."""
-        if not self.launch.values:
-            return ""
-        names = ", ".join(self.printer.name(object_) for object_ in self.launch.values)
-        instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
-        at_once = f": its {instances[0].kind.value}s, tiles of iterations, run at once" if instances else ""
-        return f"One step of the host's loop over {names}{at_once}."
-
-    def _constants(self, declarations: list[str], follows: bool) -> str:
-        """The macro's parameters, with a comma before them where others come first; broken by backslashes where they are many."""
-        comma = ", " if follows else ""
-        line = comma + ", ".join(declarations)
-        if len(self.macro) + len(line) < WIDTH - len("#define  "):
-            return line
-        return " \\\n".join([comma.strip(), *item_lines(declarations)]).strip()
-
-    def _with_macro(self, signature: list[str], constants: list[str]) -> list[str]:
-        """The parameters, with the macro behind the last: a comma, where one is needed, is part of it."""
-        if not constants:
-            return signature
-        return [*signature[:-1], f"{signature[-1]} {self.macro}" if signature else self.macro]
-
-    def parameters(self) -> tuple[Parameter, ...]:
-        """In the order of the signature; the text must have been printed."""
-        constants = [parameter for _, parameter in self.numbers.parameters() if parameter.constant is not None]
-        return (*(parameter for _, parameter in self._signature()), *constants)
-
-    def _signature(self) -> list[tuple[str, Parameter]]:
-        space, wide = self.dialect.global_space, self.dialect.wide
-        result: list[tuple[str, Parameter]] = []
-        for index, object_ in (*self.objects.arrays, *self.objects.indirect):
-            const = "const " if object_.const or self._only_read(index) else ""
-            alone = object_.restrict or is_checked_apart(self.plan, object_)
-            restrict = f"{self.dialect.restrict} " if alone else ""
-            pointer = self.printer.type(object_.element, f"*{restrict}{self.printer.name(object_)}")
-            result.append((f"{space}{const}{pointer}", Parameter(ParameterKind.ARRAY, index, 0, None)))
-            result += [
-                (f"const {wide} {name}", parameter) for name, parameter in self.declared if parameter.index == index
-            ]
-        for index, object_ in self.objects.scalars:
-            declared = self.printer.type(object_.element, self.printer.name(object_))
-            result.append((f"const {declared}", Parameter(ParameterKind.SCALAR, index, 0, None)))
-        for index, object_ in self.objects.first_privates:
-            declared = self.printer.type(object_.element, self._first(object_))
-            result.append((f"const {declared}", Parameter(ParameterKind.SCALAR, index, 0, None)))
-        for index, object_ in self.objects.values:
-            declared = self.printer.type(object_.element, self.printer.name(object_))
-            result.append((f"const {declared}", Parameter(ParameterKind.VALUE, index, 0, None)))
-        for index, object_ in self.objects.reduced:
-            pointer = self.printer.type(object_.element, f"*{self._partials(object_)}")
-            result.append((f"{space}{pointer}", Parameter(ParameterKind.PARTIALS, index, 0, None)))
-        result += [
-            (f"const {wide} {name}", parameter)
-            for name, parameter in self.numbers.parameters()
-            if parameter.constant is None
-        ]
-        return result
-
-    def _only_read(self, index: int) -> bool:
-        """Whether the parameter may point to const although the user's does not: where no function takes it on as it was."""
-        return not self.plan.arrays[index].writes and not self.plan.kernel.functions
-
-    def _flat(self, argument: ArrayArgument, index: int) -> Flat:
-        object_ = argument.object
-        if object_.storage is Storage.ROWS:
-            lowers: list[str | None] = []
-            for dimension, bound in enumerate(argument.section):
-                zero = literal_value(bound.lower) == 0
-                lowers.append(None if zero else self._extra(object_, ParameterKind.LOWER, index, dimension))
-            lengths = [self._extra(object_, ParameterKind.LENGTH, index, d) for d in range(1, object_.rank)]
-            return Flat(tuple(lengths), None, tuple(lowers))
-        lengths = []
-        for dimension in range(1, object_.rank):
-            literal = literal_value(object_.lengths[dimension])
-            known = str(literal) if literal is not None else None
-            lengths.append(known or self._extra(object_, ParameterKind.LENGTH, index, dimension))
-        whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
-        return Flat(tuple(lengths), None if whole else self._extra(object_, ParameterKind.ORIGIN, index, 0))
-
-    def _extra(self, object_: DataObject, kind: ParameterKind, index: int, dimension: int) -> str:
-        suffix = kind.value.lower() + ("" if kind is ParameterKind.ORIGIN else str(dimension))
-        name = self.numbers.fresh(f"{object_.name}_{suffix}")
-        self.declared.append((name, Parameter(kind, index, dimension, None)))
-        return name
-
-    def _first(self, object_: DataObject) -> str:
-        return self.numbers.fresh(f"{object_.name}_first")
-
-    def _partials(self, object_: DataObject) -> str:
-        return self.numbers.fresh(f"{object_.name}_partials")
-
-    def _reductions(self) -> ReductionPrinter:
-        partials = tuple(self._partials(object_) for _, object_ in self.objects.reduced)
+    def reductions(self) -> ReductionPrinter:
+        partials = tuple(self.partials(object_) for _, object_ in self.objects.reduced)
         return ReductionPrinter(self.launch, self.dialect, self.numbers, self.printer, partials)
 
-    def _body(self) -> str:
+    def body(self) -> str:
         writer = Writer(depth=1)
-        reductions = self._reductions()
+        reductions = self.reductions()
         reductions.declare(writer)
         for axis in used_dimensions(self.launch, AxisKind.WORKER):
             index = self.dialect.worker[axis.dimension]
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
+        if self.launch.staged is None:
+            self._instances(writer, self.launch.body)
+            return writer.text()
+        staging = self._staging()
+        staging.declare(writer)
+        writer.line(f"if ({staging.macros().fits}) {{")
+        writer.depth += 1
+        staging.start(writer)
+        self._instances(writer, staging.body(), staging)
+        writer.depth -= 1
+        writer.line("} else {")
+        writer.depth += 1
+        self._instances(writer, self.launch.body)
+        writer.depth -= 1
+        writer.line("}")
+        return writer.text()
+
+    def staged(self) -> StagedMacros | None:
+        return None if self.launch.staged is None else self._staging().macros()
+
+    def _staging(self) -> StagingPrinter:
+        return StagingPrinter(self.launch, self.dialect, self.numbers, self.printer)
+
+    def _instances(self, writer: Writer, body: Block, staging: StagingPrinter | None = None) -> None:
+        """`body` for every instance of the group."""
+        reductions = self.reductions()
         instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
         if instances:
             kind = instances[0].kind.value
@@ -232,16 +87,19 @@ class _Entry:
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                # Compilers then see that there is no loop. Reductions end in barriers, which have to stand in plain loops.
-                once = "" if self.launch.reductions else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
+                # Compilers then see that there is no loop. Barriers have to stand in plain loops: those of reductions and of stages.
+                plain = self.launch.reductions or staging is not None
+                once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 stack.enter_context(writer.block(head, once))
-            for object_ in self.objects.privates:
-                writer.line(f"{self.printer.declaration(replace(object_, const=False))};")
-            for _, object_ in self.objects.first_privates:
-                declared = self.printer.declaration(replace(object_, const=False))
-                writer.line(f"{declared} = {self._first(object_)};")
+            self.print_privates(writer)
             reductions.start(writer)
-            bound = frozenset(AxisKind)
-            StatementPrinter(writer, self.printer, self.numbers, bound).block(self.launch.body)
+            self._statements(writer, staging).block(body)
             reductions.finish(writer)
-        return writer.text()
+
+    def _statements(self, writer: Writer, staging: StagingPrinter | None) -> StatementPrinter:
+        bound = frozenset(AxisKind)
+        if staging is None:
+            return StatementPrinter(writer, self.printer, self.numbers, bound)
+        objects = replace(self.reached, flat={**self.reached.flat, **staging.flats()})
+        printer = self.functions.printer(objects, frozenset(self.reached.flat) | self.reached.indirect)
+        return StatementPrinter(writer, printer, self.numbers, bound, partial(staging.stage, writer))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.base.reserved_words import CUDA_WORDS, OPENCL_WORDS
 from tilepragma.ir.types import ScalarKind, ScalarType
@@ -10,15 +10,18 @@ from tilepragma.ir.types import ScalarKind, ScalarType
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between targets. `wide` is the 64-bit signed type that index arithmetic is done in.
+    """What differs between targets. `wide` is the 64-bit signed type that numbers of loops and tiles have, `index` the one that
+    positions in arrays are computed in: another where programs of 32 bits differ.
 
     `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups, index in the group.
-    `narrowing` is true where braces refuse conversions that C makes silently.
+    `narrowing` is true where braces refuse conversions that C makes silently. `hints`: compilers are told of innermost loops
+    what they do not find out; `contracts`: they may fuse multiply-adds.
     """
 
     name: str
     device: bool
     wide: str
+    index: str
     minimum: str
     kernel: str
     function: str
@@ -33,6 +36,8 @@ class Dialect:
     restrict: str
     reserved: frozenset[str]
     narrowing: bool
+    hints: bool = False
+    contracts: bool = False
 
     def scalar(self, type_: ScalarType) -> str:
         """The spelling of a scalar type; in C, the user's own."""
@@ -64,6 +69,7 @@ C = Dialect(
     name="c",
     device=False,
     wide="int64_t",
+    index="int64_t",
     minimum="tilek_minimum",
     kernel="static void",
     function="static",
@@ -84,6 +90,7 @@ OPENCL = Dialect(
     name="opencl",
     device=True,
     wide="long",
+    index="tilek_index",
     minimum="tilek_minimum",
     kernel="__kernel void",
     function="static",
@@ -100,10 +107,20 @@ OPENCL = Dialect(
     narrowing=False,
 )
 
+#: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers, and may use the widest vectors.
+PROCESSOR = replace(
+    OPENCL,
+    index="long",
+    kernel="__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void",
+    barrier="",
+    hints=True,
+)
+
 CUDA = Dialect(
     name="cuda",
     device=True,
     wide="long long",
+    index="tilek_index",
     minimum="tilek_minimum",
     kernel='extern "C" __global__ void',
     function="static __device__",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.dialect import C
+from tilepragma.codegen.instances import instance_kind, instance_loop
 from tilepragma.codegen.launches import (
     LaunchObjects,
     Numbering,
@@ -14,17 +15,15 @@ from tilepragma.codegen.launches import (
     launch_numbers,
     launch_objects,
     nest_loops,
-    used_dimensions,
 )
 from tilepragma.codegen.manifest import Parameter as NumberParameter
-from tilepragma.codegen.manifest import ParameterKind, axis_name
+from tilepragma.codegen.manifest import ParameterKind
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import ObjectMap, Printer, identity
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.wrapping import wrapped_list
 from tilepragma.codegen.writer import Writer
-from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
@@ -47,8 +46,7 @@ class _HostFunction:
         self.objects: LaunchObjects = launch_objects(plan, launch)
         self.numbers: Numbers = launch_numbers(plan, launch, numbering)
         self.call = self.numbers.fresh("call")
-        kinds = {axis.kind for axis in launch.axes}
-        self.instance_kind = next((k for k in (AxisKind.THREAD, AxisKind.GANG) if k in kinds), None)
+        self.instance_kind = instance_kind(launch)
         shared = self.objects.indirect if self.instance_kind is not None else ()
         self.printer = Printer(C, ObjectMap(indirect=frozenset(object_ for _, object_ in shared)))
 
@@ -100,7 +98,7 @@ class _HostFunction:
                 instance = first
                 writer.line(f"(void){last};" if self.launch.reductions else f"(void){first}, (void){last};")
             else:
-                instance = self._instances(writer, stack, first, last)
+                instance = instance_loop(writer, stack, self.launch, self.numbers, C.wide, first, last)
             self._privates(writer)
             bound = frozenset() if self.instance_kind is None else frozenset({self.instance_kind})
             StatementPrinter(writer, self.printer, self.numbers, bound).block(self.launch.body)
@@ -112,25 +110,6 @@ class _HostFunction:
                     type_ = self.printer.type(object_.element)
                     writer.line(f"*({type_} *){self.call}->arrays[{index}].base = {self.printer.name(object_)};")
         return writer.text()
-
-    def _instances(self, writer: Writer, stack: ExitStack, first: str, last: str) -> str:
-        """Loop over the instances and take the index of each gang dimension out of the linear one; returns that."""
-        if self.instance_kind is AxisKind.THREAD:
-            name = self.numbers.fresh("thread")
-            stack.enter_context(writer.block(f"for (int64_t {name} = {first}; {name} < {last}; ++{name})"))
-            return name
-        axes = used_dimensions(self.launch, AxisKind.GANG)
-        names = [self.numbers.fresh(axis_name(axis)) for axis in axes]
-        linear = names[0] if len(axes) == 1 else self.numbers.fresh("gang")
-        stack.enter_context(writer.block(f"for (int64_t {linear} = {first}; {linear} < {last}; ++{linear})"))
-        inner = ""
-        for axis, name in zip(axes, names, strict=True):
-            if len(axes) > 1:
-                divided = linear if not inner else f"{linear} / {inner if ' ' not in inner else f'({inner})'}"
-                count = self.numbers.axis_count(axis) if axis != axes[-1] else ""
-                writer.line(f"const int64_t {name} = {divided}{f' % {count}' if count else ''};")
-                inner = f"{inner} * {count}" if inner and count else count or inner
-        return linear
 
     def _privates(self, writer: Writer) -> None:
         for object_ in self.objects.privates:

@@ -26,7 +26,13 @@ def kernel_constants(manifest: KernelManifest) -> str:
         flags=_flags,
         int64=_int64,
         programs=[
-            (name, pieces(text)) for name, text in (("opencl", manifest.opencl), ("cuda", manifest.cuda)) if text
+            (name, pieces(text))
+            for name, text in (
+                ("opencl", manifest.opencl),
+                ("cuda", manifest.cuda),
+                ("processors", manifest.processors),
+            )
+            if text
         ],
         host_loops=_numbers(manifest.host_launches),
         device_loops=_numbers(manifest.device_launches),

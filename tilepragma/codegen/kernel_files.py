@@ -1,4 +1,4 @@
-"""The readable kernels of a region as files: NAME.cl and NAME.cu."""
+"""The readable kernels of a region as files: NAME.cl, NAME.cu and NAME.cpu.cl, OpenCL's for processors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def emit_kernels(plan: KernelPlan, folder: Path, targets: Collection[Target]) ->
     """
     manifest = describe(plan, targets)
     written = []
-    for text, ending in ((manifest.opencl, "cl"), (manifest.cuda, "cu")):
+    for text, ending in ((manifest.opencl, "cl"), (manifest.cuda, "cu"), (manifest.processors, "cpu.cl")):
         if text is not None:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{manifest.name}.{ending}"

@@ -99,13 +99,18 @@ def nest_loops(launch: Launch) -> list[TiledLoop]:
     return [loop for nest in nests(launch) for loop in nest.loops]
 
 
-def launch_numbers(plan: KernelPlan, launch: Launch, numbering: Numbering) -> Numbers:
-    """The names of a launch's numbers, clear of the user's."""
+def launch_numbers(
+    plan: KernelPlan, launch: Launch, numbering: Numbering, program: tuple[Launch, ...] | None = None
+) -> Numbers:
+    """The names of a launch's numbers, clear of the user's; `program` are the launches of the program that it stands in, the devices' by
+    default.
+    """
     taken = {object_.name for object_ in plan.kernel.objects} | {function.name for function in plan.kernel.functions}
-    taken |= {node.object.name for node in walk(launch.body) if isinstance(node, Access)}
+    bodies = [body for body in (launch.body, launch.staged) if body is not None]
+    taken |= {node.object.name for body in bodies for node in walk(body) if isinstance(node, Access)}
     iterators = host_iterators(plan.host_steps) | host_iterators(plan.device_steps)
     # A program has one value a constant, and each launch has axes of its own.
-    names = [one.name for one in plan.device]
+    names = [one.name for one in (plan.device if program is None else program)]
     ending = f"_{names.index(launch.name) + 1}" if len(names) > 1 and launch.name in names else ""
     varying = frozenset(loop for loop in launch.loops if iterators and loop_objects(loop) & iterators)
     numbers = Numbers(launch.loops, numbering.first_arguments, frozenset(taken), varying, ending)
@@ -175,6 +180,8 @@ def _mentioned(launch: Launch) -> dict[DataObject, None]:
     """The objects that the launch's text names, in order: all but those of bounds that come from the launch."""
     found: dict[DataObject, None] = {}
     _collect(launch.body, found)
+    if launch.staged is not None:
+        _collect(launch.staged, found)
     return found
 
 

@@ -32,6 +32,7 @@ class ParameterKind(str, Enum):
     AXIS_ROUNDS = "AXIS_ROUNDS"
     VALUE = "VALUE"
     SIZE = "SIZE"
+    INDEX_BITS = "INDEX_BITS"
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class ReductionShape:
 @dataclass(frozen=True)
 class LaunchShape:
     """tilek_launch_shape. `axes` is the mask of axes in use and TILEK_LAUNCH_ALWAYS; `host` the host function's name, None in device launches;
-    `value_sizes` in bytes.
+    `parameters` are those of the entry point, which host launches have in the program for processors; `value_sizes` in bytes.
     """
 
     entry: str
@@ -119,7 +120,7 @@ class SizeShape:
 class KernelManifest:
     """tilek_kernel. `flags`, `targets` and `preferred` are the C names' endings; `scalar_sizes` in bytes.
 
-    `opencl` and `cuda` are whole programs, None where the target is not wanted or the region has no launches. `host_steps` and
+    `opencl`, `cuda` and `processors` are whole programs, None where the target is not wanted or the region has no launches. `host_steps` and
     `device_steps` are names of C functions, None where every launch runs once, in order.
     """
 
@@ -131,6 +132,7 @@ class KernelManifest:
     preferred: str
     opencl: str | None
     cuda: str | None
+    processors: str | None
     arrays: tuple[ArrayShape, ...]
     scalar_sizes: tuple[int, ...]
     host_launches: tuple[LaunchShape, ...]

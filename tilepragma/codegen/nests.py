@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.loop_hints import LoopHints, loop_hints
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbers import Numbers, tile_label
 from tilepragma.codegen.printer import Printer
@@ -130,7 +131,7 @@ class _Nest:
         if tile != others[-1]:
             self._tile_loop(loop, tile)
         elif _is_plain(loop) and not loop.launch_bounds:
-            self._as_written(loop)
+            self._as_written(loop, tile)
         else:
             self._point_loop(loop, tile)
 
@@ -153,28 +154,30 @@ class _Nest:
         if counts_in_iterations(loop):
             point, last = self.numbers.name(loop, "point"), self.numbers.name(loop, "end")
             self.writer.line(f"const {self.wide} {last} = {end};")
-            self._unroll(loop)
+            self._unroll(loop, tile)
             head = f"for ({self.wide} {point} = {start or '0'}; {point} < {last}; {_advance(point, stride)})"
             self.stack.enter_context(self.writer.block(head, self._leave_at_once(loop, tile)))
+            self._body_hints(loop, tile)
             self._declare_iterator(loop, point)
             return
         last = self.numbers.name(loop, "end")
         iterator = self.context.printer.name(loop.loop.iterator)
         type_ = self.context.printer.type(loop.loop.iterator.element)
         self.writer.line(f"const {type_} {last} = {self._value(loop, end)};")
-        self._unroll(loop)
+        self._unroll(loop, tile)
         comparison = ">" if loop.loop.decreasing else "<"
         first = self._value(loop, start)
         advance = _advance(iterator, stride, self.numbers.step(loop))
         head = f"for ({self._declared(loop)} = {first}; {iterator} {comparison} {last}; {advance})"
         self.stack.enter_context(self.writer.block(head, self._leave_at_once(loop, tile)))
+        self._body_hints(loop, tile)
 
     def _leave_at_once(self, loop: TiledLoop, tile: Tile) -> str:
         """On devices the last line of a loop that the distributed tiles may leave one iteration of: with the count as a constant the
         compiler then sees no loop, and can vectorise over workers.
         """
         if (
-            not self.context.printer.dialect.device
+            AxisKind.WORKER not in self.context.bound
             or not loop.launch_bounds
             or tile.position > 0
             or len(loop.tiles) == 1
@@ -182,18 +185,31 @@ class _Nest:
             return ""
         return f"if ({self.numbers.count(loop, tile)} == 1) break;"
 
-    def _as_written(self, loop: TiledLoop) -> None:
+    def _as_written(self, loop: TiledLoop, tile: Tile) -> None:
         """A loop with one dynamic tile whose bounds are known here only: the user's loop."""
         printer, source = self.context.printer, loop.loop
         declared = self._declared(loop)
         source = with_bounds_apart(self.writer, printer, self.numbers, source, declared)
-        self._unroll(loop)
+        self._unroll(loop, tile)
         self.stack.enter_context(self.writer.block(loop_head(printer, source, declared)))
+        self._body_hints(loop, tile)
 
     def _declared(self, loop: TiledLoop) -> str:
         return self.context.printer.type(loop.loop.iterator.element, self.context.printer.name(loop.loop.iterator))
 
-    def _unroll(self, loop: TiledLoop) -> None:
+    def _body_hints(self, loop: TiledLoop, tile: Tile) -> None:
+        """Tell of the loop that has just been opened."""
+        for line in self._hints(loop, tile).inside:
+            self.writer.line(line)
+
+    def _hints(self, loop: TiledLoop, tile: Tile) -> LoopHints:
+        if loop.loop.index != self._order()[-1].loop or self.numbers.stride(loop, tile) != "1":
+            return LoopHints()
+        return loop_hints(self.context.printer.dialect, loop.loop.iterator, loop.loop.step, self.nest.body)
+
+    def _unroll(self, loop: TiledLoop, tile: Tile) -> None:
+        for line in self._hints(loop, tile).before:
+            self.writer.line(line)
         directive = loop.loop.directive
         if directive is not None and directive.unroll is not None:
             compiler = "" if self.context.printer.dialect.device else "GCC "

@@ -78,6 +78,15 @@ class Numbers:
         """Declare that the launch's text names tile size `index` of the plan, as `name`."""
         self._keep(name, Parameter(ParameterKind.SIZE, index, 0, name))
 
+    def length(self, array: str, index: int, dimension: int) -> str:
+        """The name of an array's own length in a dimension: constants let compilers fold distances between elements."""
+        name = self.fresh(f"{array}_length{dimension}")
+        return self._keep(name, Parameter(ParameterKind.LENGTH, index, dimension, name))
+
+    def index_bits(self) -> None:
+        """Declare that the launch's text computes positions in arrays, in the type `tilek_index`."""
+        self._keep("tilek_index_bits", Parameter(ParameterKind.INDEX_BITS, 0, 0, "tilek_index_bits"))
+
     def tile_argument(self, loop: TiledLoop, tile: Tile) -> str:
         """A tile's argument, for tiles whose numbers are computed in the kernel: at least 1, whatever the user's expression says."""
         literal = literal_value(tile.argument)

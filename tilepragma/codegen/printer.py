@@ -230,7 +230,7 @@ class Printer:
         return self.dialect.identifier(name)
 
     def flat_index(self, node: Access, flat: Flat) -> str:
-        """The element index of an access, row-major, in 64-bit arithmetic where there is arithmetic; missing subscripts are 0."""
+        """The element index of an access, row-major, in the dialect's type for that where there is arithmetic; missing subscripts are 0."""
         total, is_sum = "", False
         rank = node.object.rank
         for dimension in range(rank):
@@ -255,7 +255,7 @@ class Printer:
             return f"(0 - {lower})" if lower else ""
         if widened or lower:
             text = (
-                f"({self.dialect.wide}){self.expression(subscript, UNARY)}"
+                f"({self.dialect.index}){self.expression(subscript, UNARY)}"
                 if widened
                 else self.expression(subscript, _BINARY["+"])
             )

@@ -14,11 +14,10 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.looptree import Axis
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import Launch, Reduction
+from tilepragma.plan.staging import LOCAL_BYTES
 
 #: Slots of local memory where the number of workers is not a constant; more workers than that take turns.
 SLOTS = 1024
-#: Local memory that every device has for the trees of one kernel: what OpenCL promises; CUDA promises more.
-LOCAL_BYTES = 32768
 
 
 @dataclass(frozen=True)

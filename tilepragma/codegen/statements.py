@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tilepragma.codegen.buffers import comment, with_buffers
 from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.loop_hints import constant_trip, loop_hints
 from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.uniform_nests import Ends, UniformNestPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -24,6 +29,7 @@ from tilepragma.ir.looptree import (
     If,
     Loop,
     Return,
+    Stage,
     Statement,
     Switch,
     TileNest,
@@ -31,14 +37,19 @@ from tilepragma.ir.looptree import (
 )
 
 
+def _no_stage(stage: Stage, ends: Ends, some: str) -> None:
+    raise ValueError("only the staged form of a device launch has stages")
+
+
 @dataclass(frozen=True)
 class StatementPrinter:
-    """Prints the statements of a launch, or of a function (which has no nests)."""
+    """Prints the statements of a launch, or of a function (which has no nests). `print_stage` prints the stages of uniform nests."""
 
     writer: Writer
     printer: Printer
     numbers: Numbers = field(default_factory=lambda: Numbers((), {}, frozenset()))
     bound: frozenset[AxisKind] = frozenset()
+    print_stage: Callable[[Stage, Ends, str], None] = _no_stage
 
     def block(self, block: Block) -> None:
         """The statements of a block, without braces of their own."""
@@ -56,6 +67,10 @@ class StatementPrinter:
             case TileNest():
                 with writer.block():
                     self._nest(node)
+            case Buffered():
+                writer.line(comment(node))
+                with writer.block():
+                    self.block(Block(with_buffers(node, self.numbers.fresh)))
             case Barrier():
                 if printer.dialect.barrier:
                     writer.line(printer.dialect.barrier)
@@ -90,6 +105,9 @@ class StatementPrinter:
                 writer.user("continue;", node.range)
 
     def _nest(self, node: TileNest) -> None:
+        if node.uniform:
+            UniformNestPrinter(self.writer, self.printer, self.numbers, self.block, self.print_stage).nest(node)
+            return
         NestPrinter(self.writer, self.printer, self.numbers, self.bound, self.block).nest(node)
 
     def declarator(self, declarator: Declarator) -> str:
@@ -127,7 +145,12 @@ class StatementPrinter:
             )
         if node.declares_iterator:
             node = with_bounds_apart(self.writer, self.printer, self.numbers, node, declared)
+        hints = loop_hints(self.printer.dialect, node.iterator, node.step, node.body, constant_trip(node))
+        for line in hints.before:
+            self.writer.line(line)
         self._head(loop_head(self.printer, node, declared) + " {", node)
+        for line in hints.inside:
+            self.writer.line(line)
         self._body(node.body, frozenset({node.iterator.name}))
         self.writer.line("}")
 

@@ -147,12 +147,24 @@ class PrivateClause:
     range: SourceRange
 
 
+class TemporalTiles(Enum):
+    """Tiles of time steps of stencils, for all kernels of a translation: no clause says it, `TILEK_TILES` does.
+
+    AUTOMATIC: diamonds on cores; on devices none where a launch for each time step does. SKEWED: those of Algorithm 4.1's rows
+    alone. DIAMOND: diamonds on devices too.
+    """
+
+    AUTOMATIC = "auto"
+    SKEWED = "skewed"
+    DIAMOND = "diamond"
+
+
 @dataclass(frozen=True)
 class KernelDirective:
     """`#pragma tilek kernel …`, or the kernel part of `kernel loop`.
 
     `asynchronous` is the queue's expression, or None; `async` without an argument sets `asynchronous_default`.
-    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`.
+    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`. `temporal` is set where planning begins.
     """
 
     range: SourceRange
@@ -169,6 +181,7 @@ class KernelDirective:
     reductions: tuple[ReductionClause, ...] = ()
     privates: tuple[PrivateClause, ...] = ()
     independent: bool = False
+    temporal: TemporalTiles = TemporalTiles.AUTOMATIC
 
 
 class TileKind(Enum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from tilepragma.ir.expressions import (
     Cast,
     Comma,
     Conditional,
+    Expression,
     FloatingLiteral,
     Increment,
     IntegerLiteral,
@@ -28,6 +29,7 @@ from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -37,6 +39,9 @@ from tilepragma.ir.looptree import (
     If,
     Loop,
     Return,
+    Stage,
+    Staged,
+    StagedSide,
     Switch,
     Tile,
     TileNest,
@@ -158,6 +163,11 @@ def _lines(node: Any, depth: int) -> Iterator[str]:
         yield from _lines(node.body, depth + 1)
     elif isinstance(node, TileNest):
         yield from _nest(node, depth)
+    elif isinstance(node, Buffered):
+        for buffer in node.buffers:
+            lengths = "".join(f"[{expression_text(length)}]" for length in buffer.object.lengths if length is not None)
+            yield f"{pad}{buffer.object.host}{lengths} holds {_access(buffer.access)}"
+        yield from _lines(node.body, depth)
     elif isinstance(node, If):
         yield f"{pad}if ({expression_text(node.condition)})"
         yield from _lines(node.then, depth + 1)
@@ -187,8 +197,30 @@ def _simple(node: Any) -> str:
         return "return;" if node.value is None else f"return {expression_text(node.value)};"
     if isinstance(node, CaseLabel):
         return "default:" if node.value is None else f"case {expression_text(node.value)}:"
+    if isinstance(node, Stage):
+        return "stage " + ", ".join(map(staged_text, node.arrays))
     words = {Break: "break;", Continue: "continue;", Barrier: "barrier"}
     return words[type(node)]
+
+
+def subscripts_text(subscripts: Iterable[Expression]) -> str:
+    """`[i - 1][j]`"""
+    return "".join(f"[{expression_text(subscript)}]" for subscript in subscripts)
+
+
+def staged_text(staged: Staged) -> str:
+    """`A[i - 1 : 3][j : 1]`: of each dimension the least index for the tile's first iteration, and how many one iteration has."""
+    return staged.object.host + "".join(f"[{_side(side)}]" for side in staged.sides)
+
+
+def _side(side: StagedSide) -> str:
+    terms = [
+        f"{term.coefficient}*{term.iterator.host}" if term.coefficient != 1 else term.iterator.host
+        for term in side.terms
+    ]
+    least = plain_text(side.least)
+    start = " + ".join(terms if terms and least == "0" else [*terms, least]).replace("+ -", "- ")
+    return f"{start} : {side.width + 1}"
 
 
 def _declarator(node: Declarator) -> str:
@@ -212,7 +244,8 @@ def _header(loop: Loop) -> str:
 def _nest(nest: TileNest, depth: int) -> Iterator[str]:
     symbols = {tiled.loop.index: tiled.symbol for tiled in nest.loops}
     pad = "  " * depth
-    yield f"{pad}nest {', '.join(tile_text(tile, symbols[tile.loop]) for tile in nest.order)}"
+    uniform = ", uniform" if nest.uniform else ""
+    yield f"{pad}nest {', '.join(tile_text(tile, symbols[tile.loop]) for tile in nest.order)}{uniform}"
     for tiled in nest.loops:
         known = "" if tiled.launch_bounds else ", bounds known in the kernel"
         yield f"{pad}  {tiled.symbol}: {_header(tiled.loop)}{known}"

@@ -16,6 +16,7 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import (
     Block,
     Break,
+    Buffered,
     CaseLabel,
     Continue,
     Declaration,
@@ -89,6 +90,8 @@ class _Flow:
             for statement in node.statements:
                 assigned = self.run(statement, assigned)
             return assigned
+        if isinstance(node, Buffered):
+            return self.run(node.body, assigned)
         if isinstance(node, If):
             assigned = self._evaluate(node.condition, assigned)
             then = self.run(node.then, assigned)

@@ -1,7 +1,7 @@
 """The LoopTree: loops, conditions and statements of one kernel region, with the user's directives attached.
 
     Statement := Loop | If | While | Switch | CaseLabel | ForLoop | Block | ExpressionStatement | Declaration | Return | Break | Continue
-               | TileNest | Barrier          (made by the planner, never by the front end)
+               | TileNest | Barrier | Stage | Buffered          (made by the planner, never by the front end)
 
 It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a pass returns a new tree.
 """
@@ -20,7 +20,7 @@ from tilepragma.ir.directives import (
     TileKind,
     WaitDirective,
 )
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.types import RecordType, Type
 
 
@@ -206,22 +206,101 @@ class TileNest:
     At any point, iterator of loop l = lower + step * (sum of its tile iterators), tile iterators counting iterations in
     multiples of their stride. The last undistributed tile of a loop in `order` is its point loop: it declares the
     iterator and is clipped by the loop's trip count; a loop all of whose tiles are distributed is guarded instead.
+
+    `uniform`: all workers of a gang go through the body equally often; one that has no iteration there does nothing but meet the
+    barriers and stages, which stand in blocks and loops of the body alone.
     """
 
     loops: tuple[TiledLoop, ...]
     order: tuple[Tile, ...]
     body: Block
     range: SourceRange = field(default=NOWHERE, compare=False)
+    uniform: bool = False
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Elements of an array that a local one holds meanwhile: a register tile, or a panel packed in the order in which it is read.
+
+    `object` is the local array, LOCAL and CONTIGUOUS with literal lengths. In every iteration of `loops` (outermost first, their bodies
+    empty), after `declarations`, `object[subscripts]` stands for the element `access`: it is read before the body and, where `stored`, written after.
+    In the body every access to `access.object` with the same subscripts means the local element: `declarations` and `loops` give the
+    objects in them the names that they have there.
+    """
+
+    object: DataObject
+    loops: tuple[Loop, ...]
+    declarations: tuple[Declaration, ...]
+    access: Access
+    subscripts: tuple[Expression, ...]
+    stored: bool
+
+
+@dataclass(frozen=True)
+class Buffered:
+    """`body`, while elements that it comes back to are in buffers. It runs as it stands, were there no buffers."""
+
+    buffers: tuple[Buffer, ...]
+    body: Block
 
 
 @dataclass(frozen=True)
 class Barrier:
-    """All workers of a gang wait for each other, between sibling worker-distributed nests; nothing where workers are loops."""
+    """All workers of a gang wait for each other, between sibling worker-distributed nests and round stages; nothing where workers are loops."""
+
+
+@dataclass(frozen=True)
+class StagedTerm:
+    """`coefficient * iterator` in a subscript. In one tile of a gang the iterator takes consecutive values: as many as an axis has workers,
+    or a number, at most.
+    """
+
+    iterator: DataObject
+    coefficient: int
+    extent: Axis | int
+
+
+@dataclass(frozen=True)
+class StagedSide:
+    """One dimension of a box that is staged, f being the first and l the last value of an iterator in the gang's tile:
+
+        { x : least + sum min(c f, c l) <= x <= least + width + sum max(c f, c l) }    over the terms c * iterator
+
+    `least` is the same for all workers.
+    """
+
+    terms: tuple[StagedTerm, ...]
+    least: Expression
+    width: int
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A box of an array, one side a dimension, for the accesses whose subscripts have the texts `reads` (`subscripts_text`); others
+    read the array itself. `odd`: its rows are kept an odd number of elements apart, since workers that are neighbours read down its
+    columns.
+    """
+
+    object: DataObject
+    sides: tuple[StagedSide, ...]
+    reads: tuple[str, ...]
+    odd: bool = False
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: accesses behind it in its
+    block find them there. It stands in the body of a uniform nest, or in a loop there; nothing where workers are loops.
+    """
+
+    arrays: tuple[Staged, ...]
 
 
 Statement = (
     TileNest
     | Barrier
+    | Buffered
+    | Stage
     | Loop
     | ForLoop
     | While

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Block, Statement, TileNest
+from tilepragma.ir.looptree import Block, Buffered, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)
@@ -21,8 +21,11 @@ def children(node: Any) -> Iterator[Any]:
     """The direct sub-nodes of an expression, statement, declarator or initializer, in textual order.
 
     Types, ranges, data objects and directives are not nodes. Of a TileNest these are the bounds and steps of its loops
-    and its body: the loops' own bodies are the nest seen a second time.
+    and its body: the loops' own bodies are the nest seen a second time. Buffers are accesses of their body seen a second time.
     """
+    if isinstance(node, Buffered):
+        yield node.body
+        return
     if isinstance(node, TileNest):
         for tiled in node.loops:
             yield from (tiled.loop.lower, tiled.loop.upper, tiled.loop.step)

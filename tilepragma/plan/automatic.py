@@ -15,7 +15,7 @@ from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
-from tilepragma.plan.summary import are_wavefronts
+from tilepragma.plan.summary import are_wavefronts, used_sizes
 
 #: Why an answer cannot become a plan, if it cannot.
 Objection = Callable[[Automatic], str | None]
@@ -60,7 +60,9 @@ class _Search:
         """Whether nothing could be better than what was found."""
         if self.best is None:
             return False
-        return not 0 < _strides(self.best) < inf and self.best.depths.launched >= self.best.depths.parallel
+        if self.best.steps is not None and (self.best.steps.strides or self.best.steps.reloading):
+            return False
+        return self.best.depths.launched >= self.best.depths.parallel
 
     def look_at(self, answer: Automatic | Refusal) -> None:
         """Keep the answer if it is better than those before, and say why of the one that is not taken."""
@@ -87,9 +89,14 @@ class _Search:
         """Take the later answer, or its part for cores, where that is faster."""
         if not is_settled(answer):
             return
-        if has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
+        if answer.asked_on_devices:
+            self._take(answer, f"{best.strategy}: diamond tiles are asked for (TILEK_TILES)")
+        elif has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
             clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
             self._take(answer, f"{best.strategy}: innermost loops {clause}")
+        elif _reloading(answer) < _reloading(best):
+            clause = "load and store again and again what those of " + answer.strategy + " keep in registers"
+            self._take(_joined(answer, best), f"{best.strategy}, on cores: innermost loops {clause}")
         elif answer.depths.launched > best.depths.launched:
             clause = f"each launch does the work of {_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: {clause}")
@@ -111,14 +118,20 @@ def _joined(host: Automatic, device: Automatic) -> Automatic:
         strategy=f"{host.strategy} on cores, {device.strategy} on devices",
         host_steps=host.host_steps,
         shared=tuple(dict.fromkeys((*device.shared, *host.shared))),
-        sizes=host.sizes,
+        sizes=used_sizes(host.host_steps, host.sizes),
         notes=host.notes,
+        steps=host.steps,
     )
 
 
 def _strides(answer: Automatic) -> float:
     """Accesses of its innermost loops on the host that step through memory in strides; without bound where nothing is known."""
     return inf if answer.steps is None else answer.steps.strides
+
+
+def _reloading(answer: Automatic) -> float:
+    """Statements of its innermost loops on the host that go to memory for what could stay in registers; none where nothing is known."""
+    return 0 if answer.steps is None else answer.steps.reloading
 
 
 def has_fewer_strides(answer: Automatic, other: Automatic) -> bool:

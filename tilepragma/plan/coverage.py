@@ -14,6 +14,7 @@ from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import (
     Axis,
     Block,
+    Buffered,
     Declaration,
     ExpressionStatement,
     ForLoop,
@@ -114,5 +115,5 @@ def _parts(node: Any) -> Iterator[Any]:
         yield node.then
         if node.otherwise is not None:
             yield node.otherwise
-    elif isinstance(node, (Loop, ForLoop, While, Switch, TileNest)):
+    elif isinstance(node, (Loop, ForLoop, While, Switch, TileNest, Buffered)):
         yield node.body

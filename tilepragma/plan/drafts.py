@@ -50,6 +50,7 @@ class DraftLoop:
 
     loop: Loop
     drafts: tuple[Draft, ...]
+    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,7 @@ def _with_launches(drafts: tuple[Draft, ...], launches: Iterator[Launch]) -> tup
             steps.append(next(launches))
         elif isinstance(draft, DraftLoop):
             empty = dataclasses.replace(draft.loop, body=Block((), draft.loop.body.range))
-            steps.append(HostLoop(empty, _with_launches(draft.drafts, launches)))
+            steps.append(HostLoop(empty, _with_launches(draft.drafts, launches), draft.shape))
         else:
             steps.append(HostCondition(draft.condition, _with_launches(draft.drafts, launches)))
     return tuple(steps)
@@ -250,7 +251,7 @@ def _own_iterators(draft: Draft) -> Draft:
         return dataclasses.replace(draft, drafts=inner)
     own = dataclasses.replace(outer, scope=Scope.LOCAL)
     loop = dataclasses.replace(draft.loop, iterator=own, declares_iterator=True)
-    return DraftLoop(loop, tuple(_renamed(one, {outer: own}) for one in inner))
+    return DraftLoop(loop, tuple(_renamed(one, {outer: own}) for one in inner), draft.shape)
 
 
 def _renamed(draft: Draft, replaced: dict[DataObject, DataObject]) -> Draft:
@@ -259,7 +260,7 @@ def _renamed(draft: Draft, replaced: dict[DataObject, DataObject]) -> Draft:
     inner = tuple(_renamed(one, replaced) for one in draft.drafts)
     if isinstance(draft, DraftCondition):
         return DraftCondition(with_objects(draft.condition, replaced), inner)
-    return DraftLoop(with_objects(draft.loop, replaced), inner)
+    return DraftLoop(with_objects(draft.loop, replaced), inner, draft.shape)
 
 
 def _iterators_left(drafts: tuple[Draft, ...], region: Region) -> Iterator[str]:

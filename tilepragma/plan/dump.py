@@ -84,3 +84,7 @@ def _launch(kind: str, launch: Launch) -> Iterator[str]:
         yield f"  {'firstprivate' if object_ in first else 'private'} {object_.host}"
     for line in statement_text(launch.body).splitlines():
         yield f"  {line}"
+    if launch.staged is not None:
+        yield "  staged where the boxes fit"
+        for line in statement_text(launch.staged).splitlines():
+            yield f"    {line}"

@@ -12,10 +12,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.looptree import Block
+from tilepragma.ir.looptree import Block, Buffered
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.coalescing import private_names
+from tilepragma.plan.diamond_tiles import Parts, ways_to_tile
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
-from tilepragma.plan.kernel_plan import TileSize
+from tilepragma.plan.kernel_plan import TileSize, launches_in
+from tilepragma.plan.mapping import MOST_DIMENSIONS
 from tilepragma.plan.point_wavefronts import BoundedTile
+from tilepragma.plan.register_plan import block_extent, register_tiles
 from tilepragma.plan.row_loops import (
     Around,
     Names,
@@ -44,8 +49,6 @@ SHORT_BLOCK, BLOCK, LONG_BLOCK = 32, 128, 512
 """Values of a row that one thread takes at a time: of a row across memory; of one along it whose other loops come back to the
 same elements, which should stay in the cache; of one along it that streams through memory.
 """
-MOST_DIMENSIONS = 3
-"""Gangs and workers have so many dimensions."""
 
 
 def hyperplanes(region: Region) -> Automatic | Refusal:
@@ -70,27 +73,48 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         planned = apart.planned()
-        host, device, sizes = _both_drafts(region, apart, planned)
-    answer = make_automatic("hyperplanes", region, host, device, sizes, depths=apart.depths())
-    return answer if isinstance(answer, Refusal) else replace(answer, steps=apart.steps(planned))
+        ways = tuple(ways_to_tile(planned, region.kernel.directive.temporal, apart.program.dependences))
+    answer = next(
+        (one for one in (_answer(region, apart, *way) for way in ways[:-1]) if isinstance(one, Automatic)), None
+    )
+    return answer or _answer(region, apart, *ways[-1])
+
+
+def _answer(region: Region, apart: _TakenApart, host: Parts, device: Parts) -> Automatic | Refusal:
+    """The answer with these parts for cores and for devices."""
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+
+    with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
+        host_drafts, device_drafts, sizes = _both_drafts(region, apart, host, device)
+    answer = make_automatic("hyperplanes", region, host_drafts, device_drafts, sizes, depths=apart.depths())
+    if isinstance(answer, Refusal):
+        return answer
+    return replace(answer, steps=_steps(answer, apart, host), asked_on_devices=any(each.pair for each in device))
+
+
+def _steps(answer: Automatic, apart: _TakenApart, planned: Parts) -> Steps | None:
+    """Those of the parts, less what register tiles spare."""
+    steps = apart.steps(planned)
+    if steps is None:
+        return None
+    kept = sum(isinstance(node, Buffered) for launch in launches_in(answer.host_steps) for node in walk(launch.body))
+    return replace(steps, reloading=max(0, steps.reloading - kept))
 
 
 def _both_drafts(
-    region: Region, apart: _TakenApart, planned: tuple[PlannedPart, ...]
+    region: Region, apart: _TakenApart, host: Parts, device: Parts
 ) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
     """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
     from tilepragma.polyhedral.part_scan import PartCode
 
-    by_part = {id(each.part): each for each in planned}
     code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
-    host, device = (
-        _Drafts(RowLoops(code, sizes.names, sizes, device, region.first_index), by_part).drafts(
-            apart.parts, Around((), code.nothing_known)
-        )
-        for device in (False, True)
-    )
-    return host, device, tuple(sizes.found.values())
+    drafts = []
+    for planned, on_device in ((host, False), (device, True)):
+        by_part = {id(each.found): each for each in planned}
+        loops = RowLoops(code, sizes.names, sizes, on_device, region.first_index)
+        drafts.append(_Drafts(loops, by_part).drafts(apart.parts, Around((), code.nothing_known)))
+    return drafts[0], drafts[1], tuple(sizes.found.values())
 
 
 def _not_affine(scop: Scop) -> str:
@@ -126,9 +150,10 @@ class _TakenApart:
         from tilepragma.polyhedral.parallel_parts import parts_in
         from tilepragma.polyhedral.point_order import point_order
 
+        parts = tuple(parts_in(self.parts))
+        parts += tuple(one for each in parts for one in each.alone)
         return tuple(
-            PlannedPart(each, place, point_order(each, self.program.dependences))
-            for place, each in enumerate(parts_in(self.parts))
+            PlannedPart(each, place, point_order(each, self.program.dependences)) for place, each in enumerate(parts)
         )
 
     def steps(self, planned: tuple[PlannedPart, ...]) -> Steps | None:
@@ -142,7 +167,7 @@ class _TakenApart:
             (
                 one.points.steps
                 for one in planned
-                if any(each.statement.depth == deepest for each in one.part.statements)
+                if not one.part.alone and any(each.statement.depth == deepest for each in one.part.statements)
             ),
             Steps(),
         )
@@ -189,7 +214,15 @@ class _Drafts:
 
     def drafts(self, parts: Iterable[Part | RowLoop], around: Around) -> tuple[Draft, ...]:
         """The parts one after another, for each value of the iterators of host loops `around`."""
-        return tuple(self._draft(each, around) for each in parts)
+        apart = (one for each in parts for one in self._on_their_own(each))
+        return tuple(self._draft(each, around) for each in apart)
+
+    def _on_their_own(self, part: Part | RowLoop) -> tuple[Part | RowLoop, ...]:
+        """On cores what keeps elements in registers runs alone."""
+        from tilepragma.polyhedral.parallel_parts import Part
+
+        alone = isinstance(part, Part) and part.alone and not self.loops.device
+        return part.alone if isinstance(part, Part) and alone else (part,)
 
     def _draft(self, part: Part | RowLoop, around: Around) -> Draft:
         from tilepragma.polyhedral.parallel_parts import PartKind, RowLoop
@@ -211,19 +244,28 @@ class _Drafts:
 
     def _on_host(self, part: Part, around: Around) -> Draft:
         """Blocks of the first row that runs at once, dealt to threads in turn."""
+        from tilepragma.polyhedral.parallel_parts import registers_of
         from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import by_strides
 
         level, outside = by_strides(part, part.at_once)[0], around.rows
         planned = self.planned[id(part)]
         base = base_name(part.statements, level)
+        registers = registers_of(part, level)
         extent = _host_extent(part, level, planned.points.along)
+        if registers is not None:
+            extent = block_extent(self.loops, planned, registers, level)
         size = self.loops.sizes.of(planned.number, level, base, extent, extent)
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
         tile = (*outside, Restriction(level, value(first), value(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)
-        inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
+        inner = None
+        if registers is not None:
+            known = around.known.also(self.loops.code.known_tile(part.statements, outside, tile[-1]))
+            inner = register_tiles(self.loops, planned, registers, replace(bounded, known=known))
+        if inner is None:
+            inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
         body = (declared(first, term(block) * term(size)), *inner)
         loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
         return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
@@ -231,9 +273,12 @@ class _Drafts:
     def _on_device(self, part: Part, around: Around) -> Draft:
         """Single values of up to three rows that run at once, dealt to workers and gangs."""
         from tilepragma.polyhedral.part_scan import Restriction
-        from tilepragma.polyhedral.point_order import by_strides, row_order
+        from tilepragma.polyhedral.point_order import row_order
+        from tilepragma.polyhedral.worker_rows import by_transactions
 
-        levels, outside = by_strides(part, part.at_once[:MOST_DIMENSIONS]), around.rows
+        every = range(len(part.statements[0].rows))
+        ordered = by_transactions(part.statements, part.at_once, every, private_names(self.loops.code.scop))
+        levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
         tile = tuple(Restriction(level, value(one)) for level, one in zip(levels, iterators, strict=True))
         known = around.known

@@ -5,7 +5,7 @@ Whatever decides (the user's clauses, the default mapping, later the engine) pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
@@ -58,7 +58,8 @@ class Launch:
     `loops` are the TiledLoops with launch bounds anywhere in `body`, in textual order: their trip, counts and strides are launch numbers.
     `axes` are those in use, by kind and dimension. `privates` are outside objects that each instance owns a copy of;
     those in `first_privates` start with the outside value. `values` are the iterators of HostLoops around (scope LOCAL) that the
-    launch's text mentions: their values at each step are arguments of the kernel.
+    launch's text mentions: their values at each step are arguments of the kernel. `staged` is the same work with arrays staged in
+    memory of the gangs (`Stage`), for devices: it runs instead of `body` where the boxes fit that memory.
     """
 
     name: str
@@ -69,16 +70,19 @@ class Launch:
     privates: tuple[DataObject, ...]
     first_privates: tuple[DataObject, ...]
     values: tuple[DataObject, ...] = ()
+    staged: Block | None = None
 
 
 @dataclass(frozen=True)
 class HostLoop:
     """A sequential loop that the host runs around launches, with data resident on the device: `steps` are its body, `loop.body` is
     an empty Block. Bounds are expressions over the plan's scalars, its tile sizes and the iterators of HostLoops around.
+    `shape` has a clause for readers on the tiles that it goes through, where there is more to say than that they are tiles.
     """
 
     loop: Loop
     steps: tuple[Step, ...]
+    shape: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,14 @@ class TileSize:
     object: DataObject
     host: int
     device: int
+
+
+def forms(launch: Launch) -> tuple[Launch, ...]:
+    """The launch by itself, and as it is where its staged form runs."""
+    if launch.staged is None:
+        return (launch,)
+    plain = replace(launch, staged=None)
+    return plain, replace(plain, body=launch.staged)
 
 
 def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:

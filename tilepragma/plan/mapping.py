@@ -1,8 +1,8 @@
 """Which tiles each loop has: the user's own, or the default mapping of a nest whose loops are vouched independent.
 
-Default on the host: the outermost loop of the chain gets [thread, dynamic]. On devices: up to three loops of the chain,
-the innermost of them on dimension 0, get [dynamic, gang d, worker d], so that neighbouring workers touch neighbouring
-elements and a loop of any length fits any machine.
+Default on the host: the outermost loop of the chain gets [thread, dynamic]. On devices: up to three loops of the chain get
+[dynamic, gang d, worker d], so that a loop of any length fits any machine. Dimension 0 is for the loop along which neighbouring
+workers touch neighbouring elements (plan/coalescing.py), where nothing is known of that for the innermost of them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.chains import chain_from
 
 Clauses = Mapping[int, tuple[TileClause, ...]]
+
+MOST_DIMENSIONS = 3
+"""Gangs and workers have so many dimensions."""
 
 
 def user_clauses(node: Any) -> dict[int, tuple[TileClause, ...]]:
@@ -58,19 +61,24 @@ def is_vouched(loop: Loop, directive: KernelDirective) -> bool:
     return directive.independent or (loop.directive is not None and loop.directive.independent)
 
 
-def default_clauses(
-    loops: tuple[Loop, ...], on_host: Callable[[Expression], bool], *, device: bool
-) -> dict[int, tuple[TileClause, ...]]:
-    """The default mapping of a nest whose leading independent loops are `loops`."""
-    if not device:
-        return {
-            loop.index: (_clause(TileKind.THREAD, 0, loop), _clause(TileKind.DYNAMIC, 0, loop)) for loop in loops[:1]
-        }
-    chosen = list(loops[:1])
-    for loop in loops[1:3]:
-        if not all(on_host(bound) for bound in (loop.lower, loop.upper, loop.step)):
-            break
-        chosen.append(loop)
+def host_clauses(loops: tuple[Loop, ...]) -> dict[int, tuple[TileClause, ...]]:
+    """The default mapping, for threads, of a nest whose independent loops are `loops`."""
+    return {loop.index: (_clause(TileKind.THREAD, 0, loop), _clause(TileKind.DYNAMIC, 0, loop)) for loop in loops[:1]}
+
+
+def launchable(loops: tuple[Loop, ...], on_host: Callable[[Expression], bool]) -> tuple[Loop, ...]:
+    """Those of a nest's independent loops that devices can deal out: the host must know the bounds of all but the first."""
+    known = (loop for loop in loops[1:] if all(on_host(bound) for bound in (loop.lower, loop.upper, loop.step)))
+    return (*loops[:1], *known)
+
+
+def device_clauses(loops: tuple[Loop, ...], neighbours: Loop | None = None) -> dict[int, tuple[TileClause, ...]]:
+    """The default mapping, for devices, of a nest whose `launchable` loops are these; `neighbours` is the one of them that
+    neighbouring workers take.
+    """
+    last = next((loop for loop in loops if neighbours is not None and loop.index == neighbours.index), None)
+    chosen = [loop for loop in loops if loop is not last][: MOST_DIMENSIONS - (last is not None)]
+    chosen += [last] if last is not None else []
     return {
         loop.index: (
             _clause(TileKind.DYNAMIC, 0, loop),

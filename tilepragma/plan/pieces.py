@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
@@ -12,10 +13,14 @@ from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Expr
 from tilepragma.ir.looptree import Block, Declaration, Declarator, Function, Loop, Statement
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import INT
+from tilepragma.plan.coalescing import worker_loop
 from tilepragma.plan.drafts import Draft, DraftCondition, DraftLaunch, DraftLoop
 from tilepragma.plan.invariance import host_evaluable
-from tilepragma.plan.mapping import default_clauses
+from tilepragma.plan.mapping import Clauses, device_clauses, host_clauses, launchable
 from tilepragma.plan.strategy import Region
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.scop import ScopStatement
 
 
 @dataclass(frozen=True)
@@ -103,9 +108,19 @@ class Drafting:
             return DraftLoop(loop, self._all(piece.pieces, (*around, loop.iterator)))
         numbers = self._numbers(piece.body)
         body = _numbered_block(piece.body, numbers)
-        on_host = host_evaluable(self.region.written, around)
-        loops = tuple(dataclasses.replace(loop, index=numbers[loop.index]) for loop in piece.loops)
-        return DraftLaunch(body, default_clauses(loops, on_host, device=self.device), piece.reductions)
+        mapping = self._mapping(piece, around)
+        return DraftLaunch(body, {numbers[index]: tiles for index, tiles in mapping.items()}, piece.reductions)
+
+    def _mapping(self, piece: LaunchPiece, around: tuple[DataObject, ...]) -> Clauses:
+        if not self.device:
+            return host_clauses(piece.loops)
+        loops = launchable(piece.loops, host_evaluable(self.region.written, around))
+        return device_clauses(loops, worker_loop(loops, self._inside(piece.body)) if len(loops) > 1 else None)
+
+    def _inside(self, body: Block) -> Iterator[ScopStatement]:
+        """The statements of the region that stand in the body."""
+        nodes = {id(node) for node in walk(body)}
+        return (each for each in self.region.scop.statements if id(each.node) in nodes)
 
     def _numbers(self, node: Statement) -> dict[int, int]:
         """The index that each loop under `node` gets: its own the first time that it is met."""

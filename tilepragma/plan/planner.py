@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
-from tilepragma.ir.directives import Target, TileClause
+from tilepragma.ir.directives import Target, TemporalTiles, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
@@ -17,6 +17,7 @@ from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_stri
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
+from tilepragma.plan.coalescing import vouched_worker_loop
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
 from tilepragma.plan.final_values import final_values
@@ -25,16 +26,25 @@ from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
 from tilepragma.plan.launches import make_launches
-from tilepragma.plan.mapping import Clauses, default_clauses, independent_loops, top_loops, user_clauses
+from tilepragma.plan.mapping import (
+    Clauses,
+    device_clauses,
+    host_clauses,
+    independent_loops,
+    launchable,
+    top_loops,
+    user_clauses,
+)
 from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.scalars import ScalarContext
+from tilepragma.plan.staging import with_staging
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
-from tilepragma.plan.verifier_proofs import Proof, proof_of
+from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged
 from tilepragma.plan.wrapping import launch_conditions
 
 if TYPE_CHECKING:
@@ -50,9 +60,10 @@ _MOST_EXPANDED = 16
 
 @dataclass(frozen=True)
 class PlanDefaults:
-    """What the command line says: `targets` are those to build for (never AUTO)."""
+    """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles of time steps."""
 
     targets: tuple[Target, ...] = ALL_TARGETS
+    temporal: TemporalTiles = TemporalTiles.AUTOMATIC
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,7 @@ def make_plan(
     Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
     """
     own = Diagnostics()
-    kernel = close_iterations(kernel)
+    kernel = close_iterations(replace(kernel, directive=replace(kernel.directive, temporal=defaults.temporal)))
     if not user_clauses(kernel.body):
         kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
@@ -194,12 +205,23 @@ class _Attempt:
             if trial.answer is choice.taken:
                 for item in trial.found:
                     diagnostics.add(item)
-                return Planned(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial.proof)
+                return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial.proof)
         said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
         obstacles = _errors(self.trials[0].found) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
             said = replace(said, obstacles=obstacles)
         return Planned(self._sourced(_plan(self.kernel, said, self.floating, diagnostics, self.targets)))
+
+    def _staged(self, plan: KernelPlan, proof: Proof | None) -> Planned:
+        """The plan with arrays staged where that is proven right."""
+        form, original = with_staging(plan), self.region.original
+        if proof is None or original is None or form.device_steps == plan.device_steps:
+            return Planned(replace(plan, rejected=form.rejected), proof)
+        faults = prove_staged(form, original)
+        if faults:
+            reason = f"arrays staged in memory of the gangs are not proven right: {faults[0].message}"
+            return Planned(replace(plan, rejected=(*form.rejected, reason)), proof)
+        return Planned(form, Proof(form, proof.faults))
 
     def _sourced(self, plan: KernelPlan) -> KernelPlan:
         return plan if self.own is None else replace(plan, storage=self.own.notes, source=self.source)
@@ -352,8 +374,9 @@ def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
         device |= said
         for loop in () if said else top_loops(statement):
             independent = independent_loops(loop, kernel.directive)
-            host |= default_clauses(independent, on_host, device=False)
-            device |= default_clauses(independent, on_host, device=True)
+            host |= host_clauses(independent)
+            dealt = launchable(independent, on_host)
+            device |= device_clauses(dealt, vouched_worker_loop(dealt, kernel))
     return _Region(tuple(prologue), tuple(statements), user, host, device)
 
 

@@ -16,7 +16,19 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.looptree import Block, If, Statement
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
-from tilepragma.plan.row_loops import Bounds, RowLoops, base_name, clauses, declared, floor_quotient, term, total, value
+from tilepragma.plan.coalescing import private_names
+from tilepragma.plan.row_loops import (
+    Bounds,
+    PlannedPart,
+    RowLoops,
+    base_name,
+    clauses,
+    declared,
+    floor_quotient,
+    term,
+    total,
+    value,
+)
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.intra_tile import IntraTile
@@ -41,17 +53,16 @@ class BoundedTile:
     known: Known
 
 
-def point_wavefronts(loops: RowLoops, part: Part, inside: BoundedTile) -> tuple[tuple[Statement, ...], Tiles]:
+def point_wavefronts(loops: RowLoops, planned: PlannedPart, inside: BoundedTile) -> tuple[tuple[Statement, ...], Tiles]:
     """Loops over the points of a tile, and the tiles of those that are dealt to workers.
 
     Workers count from 0 to the extent of a tile, or of the whole row where that is less, so that the launch knows their loops;
     what is no point is left out by conditions. A tile without points is passed over: all workers of a gang would go through its
     fronts. Raises UnboundedRowError, OperationLimitError.
     """
-    from tilepragma.polyhedral.intra_tile import intra_tile
     from tilepragma.polyhedral.part_scan import Restriction
 
-    found = intra_tile(part, loops.code.program.dependences)
+    part, found = planned.part, fronts_of(loops, planned)
     whole = tuple(replace(each, level=_shifted(part, each.level)) for each in inside.rows)
     bounded = frozenset(_shifted(part, level) for level in inside.bounded)
     condition, known = loops.code.has_points(found.part.statements, whole, bounded, inside.known)
@@ -59,8 +70,10 @@ def point_wavefronts(loops: RowLoops, part: Part, inside: BoundedTile) -> tuple[
     front = loops.names.scalar("front")
     fronts = _fronts(loops, found, tile)
     step = Restriction(found.level, value(front))
-    known = known.also(loops.code.known_sum(found.part.statements, found.summed, _outside(found, tile), step))
-    known = known.also(loops.code.known_in_tiles(tuple(tile[level] for level in found.summed), step))
+    rows = found.summed or (found.level,)
+    known = known.also(loops.code.known_sum(found.part.statements, rows, _outside(found, tile), step))
+    if found.summed:
+        known = known.also(loops.code.known_in_tiles(tuple(tile[level] for level in found.summed), step))
     if len(found.summed) == 1:
         del tile[found.summed[0]]
     tile[found.level] = step
@@ -70,6 +83,19 @@ def point_wavefronts(loops: RowLoops, part: Part, inside: BoundedTile) -> tuple[
         groups += _group(loops, found, names, tile, known, tiles)
     body: tuple[Statement, ...] = (loops.loop(front, fronts.lower, fronts.upper, groups),)
     return body if condition is None else (If(condition, Block(body), None),), tiles
+
+
+def fronts_of(loops: RowLoops, planned: PlannedPart) -> IntraTile:
+    """The wavefronts of points in a tile of the part: along time where tiles begin together."""
+    from tilepragma.polyhedral.intra_tile import concurrent_tile, intra_tile
+
+    dependences, private = loops.code.program.dependences, private_names(loops.code.scop)
+    if planned.concurrent is None:
+        return intra_tile(planned.part, dependences, private)
+    found = concurrent_tile(planned.concurrent, dependences, private)
+    if found is None:
+        raise ValueError("points of one time step wait for each other")
+    return found
 
 
 def _shifted(part: Part, level: int) -> int:
@@ -84,6 +110,9 @@ def _outside(found: IntraTile, tile: dict[int, Restriction]) -> Restrictions:
 def _fronts(loops: RowLoops, found: IntraTile, tile: dict[int, Restriction]) -> Bounds:
     """The wavefronts of one tile: neither beyond its corners nor beyond those of the whole nest."""
     outside = _outside(found, tile)
+    if not found.summed:
+        every, own = (loops.row_range(found.part.statements, found.level, at) for at in (outside, (*tile.values(),)))
+        return Bounds(maximum((every.lower, own.lower)), minimum((every.upper, own.upper)))
     whole = [loops.row_range(found.part.statements, level, outside) for level in found.summed]
     first, last = _corners([tile[level] for level in found.summed])
     lower = maximum((total(each.lower for each in whole), first))

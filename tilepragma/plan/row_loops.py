@@ -17,6 +17,7 @@ from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import TileSize
 
 if TYPE_CHECKING:
+    from tilepragma.polyhedral.concurrent_start import ConcurrentStart
     from tilepragma.polyhedral.known import Known
     from tilepragma.polyhedral.parallel_parts import Part, RowLoop
     from tilepragma.polyhedral.parametric_tiles import Range
@@ -110,11 +111,25 @@ class TileSizes:
 
 @dataclass(frozen=True)
 class PlannedPart:
-    """A part, its number among the plan's, and the order of the points of its tiles."""
+    """A part, its number among the plan's, and the order of the points of its tiles.
+
+    `concurrent`: how its tiles begin together, if they do; `part` is then the one with such rows.
+    """
 
     part: Part
     number: int
     points: PointOrder
+    concurrent: ConcurrentStart | None = None
+
+    @property
+    def found(self) -> Part:
+        """The part with Algorithm 4.1's own rows."""
+        return self.part if self.concurrent is None else self.concurrent.skewed
+
+    @property
+    def pair(self) -> tuple[int, ...]:
+        """The levels of the two rows whose tiles of one sum begin together; none where there are no such rows."""
+        return () if self.concurrent is None else self.concurrent.pair
 
 
 @dataclass

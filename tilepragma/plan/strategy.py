@@ -123,6 +123,7 @@ class Automatic:
     """What a strategy makes of a region. `shared` are the scalars that its launches reach by address.
 
     `notes` are clauses on what was given up on the way. `steps` are those of the innermost loops on the host; None where they are not known.
+    `asked_on_devices`: the user asks for what its device steps do.
     """
 
     strategy: str
@@ -133,6 +134,7 @@ class Automatic:
     depths: Depths = Depths()
     notes: tuple[str, ...] = ()
     steps: Steps | None = None
+    asked_on_devices: bool = False
 
 
 Strategy = Callable[[Region], Automatic | Refusal]

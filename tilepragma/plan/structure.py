@@ -29,7 +29,7 @@ from tilepragma.plan.drafts import make_automatic
 from tilepragma.plan.independence import NestDependences, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
 from tilepragma.plan.launches import named_in_clauses
-from tilepragma.plan.mapping import default_clauses
+from tilepragma.plan.mapping import device_clauses, host_clauses, launchable
 from tilepragma.plan.pieces import (
     ConditionPiece,
     Drafting,
@@ -221,7 +221,9 @@ class _Planner:
         dealt = self._dealt(loop, at)
         if dealt is None:
             return 0
-        return len(default_clauses(dealt.loops, lambda value: self._on_host(at, value), device=self.device))
+        if not self.device:
+            return len(host_clauses(dealt.loops))
+        return len(device_clauses(launchable(dealt.loops, lambda value: self._on_host(at, value))))
 
     def _dealt(self, loop: Loop, at: _At) -> LaunchPiece | None:
         """The launch of a loop, if it or a loop nested perfectly in it carries nothing."""

@@ -8,7 +8,7 @@ from enum import Enum
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, TileSize
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize
 
 
 class PlanKind(Enum):
@@ -36,6 +36,23 @@ def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool
     """Whether the host goes through wavefronts of tiles: a loop of its own has a bound that mentions a tile's size."""
     objects = {size.object for size in sizes}
     return any(mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
+
+
+def has_shapes(plan: KernelPlan) -> bool:
+    """Whether some host loop goes through tiles that all begin together."""
+    steps = (*all_steps(plan.host_steps), *all_steps(plan.device_steps))
+    return any(isinstance(step, HostLoop) and bool(step.shape) for step in steps)
+
+
+def used_sizes(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> tuple[TileSize, ...]:
+    """Those of the sizes that stand in bounds or bodies of the steps."""
+    used: set[DataObject] = set()
+    for step in all_steps(steps):
+        bodies = (step.body,) if isinstance(step, Launch) else (step.loop,) if isinstance(step, HostLoop) else ()
+        conditions = (step.condition,) if isinstance(step, HostCondition) else ()
+        for node in (*bodies, *conditions):
+            used |= {inner.object for inner in walk(node) if isinstance(inner, Access)}
+    return tuple(size for size in sizes if size.object in used)
 
 
 def mentions(loop: Loop, sizes: Set[DataObject]) -> bool:

@@ -12,10 +12,11 @@ from tilepragma.ir.directives import Live, Target, TileKind
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, ExpressionStatement, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.sections import whole_section
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_proofs import Proof, is_automatic, proof_of
+from tilepragma.plan.verifier_staging import wrong_stages
 
 _DISTRIBUTED = (TileKind.THREAD, TileKind.GANG, TileKind.WORKER)
 _MOST_TILES = 16
@@ -65,6 +66,10 @@ def _launches(plan: KernelPlan) -> tuple[Launch, ...]:
     return (*plan.host, *plan.device)
 
 
+def _forms(plan: KernelPlan) -> tuple[Launch, ...]:
+    return tuple(form for launch in _launches(plan) for form in forms(launch))
+
+
 def _nests(launch: Launch) -> Iterator[TileNest]:
     return (node for node in walk(launch.body) if isinstance(node, TileNest))
 
@@ -97,7 +102,7 @@ def _tiles_kinds(plan: KernelPlan) -> Iterator[str]:
 
 
 def _order_is_permutation(plan: KernelPlan) -> Iterator[str]:
-    for launch in _launches(plan):
+    for launch in _forms(plan):
         for nest in _nests(launch):
             declared = Counter(tile for tiled in nest.loops for tile in tiled.tiles)
             if Counter(nest.order) != declared or max(declared.values()) > 1:
@@ -139,7 +144,7 @@ def _launch_bounds_hold(plan: KernelPlan) -> Iterator[str]:
 
 def _values_complete(plan: KernelPlan) -> Iterator[str]:
     for launch, around in (*_with_iterators(plan.host_steps), *_with_iterators(plan.device_steps)):
-        read = {use.object for use in _body_uses(plan, launch)}
+        read = {use.object for form in forms(launch) for use in _body_uses(plan, form)}
         for missing in sorted(object_.name for object_ in (read & around) - set(launch.values)):
             yield f"launch {launch.name} reads '{missing}' of a loop around it, which is no value of it"
         for strange in sorted(object_.name for object_ in set(launch.values) - around):
@@ -200,14 +205,16 @@ def _statements_covered(plan: KernelPlan) -> Iterator[str]:
         for child in children(node):
             yield from visit(child, path, launch)
 
-    for launch in _launches(plan):
+    for launch in _forms(plan):
         yield from visit(launch.body, frozenset(), launch)
 
 
 def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
     by_address = {argument.object for argument in plan.arrays}
-    for launch in _launches(plan):
+    for launch in _forms(plan):
         iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
+        loops = (node for node in walk(launch.body) if isinstance(node, Loop))
+        iterators |= {loop.iterator for loop in loops if loop.declares_iterator}
         known = by_address | set(plan.scalars) | set(launch.privates) | iterators
         for use in _body_uses(plan, launch):
             if use.object.scope is Scope.LOCAL:
@@ -275,8 +282,16 @@ def _reductions_by_address(plan: KernelPlan) -> Iterator[str]:
 
 
 def _barriers_uniform(plan: KernelPlan) -> Iterator[str]:
-    for launch in _launches(plan):
+    for launch in _forms(plan):
         yield from uneven_barriers(launch, plan.kernel.functions)
+
+
+def _stages_sound(plan: KernelPlan) -> Iterator[str]:
+    for launch in plan.host:
+        if launch.staged is not None and launch not in plan.device:
+            yield f"launch {launch.name} of the host stages arrays"
+    for launch in plan.device:
+        yield from wrong_stages(plan, launch)
 
 
 def _symbols_unique(plan: KernelPlan) -> Iterator[str]:
@@ -327,6 +342,7 @@ RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
     ("results go back", _results_go_back),
     ("reductions are reached by address", _reductions_by_address),
     ("barriers are uniform", _barriers_uniform),
+    ("stages are sound", _stages_sound),
     ("symbols are unique", _symbols_unique),
     ("no tile is dropped", _no_plain_tiles),
     ("targets and launches are sound", _targets_sound),

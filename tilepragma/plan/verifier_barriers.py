@@ -44,7 +44,7 @@ def _varying(launch: Launch, functions: tuple[Function, ...]) -> frozenset[DataO
 
 def _uneven(node: Any, varying: frozenset[DataObject], functions: tuple[Function, ...]) -> str | None:
     """Why workers may take different ways below `node`; None where they cannot."""
-    if isinstance(node, TileNest) and deals_to_workers(node):
+    if isinstance(node, TileNest) and deals_to_workers(node) and not node.uniform:
         return "a worker-distributed loop"
     if isinstance(node, (Loop, ForLoop, While)) and leaves_early(node.body):
         return "a loop that a worker may leave early"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,13 @@ from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import written_objects
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, LastValue, Step
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, LastValue, Launch, Step, forms
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_scalars import needed_before, wrong_copies
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
+    from tilepragma.polyhedral.plan_proof import ProvenRegion
     from tilepragma.polyhedral.plan_proof_bounds import HeldArray
     from tilepragma.polyhedral.plan_proof_tree import ProvenStep
     from tilepragma.polyhedral.scop import Scop
@@ -74,8 +75,13 @@ def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ..
     return tuple(_faults(plan, original))
 
 
+def prove_staged(plan: KernelPlan, original: Original) -> tuple[Fault, ...]:
+    """What keeps the staged forms of a plan's launches from being proven right, where all else of it is."""
+    return tuple(_in_steps(plan, original, _staged_runs(plan)))
+
+
 def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
-    for launch in dict.fromkeys((*plan.host, *plan.device)):
+    for launch in dict.fromkeys(form for one in (*plan.host, *plan.device) for form in forms(one)):
         for message in uneven_barriers(launch, plan.kernel.functions):
             yield Fault("barriers are uniform", message, True)
         for message in wrong_copies(plan, launch):
@@ -104,13 +110,26 @@ def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
 def original_of(plan: KernelPlan) -> Original:
     """The region of a plan, as the user wrote it. Raises OperationLimitError."""
     from tilepragma.polyhedral.dependences import memory_dependences
-    from tilepragma.polyhedral.extraction import scop_under
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
-    conditions = [one for one in plan.conditions if not isinstance(one, ClauseExpression)]
-    scop = scop_under(conditions, _statements(plan), plan.kernel.functions, written_objects(plan.kernel))
+    scop = _scop(plan)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
         return Original(scop, memory_dependences(scop))
+
+
+def region_without_dependences(plan: KernelPlan) -> ProvenRegion:
+    """The region that the plan's launches execute, for those who ask what they touch, not in which order. Raises OperationLimitError."""
+    from tilepragma.polyhedral.plan_proof import proven_region
+
+    scop, written = _scop(plan), written_objects(plan.kernel)
+    return proven_region(_statements(plan), plan.kernel.functions, written, scop, ())
+
+
+def _scop(plan: KernelPlan) -> Scop:
+    from tilepragma.polyhedral.extraction import scop_under
+
+    conditions = [one for one in plan.conditions if not isinstance(one, ClauseExpression)]
+    return scop_under(conditions, _statements(plan), plan.kernel.functions, written_objects(plan.kernel))
 
 
 def _statements(plan: KernelPlan) -> tuple[Statement, ...]:
@@ -128,11 +147,9 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
 
 def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-    from tilepragma.polyhedral.plan_proof import prove_steps, proven_region
     from tilepragma.polyhedral.plan_proof_bounds import unheld
 
-    kernel = plan.kernel
-    written = written_objects(kernel)
+    written = written_objects(plan.kernel)
     try:
         known = original if original is not None else original_of(plan)
         with operation_limit(known.scop.context, DEFAULT_LIMIT, "proving the sections"):
@@ -144,11 +161,33 @@ def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator
     for one in known.scop.assumptions:
         if one not in plan.conditions:
             yield Fault("what is assumed is tested at launch", f"nothing tests '{plain_text(one)}' at launch", False)
+    yield from _in_steps(plan, known, (*_runs(plan), *_staged_runs(plan)))
+
+
+Runs = Iterable[tuple[tuple[Step, ...], dict[DataObject, int]]]
+
+
+def _in_steps(plan: KernelPlan, known: Original, runs: Runs) -> Iterator[Fault]:
+    """What is wrong with trees of steps, each at sizes of its tiles."""
+    from tilepragma.polyhedral.plan_proof import prove_steps, proven_region
+
+    kernel = plan.kernel
+    written = written_objects(kernel)
     region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
-    for steps, sizes in _runs(plan):
-        for finding in prove_steps(region, _proven(plan, steps), sizes, vouched=vouched):
+    for steps, sizes in runs:
+        for finding in prove_steps(region, proven_steps(plan, steps), sizes, vouched=vouched):
             yield Fault(finding.rule, finding.message, finding.certain)
+
+
+def _staged_runs(plan: KernelPlan) -> Runs:
+    """The steps of devices where every launch stages what it may, at the sizes in use and odd ones."""
+    staged = with_staged_forms(plan.device_steps)
+    if staged == plan.device_steps:
+        return
+    yield staged, {size.object: size.device for size in plan.sizes}
+    for odd in _ODD if plan.sizes else ():
+        yield staged, {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
 
 
 def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject, int]]]:
@@ -164,6 +203,14 @@ def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject,
         yield plan.host_steps, sizes
         if not same:
             yield plan.device_steps, sizes
+
+
+def with_staged_forms(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """The steps where every launch runs its staged form, if it has one."""
+    return tuple(
+        forms(step)[-1] if isinstance(step, Launch) else replace(step, steps=with_staged_forms(step.steps))
+        for step in steps
+    )
 
 
 def _held(plan: KernelPlan) -> list[HeldArray]:
@@ -201,15 +248,16 @@ def _directives(plan: KernelPlan) -> list[LoopDirective]:
     return [loop.directive for loop in loops if loop.directive is not None]
 
 
-def _proven(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:
+def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:
+    """The steps as the proof sees them."""
     from tilepragma.polyhedral.plan_proof_tree import ProvenCondition, ProvenLaunch, ProvenLoop
 
     result: list[ProvenStep] = []
     for step in steps:
         if isinstance(step, HostLoop):
-            result.append(ProvenLoop(step.loop, _proven(plan, step.steps)))
+            result.append(ProvenLoop(step.loop, proven_steps(plan, step.steps)))
         elif isinstance(step, HostCondition):
-            result.append(ProvenCondition(step.condition, _proven(plan, step.steps)))
+            result.append(ProvenCondition(step.condition, proven_steps(plan, step.steps)))
         else:
             owned, needed = frozenset(step.privates), needed_before(plan, step)
             reduced = frozenset(one.object for one in step.reductions)

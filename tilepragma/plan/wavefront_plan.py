@@ -4,7 +4,10 @@
     w   = t_1 + ... + t_m             wavefronts of tiles, one after another: a host loop
     t_1, ..., t_(m-1)                 tiles of one wavefront run at once: a launch
 
-On the host, w = t_1 + t_2 and the tiles t_3, ..., t_m of a pair follow each other inside its instance: fewer wavefronts, and what
+Where two rows have tiles that begin together (polyhedral/concurrent_start.py), w = t_1 + t_2 of these two, which is parallel to time:
+diamond tiles, as many in one wavefront as in the next.
+
+On the host, and of diamonds, w = t_1 + t_2 and the tiles t_3, ..., t_m of a pair follow each other inside its instance: fewer wavefronts, and what
 they share stays in the cache. Both are legal because every dependence has t(target) >= t(source) in all rows of the band.
 """
 
@@ -51,6 +54,11 @@ STENCIL_TILES = {2: (64, 64, 2048), 3: (HOST_STEPS, 64, 256), 4: (HOST_STEPS, 16
 """By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose elements stay in 1 MiB of cache; among those the
 fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d.
 """
+DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (64, 64, 256), 4: (32, 16, 256)}
+"""The same of tiles that begin together: either row of the pair (a tile goes through 2 / c times as many time steps), other rows, the row that
+vectors run along.
+"""
+DIAMONDS = "diamond tiles: all of a wavefront start at once"
 HOST_ROWS, DEVICE_ROWS = 2, 4
 """How many rows of a band take part in a wavefront: a launch on a device has three dimensions for all but one of them."""
 
@@ -85,7 +93,8 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     # The row that vectors run along has the longest tiles, hence the fewest.
     levels = sorted(part.carrying, key=lambda level: not loops.device and level == planned.points.along)
     count = DEVICE_ROWS if loops.device else HOST_ROWS
-    summed, inner_levels = tuple(levels[:count]), tuple(levels[count:])
+    summed = planned.pair or tuple(levels[:count])
+    inner_levels = tuple(level for level in levels if level not in summed)
     rows: list[_TiledRow] = []
     for level in summed:
         rows.append(_tiled_row(loops, planned, level, outside))
@@ -97,7 +106,7 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     every = bounds_of(fronts.range())
     dealt = [bounds_of(fronts.tile_range(place, value(wavefront))) for place in range(len(rows) - 1)]
     launch = _launch(loops, wavefront, rows, dealt, inner, tiles)
-    return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,))
+    return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "")
 
 
 def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restrictions) -> _TiledRow:
@@ -105,7 +114,12 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
     part = planned.part
     base = base_name(part.statements, level)
     device = LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
-    size = loops.sizes.of(planned.number, level, base, _host_tile(planned, level), device)
+    named = level
+    if level in planned.pair:
+        # Wavefronts of a pair are parallel to time where its tiles have one size.
+        named = planned.pair[-1]
+        base = base_name(part.statements, named)
+    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(
         level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
@@ -114,6 +128,8 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
 
 def _host_tile(planned: PlannedPart, level: int) -> int:
     points, rows = planned.points, len(planned.part.carrying)
+    if planned.pair:
+        return _diamond_tile(planned, level)
     if points.chained is not None and rows == 2:
         return LONG_CHAINED_HOST_TILE if level == points.chained else FLAT_HOST_TILE
     if level == points.chained:
@@ -124,6 +140,14 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
     if level == points.repeating:
         return max(1, steps * USUAL_SKEW // max(USUAL_SKEW, _skew(planned, level)))
     return along if level == points.along else others
+
+
+def _diamond_tile(planned: PlannedPart, level: int) -> int:
+    """Of a pair that begins together, and of the rows inside its tiles."""
+    pair, others, along = DIAMOND_TILES[min(len(planned.part.carrying), max(DIAMOND_TILES))]
+    if level in planned.pair:
+        return pair
+    return along if level == planned.points.along else others
 
 
 def _skew(planned: PlannedPart, level: int) -> int:
@@ -147,7 +171,7 @@ def inner_tiles(
 ) -> tuple[tuple[Statement, ...], dict[int, tuple[TileClause, ...]]]:
     """The tiles of the rows at `levels` inside the tile around, one after another, and their points; the tiles of loops there."""
     if not levels and loops.device:
-        return point_wavefronts(loops, planned.part, tile)
+        return point_wavefronts(loops, planned, tile)
     if not levels:
         return loops.points(planned.part, planned.points.order, tile.rows, tile.known), {}
     row = _tiled_row(loops, planned, levels[0], tile.rows)

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tilepragma.polyhedral.concurrent_start import ConcurrentStart
 from tilepragma.polyhedral.model import Dependence
 from tilepragma.polyhedral.parallel_parts import Part
-from tilepragma.polyhedral.point_order import by_strides
 from tilepragma.polyhedral.schedule import Row, Schedule, StatementSchedule
 from tilepragma.polyhedral.wavefronts import band_wavefronts
+from tilepragma.polyhedral.worker_rows import Cost, by_transactions, transactions
 
 
 @dataclass(frozen=True)
 class IntraTile:
     """`part` with e_1 as the row at level `outer`, so that its own rows are one level further in.
 
-    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; `parallel`: those that run at once, neighbours in
-    memory along the last. `groups`: names of statements that may run at once; each group follows the one before it.
+    `summed`: the levels, in that numbering, of the rows that e_1 is the sum of; none where it is a row that tiles do not have.
+    `parallel`: those that run at once, neighbours in memory along the last. `groups`: names of statements that may run at once; each
+    group follows the one before it.
     """
 
     part: Part
@@ -39,20 +41,53 @@ class IntraTile:
         return replace(self.part, statements=tuple(e for e in self.part.statements if e.statement.name in names))
 
 
-def intra_tile(part: Part, dependences: tuple[Dependence, ...]) -> IntraTile:
-    """The wavefronts of points in a tile of the part's band."""
+def intra_tile(part: Part, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()) -> IntraTile:
+    """The wavefronts of points in a tile of the part's band; objects named in `private` have no place in global memory."""
     names = {each.statement.name for each in part.statements}
     inside = tuple(each for each in dependences if each.source in names and each.target in names)
     wavefronts = band_wavefronts(Schedule(part.statements), inside)
     found = next(each for each in wavefronts if each.levels == part.band)
-    first, *others = found.intra
+    first = found.intra[0]
     stepped = tuple(replace(each, rows=_with_sum(each, part, first)) for each in part.statements)
     summed = tuple(level + 1 for level, factor in zip(part.band, first, strict=True) if factor)
-    parallel = tuple(level + 1 for level in by_strides(part, (part.band[row.index(1)] for row in others)))
     band = tuple(level + 1 for level in part.band)
+    parallel = _at_once(stepped, band, summed, private)
     carrying = tuple(level + 1 for level in part.carrying)
     shifted = replace(part, statements=stepped, band=band, carrying=carrying)
     return IntraTile(shifted, summed, parallel, found.order)
+
+
+def concurrent_tile(
+    start: ConcurrentStart, dependences: tuple[Dependence, ...], private: frozenset[str] = frozenset()
+) -> IntraTile | None:
+    """The same in a tile that begins at once with others: e_1 is f, the row that h' replaced; None where f leaves points waiting."""
+    found = intra_tile(start.skewed, dependences, private)
+    replaced = start.pair[0]
+    if found.summed != (replaced + 1,):
+        return None
+    statements = tuple(
+        replace(each, rows=(*each.rows[: replaced + 1], own.rows[replaced], *each.rows[replaced + 2 :]))
+        for each, own in zip(found.part.statements, start.part.statements, strict=True)
+    )
+    return replace(found, part=replace(found.part, statements=statements), summed=())
+
+
+def _at_once(
+    stepped: tuple[StatementSchedule, ...], band: tuple[int, ...], summed: tuple[int, ...], private: frozenset[str]
+) -> tuple[int, ...]:
+    """The rows of the band that workers step along: all but one of those that e_1 is the sum of, which follows from the others. That
+    one is left out without which neighbours' accesses take fewest transactions.
+    """
+    found: tuple[int, ...] = ()
+    least: Cost | None = None
+    for left_out in summed or band[:1]:
+        at_once = tuple(level for level in band if level != left_out)
+        fixed = tuple(at for at in range(len(stepped[0].rows)) if at not in band or at in at_once)
+        ordered = by_transactions(stepped, at_once, fixed, private)
+        cost = transactions(stepped, ordered[-1], fixed, private) if ordered else ()
+        if least is None or cost < least:
+            found, least = ordered, cost
+    return found
 
 
 def _with_sum(each: StatementSchedule, part: Part, factors: tuple[int, ...]) -> tuple[Row, ...]:

@@ -11,6 +11,7 @@ import islpy as isl
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Function, Loop, Statement
 from tilepragma.ir.traversal import walk
+from tilepragma.polyhedral.concurrent_start import concurrent_start
 from tilepragma.polyhedral.dependences import (
     Dependence,
     DependenceKind,
@@ -22,6 +23,7 @@ from tilepragma.polyhedral.dependences import (
 from tilepragma.polyhedral.extraction import extract_scop, step_of
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.parallel_parts import Part, PartKind
 from tilepragma.polyhedral.program import Program, program_of
 from tilepragma.polyhedral.schedule import Row, Schedule, row_text
 from tilepragma.polyhedral.schedule_legality import LevelParallelism, parallelism
@@ -95,10 +97,13 @@ def analyse_nest(
     owned: Owned,
     least_communication: bool = False,
     region: tuple[Statement, ...] = (),
+    *,
+    concurrent: bool = False,
 ) -> NestAnalysis:
     """What can be known of a nest; `written` is what the `region` around it changes.
 
-    `least_communication` asks for the hyperplanes of thesis section 4.2.1, else those of `tile_shapes`. Raises OperationLimitError.
+    `least_communication` asks for the hyperplanes of thesis section 4.2.1, else those of `tile_shapes`; `concurrent` for rows whose tiles begin
+    together, in place of a band's two carrying rows where there are such. Raises OperationLimitError.
     """
     body: tuple[Statement, ...] = (nest,)
     scop = extract_scop(body, functions, written, around=region)
@@ -114,8 +119,22 @@ def analyse_nest(
         schedule = tile_shapes(program.statements, program.dependences)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding wavefronts"):
         bands = band_wavefronts(schedule, program.dependences)
+        if concurrent:
+            schedule = _beginning_together(schedule, bands, program)
+            bands = band_wavefronts(schedule, program.dependences)
         levels = parallelism(schedule, program.dependences)
     return NestAnalysis(nest, scop, memory, values, program, schedule, bands, levels)
+
+
+def _beginning_together(schedule: Schedule, bands: tuple[BandWavefronts, ...], program: Program) -> Schedule:
+    """The schedule with the rows of diamonds in the outermost band of all statements that has no more than two carrying rows."""
+    for band in bands:
+        carrying = tuple(band.levels[row] for row in carrying_rows(band))
+        if len(carrying) == 2 and len(band.statements) == len(schedule.statements):
+            part = Part(PartKind.WAVEFRONT, schedule.statements, band.levels[0], band.levels, carrying)
+            found = concurrent_start(part, program.dependences)
+            return schedule if found is None else replace(schedule, statements=found.part.statements)
+    return schedule
 
 
 def _ordering(

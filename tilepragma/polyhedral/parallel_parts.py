@@ -19,6 +19,7 @@ import islpy as isl
 from tilepragma.polyhedral.components import strongly_connected
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.polyhedral.model import Dependence, Statement
+from tilepragma.polyhedral.register_rows import RegisterRows, register_rows
 from tilepragma.polyhedral.schedule import Row, StatementSchedule, affine_map
 from tilepragma.polyhedral.schedule_legality import ordering
 
@@ -44,7 +45,8 @@ class Part:
     """Statements that one launch runs, for each value of the first `outer` rows.
 
     `band`: the levels of its outermost band, `carrying` those of them that carry a dependence which the outer rows leave
-    tied. DOALL: the levels `free` run at once; WAVEFRONT: tiles of the levels `carrying`; SERIAL: in order.
+    tied. DOALL: the levels `free` run at once; WAVEFRONT: tiles of the levels `carrying`; SERIAL: in order. `alone`: the parts that could
+    run one after another in its place, where some of them would keep elements in registers.
     """
 
     kind: PartKind
@@ -52,6 +54,7 @@ class Part:
     outer: int
     band: tuple[int, ...]
     carrying: tuple[int, ...]
+    alone: tuple[Part, ...] = ()
 
     @property
     def free(self) -> tuple[int, ...]:
@@ -132,7 +135,8 @@ class _Decision:
                 members = tuple(each.statement for each in last.statements) + component
                 joint = self._part(_in_order(group, members), pending, before, outer)
                 if _linked(last, component, pending) and _as_parallel(joint, last, piece):
-                    pieces[-1] = joint
+                    alone = (*(last.alone or (last,)), piece)
+                    pieces[-1] = replace(joint, alone=alone if any(map(_keeps_elements, alone)) else ())
                     continue
             pieces.append(piece)
         return pieces
@@ -166,6 +170,17 @@ class _Decision:
         if all(each.kind is PartKind.SERIAL for each in parts_in(parts)):
             return (part,)
         return (RowLoop(tuple(StatementSchedule(each, stepped[each.name]) for each in group), parts),)
+
+
+def registers_of(part: Part, dealt: int | None = None) -> RegisterRows | None:
+    """The rows of the part's register tiles, one row being `dealt` to threads; None where it has none."""
+    if len(part.statements) != 1:
+        return None
+    return register_rows(part.statements[0], part.outer, part.band, dealt)
+
+
+def _keeps_elements(part: Part) -> bool:
+    return registers_of(part) is not None
 
 
 def _in_order(group: tuple[Statement, ...], members: tuple[Statement, ...]) -> tuple[Statement, ...]:

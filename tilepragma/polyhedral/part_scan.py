@@ -77,31 +77,30 @@ class PartCode:
         No new iterator is called one of `taken`; what is `known` is not asked. Raises OperationLimitError.
         """
         ordered = tuple(
-            replace(one, times=self._times(each, order[each.statement.name]).intersect_domain(one.times.domain()))
-            for each, one in zip(part.statements, self._inside(part.statements, restrictions), strict=True)
+            replace(one, times=self.times(each, order[each.statement.name]).intersect_domain(one.times.domain()))
+            for each, one in zip(part.statements, self.inside(part.statements, restrictions), strict=True)
         )
-        context = sizes_are_positive(self.scop.context, _tiles(restrictions))
-        return scan(ordered, self._symbols(restrictions, taken), first_index, context.intersect(known.facts))
+        return scan(ordered, self.symbols(restrictions, taken), first_index, self.facts(restrictions, known))
 
     def row_range(self, statements: Schedules, level: int, restrictions: Restrictions) -> Range | None:
         """The least and greatest value of a row inside the tile. Raises OperationLimitError."""
-        return row_range(self._inside(statements, restrictions), level, self._symbols(restrictions))
+        return row_range(self.inside(statements, restrictions), level, self.symbols(restrictions))
 
     def tile_range(
         self, statements: Schedules, level: int, size: Expression, restrictions: Restrictions
     ) -> Range | None:
         """The tiles of this size of a row, by their numbers, inside the tile of other rows. Raises OperationLimitError."""
         own = Restriction(level, size, size)
-        symbols = self._symbols((*restrictions, own))
-        return tile_range(self._inside(statements, restrictions), (own.row,), 0, symbols)
+        symbols = self.symbols((*restrictions, own))
+        return tile_range(self.inside(statements, restrictions), (own.row,), 0, symbols)
 
     def wavefronts(
         self, statements: Schedules, sizes: Mapping[int, Expression], restrictions: Restrictions
     ) -> Wavefronts:
         """The wavefronts of tiles of these sizes of rows, by their levels, inside the tile of other rows."""
         own = tuple(Restriction(level, size, size) for level, size in sizes.items())
-        symbols = self._symbols((*restrictions, *own))
-        inside = self._inside(statements, restrictions)
+        symbols = self.symbols((*restrictions, *own))
+        inside = self.inside(statements, restrictions)
         return Wavefronts(inside, tuple(each.row for each in own), tuple(range(len(own))), symbols)
 
     def has_points(
@@ -111,10 +110,10 @@ class PartCode:
 
         What is `known` is not asked. The tiles of the rows at the levels `bounded` are in their `tile_range`. Raises OperationLimitError.
         """
-        inside = self._inside(statements, tuple(each for each in restrictions if each.size is None))
+        inside = self.inside(statements, tuple(each for each in restrictions if each.size is None))
         rows = _tiles(restrictions)
         within = tuple(row for row in rows if row.level in bounded)
-        condition = has_points(inside, rows, self._symbols(restrictions), known.facts, within)
+        condition = has_points(inside, rows, self.symbols(restrictions), known.facts, within)
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the tiles that have points"):
             return condition, known.also(Known(with_points(inside, rows)))
 
@@ -128,28 +127,44 @@ class PartCode:
     ) -> Known:
         """Of a `value` between the sums of the rows' least and greatest values. Raises OperationLimitError."""
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a loop"):
-            return in_rows(self._inside(statements, outside), levels, value.row.origin)
+            return in_rows(self.inside(statements, outside), levels, value.row.origin)
+
+    def facts(self, restrictions: Restrictions, known: Known) -> isl.Set:
+        """What is `known`, and that tiles have sizes."""
+        return sizes_are_positive(self.scop.context, _tiles(restrictions)).intersect(known.facts)
+
+    def known_tile(self, statements: Schedules, outside: Restrictions, tile: Restriction) -> Known:
+        """Of the origin and size of a tile in the `tile_range` inside the tile of other rows. Raises OperationLimitError."""
+        with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding what is known of a tile"):
+            points = with_points(self.inside(statements, outside), (tile.row,))
+            origin = points.find_dim_by_name(isl.dim_type.param, tile.row.origin)
+            if origin < 0:
+                return self.nothing_known
+            return Known(points.drop_constraints_not_involving_dims(isl.dim_type.param, origin, 1))
 
     def known_in_tiles(self, tiles: Restrictions, value: Restriction) -> Known:
         """Of a `value` between the sums of the first and of the last points of the tiles."""
         return between_corners(self.scop.context, _tiles(tiles), value.row.origin)
 
-    def _times(self, each: StatementSchedule, rows: tuple[Row, ...]) -> isl.Map:
+    def times(self, each: StatementSchedule, rows: tuple[Row, ...]) -> isl.Map:
+        """{ S[i] -> [phi(i) for the rows] }, with the Scop's iterators."""
         return self.program.in_the_scop(each.statement.name, affine_map(each.statement, rows))
 
-    def _inside(self, statements: Schedules, restrictions: Restrictions) -> tuple[ScannedStatement, ...]:
+    def inside(self, statements: Schedules, restrictions: Restrictions) -> tuple[ScannedStatement, ...]:
+        """{ S[i] -> [phi(i) for all rows] } of the points that satisfy the restrictions."""
         by_name = {each.name: each for each in self.scop.statements}
         scanned = tuple(
             ScannedStatement(
                 by_name[each.statement.name],
-                self._times(each, each.rows).intersect_domain(by_name[each.statement.name].domain),
+                self.times(each, each.rows).intersect_domain(by_name[each.statement.name].domain),
             )
             for each in statements
         )
         fixed = {each.level: each.row.origin for each in restrictions if each.size is None}
         return points_of_tile(at_values(scanned, fixed), _tiles(restrictions))
 
-    def _symbols(self, restrictions: Restrictions, taken: frozenset[str] = frozenset()) -> Symbols:
+    def symbols(self, restrictions: Restrictions, taken: frozenset[str] = frozenset()) -> Symbols:
+        """What isl's parameters stand for inside the restrictions."""
         parameters = dict(self.scop.parameters)
         for each in restrictions:
             parameters[each.row.origin] = each.origin

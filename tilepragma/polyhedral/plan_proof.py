@@ -1,6 +1,7 @@
 """A plan's steps proven against the region's mathematics, for all values of its parameters at given sizes of tiles.
 
     every instance once       { [plan instance] -> S[i] } is a bijection onto the domain of S, over all leaves that are S
+    buffers hold what they are for (`plan_proof_buffers`)
     dependences forward       { S[i] -> T[j] } of the region, taken to plan instances, runs forward (`plan_proof_order`)
 
 Nothing here knows how plans are made. What cannot be expressed is a finding too: it is not proven.
@@ -12,17 +13,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tilepragma.ir.expressions import AddressOf, Assignment, DataObject, Increment
-from tilepragma.ir.looptree import Barrier, Block, Declarator, Function, If, Loop, Statement, TileNest
+from tilepragma.ir.looptree import Barrier, Block, Declarator, Function, If, Loop, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame
 from tilepragma.polyhedral.dependences import Dependence
 from tilepragma.polyhedral.extraction import declared_once
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.plan_proof_buffers import broken_buffers
 from tilepragma.polyhedral.plan_proof_dependences import broken_dependences
 from tilepragma.polyhedral.plan_proof_instances import missed_and_doubled
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, Unmatched, executions
-from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep, leaves
+from tilepragma.polyhedral.plan_proof_staging import wrong_boxes
+from tilepragma.polyhedral.plan_proof_tree import Held, Leaf, ProvenLaunch, ProvenStep, leaves, leaves_and_buffers
 from tilepragma.polyhedral.scop import Scop
 
 
@@ -68,20 +71,33 @@ def prove_steps(
 def _findings(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int], vouched: bool
 ) -> Iterator[Finding]:
+    found, held = _leaves(region, steps, sizes)
+    try:
+        executed = tuple(one for leaf in found for one in _executed(leaf, region))
+    except Unmatched as unmatched:
+        yield Finding("every instance runs once", str(unmatched), unmatched.certain)
+        return
+    yield from missed_and_doubled(region.scop, executed)
+    yield from broken_scopes(executed, region.sources)
+    yield from wrong_boxes(found)
+    yield from broken_dependences(region.dependences, executed, vouched=vouched)
+    yield from broken_buffers(held)
+
+
+def executed_by(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
+) -> tuple[Executed, ...]:
+    """Which statements the leaves of the steps execute, with tiles of these sizes. Raises Unmatched."""
+    return tuple(one for leaf in _leaves(region, steps, sizes)[0] for one in _executed(leaf, region))
+
+
+def _leaves(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
+) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
     frame = Frame(region.scop.context, (), region.written)
     for object_, size in sizes.items():
         frame = frame.knowing(object_, frame.number(size))
-    found = leaves(steps, frame, region.settled | _made(steps, region.declared))
-    executed: list[Executed] = []
-    for leaf in found:
-        try:
-            executed += _executed(leaf, region)
-        except Unmatched as unmatched:
-            yield Finding("every instance runs once", str(unmatched), unmatched.certain)
-            return
-    yield from missed_and_doubled(region.scop, executed)
-    yield from broken_scopes(executed, region.sources)
-    yield from broken_dependences(region.dependences, executed, vouched=vouched)
+    return leaves_and_buffers(steps, frame, region.settled | _made(steps, region.declared))
 
 
 def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
@@ -90,7 +106,7 @@ def _executed(leaf: Leaf, region: ProvenRegion) -> Iterator[Executed]:
         if not leaf.domain.is_empty():
             yield from executions(leaf, *source)
         return
-    if isinstance(leaf.node, (If, Loop)):
+    if isinstance(leaf.node, (If, Loop, Stage)):
         return  # of the plan's own
     parts = list(walk(leaf.node))
     if any(isinstance(part, (TileNest, Barrier)) for part in parts):

@@ -13,7 +13,7 @@ import islpy as isl
 from tilepragma.ir.expressions import Scope
 from tilepragma.ir.looptree import Declaration, If, Loop
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding, instance_text, where
-from tilepragma.polyhedral.plan_proof_tree import Dealt
+from tilepragma.polyhedral.plan_proof_tree import Dealt, Element, Ordered
 from tilepragma.polyhedral.scop import Scop, ScopStatement
 
 _RULE = "every instance runs once"
@@ -43,16 +43,40 @@ def is_local_declaration(statement: ScopStatement) -> bool:
 
 def _added(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
     for one in executed:
-        added = one.relation.range().subtract(statement.domain)
+        instances = one.relation.range()
+        if instances.remove_divs().is_subset(statement.domain):
+            continue  # even of those between them: quickly shown of tiles of tiles
+        added = instances.subtract(statement.domain)
         if not added.is_empty():
             text = instance_text(added, statement)
             yield Finding(_RULE, f"the {where(statement)} runs for {text}, which the region does not have", True)
 
 
 def _missed(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
-    missed = reduce(isl.Set.subtract, (_instances(one.relation) for one in executed), statement.domain)
+    missed = reduce(isl.Set.subtract, (_instances(one) for one in _in_common_loops(executed)), statement.domain)
     if not missed.is_empty():
         yield Finding(_RULE, f"the {where(statement)} never runs for {instance_text(missed, statement)}", True)
+
+
+def _in_common_loops(executed: list[Executed]) -> list[isl.Map]:
+    """{ [c] -> S[i] }, c being the iterators of the loops that all leaves have around them: what is told apart only inside these
+    loops, as the full part of a tile from the rest, is one there. One relation each, as they are, where there is no such loop.
+    """
+    if len(executed) < 2:
+        return [one.relation for one in executed]
+    shared = [one for one in executed[0].leaf.path if all(one in other.leaf.path for other in executed[1:])]
+    common = sum(_dimensions(element) for element in shared)
+    if not common:
+        return [one.relation for one in executed]
+    relations = [
+        one.relation.project_out(isl.dim_type.in_, common, one.leaf.depth - common).coalesce() for one in executed
+    ]
+    return [reduce(isl.Map.union, relations).coalesce()]
+
+
+def _dimensions(element: Element) -> int:
+    """How many iterators an element of a path adds."""
+    return 1 if isinstance(element, Ordered) else len(element.nest.loops) if isinstance(element, Dealt) else 0
 
 
 def _instances(relation: isl.Map) -> isl.Set:

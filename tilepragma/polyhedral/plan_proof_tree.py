@@ -18,7 +18,7 @@ import islpy as isl
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Axis, Barrier, Block, Declaration, If, Loop, Statement, TileNest
+from tilepragma.ir.looptree import Axis, Barrier, Block, Buffer, Buffered, Declaration, If, Loop, Statement, TileNest
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
 from tilepragma.polyhedral.extraction import declare
 from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, satisfying
@@ -120,7 +120,7 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A statement of the tree, or the evaluation of an If's condition or a Loop's bounds: `node` is that If or Loop.
+    """A statement of the tree, or the evaluation of an If's condition or a Loop's bounds: `node` is that If or Loop; or a Stage.
 
     `domain`: { [i] : … }, its instances. `frame` knows what iterators and settled scalars are here. `scopes` has the
     declaration of every local in scope.
@@ -144,13 +144,51 @@ class Leaf:
         return self.frame.value(object_)
 
 
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A buffer, for each instance of the statement that it stands around, the one of the first `depth` dimensions.
+
+    `domain`: { [i, l] : … } over these and the iterations of its loops; `frame` knows what iterators are there. `opaque`: some bound is
+    not affine. `leaves` are all that runs meanwhile, whose instances begin with the same dimensions.
+    """
+
+    buffer: Buffer
+    depth: int
+    frame: Frame
+    domain: isl.Set
+    opaque: bool
+    leaves: tuple[Leaf, ...]
+
+
 def leaves(steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataObject]) -> tuple[Leaf, ...]:
     """All leaves of a tree of steps, in textual order. `frame` is the outermost one, { [] }; `settled` are the scalars that hold
     throughout their scope what their declaration gives them.
     """
+    return leaves_and_buffers(steps, frame, settled)[0]
+
+
+def leaves_and_buffers(
+    steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataObject]
+) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
+    """The leaves, and the buffers that stand around some of them."""
     walk = _Walk(settled)
     walk.steps(steps, _Here(frame, isl.Set.universe(frame.space)))
-    return tuple(walk.found)
+    return tuple(walk.found), tuple(walk.held)
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The rounds of a loop: the frame of its body, { [i, x] : x is an iterator's value }, and what is missing in that."""
+
+    frame: Frame
+    domain: isl.Set
+    opaque: tuple[Opaque, ...]
+
+
+def inside_loop(loop: Loop, leaf: Leaf) -> Inside:
+    """The rounds of a loop whose bounds the leaf evaluates."""
+    here = _Walk(())._rounds(loop, _Here(leaf.frame, leaf.domain, opaque=leaf.opaque))
+    return Inside(here.frame, here.domain, here.opaque)
 
 
 @dataclass(frozen=True)
@@ -173,6 +211,7 @@ class _Here:
 class _Walk:
     settled: Container[DataObject]
     found: list[Leaf] = field(default_factory=list)
+    held: list[Held] = field(default_factory=list)
     sequences: Iterator[int] = field(default_factory=itertools.count)
 
     def steps(self, steps: tuple[ProvenStep, ...], here: _Here) -> None:
@@ -204,6 +243,8 @@ class _Walk:
             self._block(statement.body, self._loop(statement, here))
         elif isinstance(statement, TileNest):
             self._nest(statement, here)
+        elif isinstance(statement, Buffered):
+            self._buffered(statement, here)
         elif isinstance(statement, If):
             sequence = next(self.sequences)
             self._leaf(statement, here.then(At(sequence, 0)))
@@ -213,6 +254,21 @@ class _Walk:
                 self._block(statement.otherwise, inside)
         elif not isinstance(statement, Barrier):
             self._leaf(statement, here)
+
+    def _buffered(self, statement: Buffered, here: _Here) -> None:
+        """The body as it stands: buffers change nothing of it where they are right."""
+        first = len(self.found)
+        self._block(statement.body, here)
+        for buffer in statement.buffers:
+            inside = here
+            for loop in buffer.loops:
+                inside = self._rounds(loop, inside)
+            frame = inside.frame
+            for declaration in buffer.declarations:
+                frame = declare(declaration, frame, self.settled)
+            opaque = len(inside.opaque) > len(here.opaque)
+            depth = len(here.frame.iterators)
+            self.held.append(Held(buffer, depth, frame, inside.domain, opaque, tuple(self.found[first:])))
 
     def _leaf(self, node: Any, here: _Here) -> None:
         self.found.append(Leaf(node, here.path, here.frame, here.domain, here.opaque, here.scopes, here.launch))

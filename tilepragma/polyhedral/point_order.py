@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import gcd, lcm
 
 import islpy as isl
 
-from tilepragma.polyhedral.affine import whole_number
+from tilepragma.polyhedral.adjacency import Reach, moves, pattern, stays_within, step_by
 from tilepragma.polyhedral.linear_independence import orthogonal_complement, rank
 from tilepragma.polyhedral.model import Access, Dependence, Statement
 from tilepragma.polyhedral.parallel_parts import Part
 from tilepragma.polyhedral.part_scan import Order
 from tilepragma.polyhedral.program import Program
+from tilepragma.polyhedral.register_rows import comes_back
 from tilepragma.polyhedral.schedule import Matrix, Row, StatementSchedule, original_schedule, unit
 
 Vector = tuple[int, ...]
@@ -26,15 +26,16 @@ Vector = tuple[int, ...]
 
 @dataclass(frozen=True, order=True)
 class Steps:
-    """What a processor pays for along innermost loops, less first: accesses that step through memory in strides, and
-    statements that wait for their own neighbour.
+    """What a processor pays for along innermost loops, less first: accesses that step through memory in strides, statements that
+    wait for their own neighbour, and such as go to memory for elements that could stay in registers.
     """
 
     strides: int = 0
     waiting: int = 0
+    reloading: int = 0
 
     def __add__(self, other: Steps) -> Steps:
-        return Steps(self.strides + other.strides, self.waiting + other.waiting)
+        return Steps(self.strides + other.strides, self.waiting + other.waiting, self.reloading + other.reloading)
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,8 @@ def _repeats(leading: list[StatementSchedule], level: int) -> bool:
         coefficients = each.rows[level].coefficients
         if sorted(coefficients) != sorted(unit(each.statement.depth, 0)):
             return False
-        if not all(_is_at_most(_moves(one, each.statement, coefficients), 0) for one in each.statement.accesses):
+        step = step_by(each.statement.domain, coefficients)
+        if not all(stays_within(moves(one.relation, step), 0) for one in each.statement.accesses):
             return False
     return True
 
@@ -156,60 +158,26 @@ def _direction(each: StatementSchedule, level: int) -> Vector | None:
 
 def _steps(leading: list[Statement], inside: list[Dependence], directions: list[Vector]) -> Steps:
     """The steps of these statements along these directions."""
-    strides = waiting = 0
+    strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
         strides += sum(not _is_gentle(access, each, direction) for access in each.accesses)
         waiting += any(_is_chained(one, each, direction) for one in inside if one.source == each.name)
-    return Steps(strides, waiting)
+        reloading += comes_back(each)
+    return Steps(strides, waiting, reloading)
 
 
 def _is_gentle(access: Access, statement: Statement, direction: Vector) -> bool:
     """Whether a step along the direction stays at the element or goes to a neighbour in its row."""
-    moves = _moves(access, statement, direction)
-    rank_ = moves.dim(isl.dim_type.set)
-    if moves.is_empty() or not rank_:
-        return True
-    last = rank_ - 1
-    rest = moves.project_out(isl.dim_type.set, last, 1)
-    return _is_at_most(rest, 0) and _is_at_most(moves.project_out(isl.dim_type.set, 0, last), 1)
-
-
-def _moves(access: Access, statement: Statement, direction: Vector) -> isl.Set:
-    """{ x' - x : the element goes from x to x' in a step along the direction }"""
-    step = _step(statement, direction)
-    return access.relation.reverse().apply_range(step).apply_range(access.relation).deltas()
-
-
-def _is_at_most(moves: isl.Set, most: int) -> bool:
-    """Whether every component of every vector lies in -most ... most."""
-    for place in range(moves.dim(isl.dim_type.set)):
-        for bound in (moves.dim_max_val(place), moves.neg().dim_max_val(place)):
-            if not bound.is_int() or bound.to_python() > most:
-                return False
-    return True
+    found = pattern(access.relation, step_by(statement.domain, direction))
+    return found.reach in (Reach.BROADCAST, Reach.COALESCED)
 
 
 def _is_chained(dependence: Dependence, statement: Statement, direction: Vector) -> bool:
     """Whether instances wait for the one a step before them, { S[i] -> S[i + direction] }, and not only those of some line."""
-    pairs = dependence.relation & _step(statement, direction)
+    pairs = dependence.relation & step_by(statement.domain, direction)
     return not pairs.is_empty() and _equalities(pairs.domain()) <= _equalities(statement.domain)
 
 
 def _equalities(points: isl.Set) -> int:
     """How many equations hold for all points."""
     return sum(each.is_equality() for each in points.affine_hull().get_constraints())
-
-
-def _step(statement: Statement, direction: Vector) -> isl.Map:
-    """{ S[i] -> S[i + k direction] }, k being the least for which both may be instances: loops have steps."""
-    space = statement.domain.get_space()
-    local = isl.LocalSpace.from_space(space)
-    context = statement.domain.get_ctx()
-    affs = isl.AffList.alloc(context, len(direction))
-    steps = [(statement.domain.get_stride(place).to_python(), value) for place, value in enumerate(direction) if value]
-    times = lcm(*(step // gcd(step, value) for step, value in steps))
-    for place, value in enumerate(times * value for value in direction):
-        affs = affs.add(
-            isl.Aff.var_on_domain(local, isl.dim_type.set, place).add_constant_val(whole_number(context, value))
-        )
-    return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(space.map_from_set(), affs))

@@ -46,7 +46,34 @@ class Wavefronts:
             if own is None:
                 return None
             lower, upper = lower + own[0], upper + own[1]
-        return Range(short_expression(lower), short_expression(upper))
+        lowers, uppers = [lower], [upper]
+        self._bound_by_sums(lowers, uppers)
+        return Range(short_expression(maximum(lowers)), short_expression(minimum(uppers)))
+
+    def _bound_by_sums(self, lower: list[Polynomial], upper: list[Polynomial]) -> None:
+        """Add what constraints a . (phi_1 + ... + phi_m) + c >= 0 say of w, where all carrying rows have tiles of one size s:
+
+        s w <= phi_1 + ... + phi_m <= s w + m (s - 1). Of diamond tiles the sum is time, and the rows alone bound nothing near it.
+        Raises OperationLimitError.
+        """
+        sizes = {self.symbols.parameters[self.rows[place].size] for place in self.carrying}
+        if len(sizes) != 1 or len(self.carrying) == 1:
+            return
+        levels = tuple(self.rows[place].level for place in self.carrying)
+        size, more = self._size(self.derived), number(len(levels))
+        with operation_limit(self._isl_context(), DEFAULT_LIMIT, "finding the wavefronts of tiles"):
+            pieces = convex_images(self.statements, levels, self.context)
+            for piece in pieces if len(pieces) == 1 else ():
+                for row in convex_rows(piece, self.symbols):
+                    factor = row.coefficients[0]
+                    if any(one != factor for one in row.coefficients):
+                        continue
+                    divisor = number(abs(factor)) * size
+                    if factor > 0:
+                        within = row.rest + number(factor) * more * (size - number(1))
+                        lower.append(helper("tilek_ceiling_quotient", -within, divisor))
+                    else:
+                        upper.append(helper("tilek_floor_quotient", row.rest, divisor))
 
     def tile_range(self, place: int, wavefront: Expression) -> Range | None:
         """The tile numbers of the row at `place` on one wavefront, whatever the other rows' are.

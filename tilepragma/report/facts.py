@@ -16,7 +16,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan, Launch, SectionBound, Step, TileSize
 from tilepragma.plan.mapping import top_loops
-from tilepragma.plan.summary import all_steps
+from tilepragma.plan.summary import all_steps, has_shapes
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_text
@@ -240,7 +240,9 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
         try:
             # Plans with tiles of their own have those of least communication.
             region = plan.kernel.body.statements
-            analysis = analyse_nest(nest, plan.kernel.functions, written, owned, bool(plan.sizes), region)
+            analysis = analyse_nest(
+                nest, plan.kernel.functions, written, owned, bool(plan.sizes), region, concurrent=has_shapes(plan)
+            )
         except OperationLimitError:
             problem = "Its dependences are unknown: the engine reached its limit of operations."
             yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from tilepragma.base.ranges import NOWHERE
-from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.dump import staged_text
+from tilepragma.ir.looptree import Buffered, Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.staging import staged_arrays
+from tilepragma.report.access_facts import access_lines
 from tilepragma.report.sizes import Sizes, iterations
 from tilepragma.report.source_text import plain_text
 
@@ -17,7 +20,7 @@ from tilepragma.report.source_text import plain_text
 @dataclass(frozen=True)
 class LaunchLine:
     """A loop that the host runs (`trips` times, where the sizes say it), a condition, or a launch; `loops` are
-    (iterator, how it is dealt out) of a launch.
+    (iterator, how it is dealt out) of a launch, `accesses` what its workers make of the arrays, `launch` its name.
     """
 
     depth: int
@@ -25,6 +28,8 @@ class LaunchLine:
     loops: tuple[tuple[str, str], ...] = ()
     remarks: tuple[str, ...] = ()
     trips: str = ""
+    accesses: tuple[str, ...] = ()
+    launch: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,21 +46,29 @@ def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
         return ()
     on_cores = sizes.with_numbers({size.object.host: size.host for size in plan.sizes})
     on_devices = sizes.with_numbers({size.object.host: size.device for size in plan.sizes})
+    on_devices_lines = tuple(_with_accesses(_lines(plan.device_steps, 0, on_devices), plan))
     if plan.host_steps == plan.device_steps and on_cores == on_devices:
-        return (LaunchGroup("on all", tuple(_lines(plan.host_steps, 0, on_cores))),)
+        return (LaunchGroup("on all", on_devices_lines),)
     return (
         LaunchGroup("on cores", tuple(_lines(plan.host_steps, 0, on_cores))),
-        LaunchGroup("on devices", tuple(_lines(plan.device_steps, 0, on_devices))),
+        LaunchGroup("on devices", on_devices_lines),
     )
+
+
+def _with_accesses(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
+    found = access_lines(plan)
+    for line in lines:
+        yield replace(line, accesses=found.get(line.launch, ()))
 
 
 def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[LaunchLine]:
     for step in steps:
         if isinstance(step, Launch):
             what = f"launch {step.name}{_line_of(step)}"
-            yield LaunchLine(depth, what, _loops(step, sizes), tuple(_remarks(step)))
+            yield LaunchLine(depth, what, _loops(step, sizes), tuple(_remarks(step)), launch=step.name)
         elif isinstance(step, HostLoop):
-            yield LaunchLine(depth, f"{_host_loop(step.loop)} in order", trips=_trips(step.loop, sizes))
+            shape = f", {step.shape}" if step.shape else ""
+            yield LaunchLine(depth, f"{_host_loop(step.loop)} in order{shape}", trips=_trips(step.loop, sizes))
             yield from _lines(step.steps, depth + 1, sizes)
         elif isinstance(step, HostCondition):
             yield LaunchLine(depth, f"if ({plain_text(step.condition)})")
@@ -131,5 +144,13 @@ def _remarks(launch: Launch) -> Iterator[str]:
         yield f"private {', '.join(own)}"
     if first:
         yield f"firstprivate {', '.join(object_.host for object_ in launch.first_privates)}"
+    staged = ", ".join(map(staged_text, staged_arrays(launch)))
+    if staged:
+        yield f"stages {staged} in memory of the gang"
     if not launch.axes:
         yield "one instance"
+    buffers = [buffer for node in walk(launch.body) if isinstance(node, Buffered) for buffer in node.buffers]
+    for buffer in buffers:
+        extents = " × ".join(plain_text(length) for length in buffer.object.lengths if length is not None)
+        where = "in registers" if buffer.stored else "packed"
+        yield f"{extents} of {plain_text(buffer.access)} {where}"

@@ -56,6 +56,8 @@ def _launches(group: LaunchGroup) -> Iterator[str]:
         remarks = f"({'; '.join(line.remarks)})" if line.remarks else ""
         yield f"  {title:<10}  {text:<{width}}  {'  '.join(part for part in (loops, remarks) if part)}"
         title = ""
+        for accesses in line.accesses:
+            yield from _wrapped(" " * 14 + "  " * (line.depth + 1), accesses)
 
 
 def _data(facts: KernelFacts) -> Iterator[str]:

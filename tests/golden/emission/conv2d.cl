@@ -1,5 +1,11 @@
 /* conv: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long tilek_index;
+#endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
@@ -8,7 +14,7 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #define CONV_TILES , \
     const long i_trip, const long j_trip, const long i_count2, const long j_count1, const long i_stride0, \
     const long i_stride1, const long j_stride0, const long j_stride1, const long gang0_count, \
-    const long gang1_count, const long gang0_rounds, const long gang1_rounds
+    const long gang1_count, const long gang0_rounds, const long gang1_rounds, const long tilek_index_bits
 #endif
 
 __kernel void conv(
@@ -29,9 +35,10 @@ __kernel void conv(
             for (int i = 1 + i_gang + i_worker; i < i_end; ++i) {
                 const int j_end = 1 + tilek_minimum(j_gang + j_worker + j_count1 * j_stride1, j_trip);
                 for (int j = 1 + j_gang + j_worker; j < j_end; j += j_stride1) {
-                    B[((long)i - B_lower0) * B_length1 + (j - B_lower1)] =
-                        A[(long)(i - 1) * A_length1 + j - 1] * 0.2f + A[(long)i * A_length1 + j] * 0.5f
-                        + A[(long)(i + 1) * A_length1 + j] * -0.8f;
+                    B[((tilek_index)i - B_lower0) * B_length1 + (j - B_lower1)] =
+                        A[(tilek_index)(i - 1) * A_length1 + j - 1] * 0.2f
+                        + A[(tilek_index)i * A_length1 + j] * 0.5f
+                        + A[(tilek_index)(i + 1) * A_length1 + j] * -0.8f;
                 }
             }
             if (gang0_rounds == 1) break;

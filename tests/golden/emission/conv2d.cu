@@ -1,4 +1,10 @@
 /* conv: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long long tilek_index;
+#endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
@@ -8,7 +14,7 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
     const long long i_trip, const long long j_trip, const long long i_count2, const long long j_count1, \
     const long long i_stride0, const long long i_stride1, const long long j_stride0, \
     const long long j_stride1, const long long gang0_count, const long long gang1_count, \
-    const long long gang0_rounds, const long long gang1_rounds
+    const long long gang0_rounds, const long long gang1_rounds, const long long tilek_index_bits
 #endif
 
 extern "C" __global__ void conv(
@@ -29,10 +35,10 @@ extern "C" __global__ void conv(
             for (int i = 1 + i_gang + i_worker; i < i_end; ++i) {
                 const int j_end = 1 + tilek_minimum(j_gang + j_worker + j_count1 * j_stride1, j_trip);
                 for (int j = 1 + j_gang + j_worker; j < j_end; j += j_stride1) {
-                    B[((long long)i - B_lower0) * B_length1 + (j - B_lower1)] =
-                        A[(long long)(i - 1) * A_length1 + j - 1] * 0.2f
-                        + A[(long long)i * A_length1 + j] * 0.5f
-                        + A[(long long)(i + 1) * A_length1 + j] * -0.8f;
+                    B[((tilek_index)i - B_lower0) * B_length1 + (j - B_lower1)] =
+                        A[(tilek_index)(i - 1) * A_length1 + j - 1] * 0.2f
+                        + A[(tilek_index)i * A_length1 + j] * 0.5f
+                        + A[(tilek_index)(i + 1) * A_length1 + j] * -0.8f;
                 }
             }
             if (gang0_rounds == 1) break;

@@ -1,12 +1,24 @@
 /* elimination: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long long tilek_index;
+#endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifndef TILEK_WITHOUT_elimination_nest1
+#ifdef TILEK_SPECIALIZED
+#define ELIMINATION_NEST1_TILES
+#else
+#define ELIMINATION_NEST1_TILES , const long long A_length1, const long long tilek_index_bits
+#endif
+
 /* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void elimination_nest1(
-    double *A, const long long A_length1, const int k, const long long i1_lower, const long long i1_trip,
-    const long long i1_count2, const long long i1_stride0, const long long i1_stride1,
-    const long long gang0_count_1, const long long gang0_rounds_1)
+    double *A, const int k, const long long i1_lower, const long long i1_trip, const long long i1_count2,
+    const long long i1_stride0, const long long i1_stride1, const long long gang0_count_1,
+    const long long gang0_rounds_1 ELIMINATION_NEST1_TILES)
 {
     const long long worker0 = (long long)threadIdx.x;
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
@@ -16,7 +28,7 @@ extern "C" __global__ void elimination_nest1(
         const long long i1_worker = worker0 * i1_stride1;
         const int i1_end = i1_lower + tilek_minimum(i1_gang + i1_worker + i1_count2, i1_trip);
         for (int i = i1_lower + i1_gang + i1_worker; i < i1_end; ++i) {
-            A[(long long)i * A_length1 + k] /= A[(long long)k * A_length1 + k];
+            A[(tilek_index)i * A_length1 + k] /= A[(tilek_index)k * A_length1 + k];
         }
         if (gang0_rounds_1 == 1) break;
     }
@@ -28,15 +40,16 @@ extern "C" __global__ void elimination_nest1(
 #define ELIMINATION_NEST2_TILES
 #define ELIMINATION_NEST2_SLOTS (worker0_count_2)
 #else
-#define ELIMINATION_NEST2_TILES , const long long worker0_count_2
+#define ELIMINATION_NEST2_TILES , \
+    const long long A_length1, const long long worker0_count_2, const long long tilek_index_bits
 #define ELIMINATION_NEST2_SLOTS 1024
 #endif
 
 /* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void elimination_nest2(
-    double *A, const long long A_length1, const int k, double *s_partials, const long long i2_lower,
-    const long long i2_trip, const long long i2_count2, const long long i2_stride0,
-    const long long i2_stride1, const long long gang0_count_2 ELIMINATION_NEST2_TILES)
+    double *A, const int k, double *s_partials, const long long i2_lower, const long long i2_trip,
+    const long long i2_count2, const long long i2_stride0, const long long i2_stride1,
+    const long long gang0_count_2 ELIMINATION_NEST2_TILES)
 {
     __shared__ double s_tree[ELIMINATION_NEST2_SLOTS];
     const long long worker0 = (long long)threadIdx.x;
@@ -48,7 +61,7 @@ extern "C" __global__ void elimination_nest2(
         const long long i2_worker = worker0 * i2_stride1;
         const int i2_end = i2_lower + tilek_minimum(i2_gang + i2_worker + i2_count2, i2_trip);
         for (int i = i2_lower + i2_gang + i2_worker; i < i2_end; ++i) {
-            s += A[(long long)i * A_length1 + k];
+            s += A[(tilek_index)i * A_length1 + k];
         }
         /* The gang's value: a tree over its workers, in an order that never varies. */
         {
@@ -86,13 +99,13 @@ extern "C" __global__ void elimination_nest2(
 #define ELIMINATION_NEST3_TILES
 #else
 #define ELIMINATION_NEST3_TILES , \
-    const long long i3_trip, const long long i3_count2, const long long i3_stride0, \
-    const long long i3_stride1, const long long gang0_count_3, const long long gang0_rounds_3
+    const long long A_length1, const long long i3_trip, const long long i3_count2, const long long i3_stride0, \
+    const long long i3_stride1, const long long gang0_count_3, const long long gang0_rounds_3, \
+    const long long tilek_index_bits
 #endif
 
 /* One step of the host's loop over k: its gangs, tiles of iterations, run at once. */
-extern "C" __global__ void elimination_nest3(
-    double *A, const long long A_length1, const int k ELIMINATION_NEST3_TILES)
+extern "C" __global__ void elimination_nest3(double *A, const int k ELIMINATION_NEST3_TILES)
 {
     const long long worker0 = (long long)threadIdx.x;
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
@@ -102,7 +115,7 @@ extern "C" __global__ void elimination_nest3(
         const long long i3_worker = worker0 * i3_stride1;
         const int i3_end = tilek_minimum(i3_gang + i3_worker + i3_count2, i3_trip);
         for (int i = i3_gang + i3_worker; i < i3_end; ++i) {
-            A[(long long)i * A_length1] = A[(long long)i * A_length1 + k];
+            A[(tilek_index)i * A_length1] = A[(tilek_index)i * A_length1 + k];
         }
         if (gang0_rounds_3 == 1) break;
     }

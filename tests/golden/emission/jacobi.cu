@@ -1,4 +1,10 @@
 /* jacobi: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long long tilek_index;
+#endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifndef TILEK_WITHOUT_jacobi_nest1
@@ -6,14 +12,14 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 #define JACOBI_NEST1_TILES
 #else
 #define JACOBI_NEST1_TILES , \
-    const long long i1_trip, const long long j1_trip, const long long i1_count2, const long long j1_count2, \
-    const long long i1_stride0, const long long i1_stride1, const long long j1_stride0, \
-    const long long j1_stride1, const long long gang0_count_1, const long long gang1_count_1, \
-    const long long gang0_rounds_1, const long long gang1_rounds_1
+    const long long A_length1, const long long B_length1, const long long i1_trip, const long long j1_trip, \
+    const long long i1_count2, const long long j1_count2, const long long i1_stride0, \
+    const long long i1_stride1, const long long j1_stride0, const long long j1_stride1, \
+    const long long gang0_count_1, const long long gang1_count_1, const long long gang0_rounds_1, \
+    const long long gang1_rounds_1, const long long tilek_index_bits
 #endif
 
-extern "C" __global__ void jacobi_nest1(
-    float *A, const long long A_length1, float *B, const long long B_length1 JACOBI_NEST1_TILES)
+extern "C" __global__ void jacobi_nest1(float *A, float *B JACOBI_NEST1_TILES)
 {
     const long long worker0 = (long long)threadIdx.x;
     const long long worker1 = (long long)threadIdx.y;
@@ -29,7 +35,7 @@ extern "C" __global__ void jacobi_nest1(
             for (int i = 1 + i1_gang + i1_worker; i < i1_end; ++i) {
                 const int j1_end = 1 + tilek_minimum(j1_gang + j1_worker + j1_count2, j1_trip);
                 for (int j = 1 + j1_gang + j1_worker; j < j1_end; ++j) {
-                    B[(long long)i * B_length1 + j] = A[(long long)i * A_length1 + j - 1] * 0.5f;
+                    B[(tilek_index)i * B_length1 + j] = A[(tilek_index)i * A_length1 + j - 1] * 0.5f;
                 }
             }
             if (gang0_rounds_1 == 1) break;
@@ -44,15 +50,15 @@ extern "C" __global__ void jacobi_nest1(
 #define JACOBI_NEST2_TILES
 #else
 #define JACOBI_NEST2_TILES , \
-    const long long i3_trip, const long long j3_trip, const long long i3_count2, const long long j3_count2, \
-    const long long i3_stride0, const long long i3_stride1, const long long j3_stride0, \
-    const long long j3_stride1, const long long gang0_count_2, const long long gang1_count_2, \
-    const long long gang0_rounds_2, const long long gang1_rounds_2
+    const long long A_length1, const long long B_length1, const long long i3_trip, const long long j3_trip, \
+    const long long i3_count2, const long long j3_count2, const long long i3_stride0, \
+    const long long i3_stride1, const long long j3_stride0, const long long j3_stride1, \
+    const long long gang0_count_2, const long long gang1_count_2, const long long gang0_rounds_2, \
+    const long long gang1_rounds_2, const long long tilek_index_bits
 #endif
 
 /* One step of the host's loop over t: its gangs, tiles of iterations, run at once. */
-extern "C" __global__ void jacobi_nest2(
-    float *A, const long long A_length1, float *B, const long long B_length1, const int t JACOBI_NEST2_TILES)
+extern "C" __global__ void jacobi_nest2(float *A, float *B, const int t JACOBI_NEST2_TILES)
 {
     const long long worker0 = (long long)threadIdx.x;
     const long long worker1 = (long long)threadIdx.y;
@@ -68,7 +74,7 @@ extern "C" __global__ void jacobi_nest2(
             for (int i = 1 + i3_gang + i3_worker; i < i3_end; ++i) {
                 const int j3_end = 1 + tilek_minimum(j3_gang + j3_worker + j3_count2, j3_trip);
                 for (int j = 1 + j3_gang + j3_worker; j < j3_end; ++j) {
-                    A[(long long)i * A_length1 + j] = B[(long long)i * B_length1 + j + 1] * 0.5f + t;
+                    A[(tilek_index)i * A_length1 + j] = B[(tilek_index)i * B_length1 + j + 1] * 0.5f + t;
                 }
             }
             if (gang0_rounds_2 == 1) break;

@@ -1,5 +1,11 @@
 /* jacobi: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long tilek_index;
+#endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
 #ifndef TILEK_WITHOUT_jacobi_nest1
@@ -7,14 +13,13 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 #define JACOBI_NEST1_TILES
 #else
 #define JACOBI_NEST1_TILES , \
-    const long i1_trip, const long j1_trip, const long i1_count2, const long j1_count2, const long i1_stride0, \
-    const long i1_stride1, const long j1_stride0, const long j1_stride1, const long gang0_count_1, \
-    const long gang1_count_1, const long gang0_rounds_1, const long gang1_rounds_1
+    const long A_length1, const long B_length1, const long i1_trip, const long j1_trip, const long i1_count2, \
+    const long j1_count2, const long i1_stride0, const long i1_stride1, const long j1_stride0, \
+    const long j1_stride1, const long gang0_count_1, const long gang1_count_1, const long gang0_rounds_1, \
+    const long gang1_rounds_1, const long tilek_index_bits
 #endif
 
-__kernel void jacobi_nest1(
-    __global float *restrict A, const long A_length1, __global float *restrict B,
-    const long B_length1 JACOBI_NEST1_TILES)
+__kernel void jacobi_nest1(__global float *restrict A, __global float *restrict B JACOBI_NEST1_TILES)
 {
     const long worker0 = (long)get_local_id(0);
     const long worker1 = (long)get_local_id(1);
@@ -30,7 +35,7 @@ __kernel void jacobi_nest1(
             for (int i = 1 + i1_gang + i1_worker; i < i1_end; ++i) {
                 const int j1_end = 1 + tilek_minimum(j1_gang + j1_worker + j1_count2, j1_trip);
                 for (int j = 1 + j1_gang + j1_worker; j < j1_end; ++j) {
-                    B[(long)i * B_length1 + j] = A[(long)i * A_length1 + j - 1] * 0.5f;
+                    B[(tilek_index)i * B_length1 + j] = A[(tilek_index)i * A_length1 + j - 1] * 0.5f;
                 }
             }
             if (gang0_rounds_1 == 1) break;
@@ -45,15 +50,15 @@ __kernel void jacobi_nest1(
 #define JACOBI_NEST2_TILES
 #else
 #define JACOBI_NEST2_TILES , \
-    const long i3_trip, const long j3_trip, const long i3_count2, const long j3_count2, const long i3_stride0, \
-    const long i3_stride1, const long j3_stride0, const long j3_stride1, const long gang0_count_2, \
-    const long gang1_count_2, const long gang0_rounds_2, const long gang1_rounds_2
+    const long A_length1, const long B_length1, const long i3_trip, const long j3_trip, const long i3_count2, \
+    const long j3_count2, const long i3_stride0, const long i3_stride1, const long j3_stride0, \
+    const long j3_stride1, const long gang0_count_2, const long gang1_count_2, const long gang0_rounds_2, \
+    const long gang1_rounds_2, const long tilek_index_bits
 #endif
 
 /* One step of the host's loop over t: its gangs, tiles of iterations, run at once. */
 __kernel void jacobi_nest2(
-    __global float *restrict A, const long A_length1, __global float *restrict B, const long B_length1,
-    const int t JACOBI_NEST2_TILES)
+    __global float *restrict A, __global float *restrict B, const int t JACOBI_NEST2_TILES)
 {
     const long worker0 = (long)get_local_id(0);
     const long worker1 = (long)get_local_id(1);
@@ -69,7 +74,7 @@ __kernel void jacobi_nest2(
             for (int i = 1 + i3_gang + i3_worker; i < i3_end; ++i) {
                 const int j3_end = 1 + tilek_minimum(j3_gang + j3_worker + j3_count2, j3_trip);
                 for (int j = 1 + j3_gang + j3_worker; j < j3_end; ++j) {
-                    A[(long)i * A_length1 + j] = B[(long)i * B_length1 + j + 1] * 0.5f + t;
+                    A[(tilek_index)i * A_length1 + j] = B[(tilek_index)i * B_length1 + j + 1] * 0.5f + t;
                 }
             }
             if (gang0_rounds_2 == 1) break;

@@ -1,16 +1,23 @@
 /* scale: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long tilek_index;
+#endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
 #define SCALE_TILES , \
-    const long i_trip, const long j_trip, const long i_count0, const long i_count1, const long j_count0, \
-    const long j_count1, const long i_stride0, const long j_stride0
+    const long A_length1, const long i_trip, const long j_trip, const long i_count0, const long i_count1, \
+    const long j_count0, const long j_count1, const long i_stride0, const long j_stride0, \
+    const long tilek_index_bits
 #endif
 
-__kernel void scale(__global float *A, const long A_length1, const float b SCALE_TILES)
+__kernel void scale(__global float *A, const float b SCALE_TILES)
 {
     for (long i_tile0 = 0; i_tile0 < i_count0 * i_stride0; i_tile0 += i_stride0) {
         for (long j_tile0 = 0; j_tile0 < j_count0 * j_stride0; j_tile0 += j_stride0) {
@@ -18,7 +25,7 @@ __kernel void scale(__global float *A, const long A_length1, const float b SCALE
             for (int i = i_tile0; i < i_end; ++i) {
                 const int j_end = tilek_minimum(j_tile0 + j_count1, j_trip);
                 for (int j = j_tile0; j < j_end; ++j) {
-                    A[(long)i * A_length1 + j] += b;
+                    A[(tilek_index)i * A_length1 + j] += b;
                 }
             }
         }

@@ -1,15 +1,22 @@
 /* scale: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long long tilek_index;
+#endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
 #define SCALE_TILES , \
-    const long long i_trip, const long long j_trip, const long long i_count1, const long long i_stride0, \
-    const long long thread_count, const long long thread_rounds
+    const long long A_length1, const long long i_trip, const long long j_trip, const long long i_count1, \
+    const long long i_stride0, const long long thread_count, const long long thread_rounds, \
+    const long long tilek_index_bits
 #endif
 
-extern "C" __global__ void scale(float *A, const long long A_length1, const float b SCALE_TILES)
+extern "C" __global__ void scale(float *A, const float b SCALE_TILES)
 {
     /* The threads of this group: more than one where the grid has fewer groups than there are threads. */
     for (long long thread = (long long)blockIdx.x; thread < thread_count; thread += (long long)gridDim.x) {
@@ -19,7 +26,7 @@ extern "C" __global__ void scale(float *A, const long long A_length1, const floa
         for (int i = i_thread; i < i_end; ++i) {
             const int j_end = j_trip;
             for (int j = 0; j < j_end; ++j) {
-                A[(long long)i * A_length1 + j] += b;
+                A[(tilek_index)i * A_length1 + j] += b;
             }
         }
         if (thread_rounds == 1) break;

@@ -1,17 +1,24 @@
 /* scale: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long tilek_index;
+#endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
 #define SCALE_TILES , \
-    const long i_trip, const long j_trip, const long i_count2, const long j_count2, const long i_stride0, \
-    const long i_stride1, const long j_stride0, const long j_stride1, const long gang0_count, \
-    const long gang1_count, const long gang0_rounds, const long gang1_rounds
+    const long A_length1, const long i_trip, const long j_trip, const long i_count2, const long j_count2, \
+    const long i_stride0, const long i_stride1, const long j_stride0, const long j_stride1, \
+    const long gang0_count, const long gang1_count, const long gang0_rounds, const long gang1_rounds, \
+    const long tilek_index_bits
 #endif
 
-__kernel void scale(__global float *A, const long A_length1, const float b SCALE_TILES)
+__kernel void scale(__global float *A, const float b SCALE_TILES)
 {
     const long worker0 = (long)get_local_id(0);
     const long worker1 = (long)get_local_id(1);
@@ -27,7 +34,7 @@ __kernel void scale(__global float *A, const long A_length1, const float b SCALE
             for (int i = i_gang + i_worker; i < i_end; ++i) {
                 const int j_end = tilek_minimum(j_gang + j_worker + j_count2, j_trip);
                 for (int j = j_gang + j_worker; j < j_end; ++j) {
-                    A[(long)i * A_length1 + j] += b;
+                    A[(tilek_index)i * A_length1 + j] += b;
                 }
             }
             if (gang0_rounds == 1) break;

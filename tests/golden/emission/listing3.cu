@@ -1,17 +1,23 @@
 /* scale: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long long tilek_index;
+#endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
 #define SCALE_TILES
 #else
 #define SCALE_TILES , \
-    const long long i_trip, const long long j_trip, const long long i_count2, const long long j_count2, \
-    const long long i_stride0, const long long i_stride1, const long long j_stride0, \
+    const long long A_length1, const long long i_trip, const long long j_trip, const long long i_count2, \
+    const long long j_count2, const long long i_stride0, const long long i_stride1, const long long j_stride0, \
     const long long j_stride1, const long long gang0_count, const long long gang1_count, \
-    const long long gang0_rounds, const long long gang1_rounds
+    const long long gang0_rounds, const long long gang1_rounds, const long long tilek_index_bits
 #endif
 
-extern "C" __global__ void scale(float *A, const long long A_length1, const float b SCALE_TILES)
+extern "C" __global__ void scale(float *A, const float b SCALE_TILES)
 {
     const long long worker0 = (long long)threadIdx.x;
     const long long worker1 = (long long)threadIdx.y;
@@ -27,7 +33,7 @@ extern "C" __global__ void scale(float *A, const long long A_length1, const floa
             for (int i = i_gang + i_worker; i < i_end; ++i) {
                 const int j_end = tilek_minimum(j_gang + j_worker + j_count2, j_trip);
                 for (int j = j_gang + j_worker; j < j_end; ++j) {
-                    A[(long long)i * A_length1 + j] += b;
+                    A[(tilek_index)i * A_length1 + j] += b;
                 }
             }
             if (gang0_rounds == 1) break;

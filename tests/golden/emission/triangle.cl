@@ -1,5 +1,11 @@
 /* triangle: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long tilek_index;
+#endif
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 static inline long tilek_maximum(long a, long b) { return a > b ? a : b; }
 static inline long tilek_ceiling_quotient(long a, long b) { return a / b + (a % b > 0); }
@@ -9,7 +15,8 @@ static inline long tilek_ceiling_quotient(long a, long b) { return a / b + (a % 
 #else
 #define TRIANGLE_TILES , \
     const long i_trip, const long i_count2, const long i_stride0, const long i_stride1, \
-    const long gang0_count, const long gang1_count, const long gang0_rounds, const long gang1_rounds
+    const long gang0_count, const long gang1_count, const long gang0_rounds, const long gang1_rounds, \
+    const long tilek_index_bits
 #endif
 
 __kernel void triangle(__global float *A, const int n TRIANGLE_TILES)
@@ -34,7 +41,7 @@ __kernel void triangle(__global float *A, const int n TRIANGLE_TILES)
                 for (long j_tile1 = 0; j_tile1 < j_count1 * j_stride1; j_tile1 += j_stride1) {
                     const int j_end = j_lower + 2 * tilek_minimum(j_gang + j_tile1 + j_count2, j_trip);
                     for (int j = j_lower + 2 * (j_gang + j_tile1); j < j_end; j += 2) {
-                        A[(long)i * 100 + j] = 1.0f;
+                        A[(tilek_index)i * 100 + j] = 1.0f;
                     }
                 }
             }

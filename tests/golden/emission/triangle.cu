@@ -1,4 +1,10 @@
 /* triangle: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long long tilek_index;
+#endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 static inline __device__ long long tilek_maximum(long long a, long long b) { return a > b ? a : b; }
 static inline __device__ long long tilek_ceiling_quotient(long long a, long long b) { return a / b + (a % b > 0); }
@@ -9,7 +15,7 @@ static inline __device__ long long tilek_ceiling_quotient(long long a, long long
 #define TRIANGLE_TILES , \
     const long long i_trip, const long long i_count2, const long long i_stride0, const long long i_stride1, \
     const long long gang0_count, const long long gang1_count, const long long gang0_rounds, \
-    const long long gang1_rounds
+    const long long gang1_rounds, const long long tilek_index_bits
 #endif
 
 extern "C" __global__ void triangle(float *A, const int n TRIANGLE_TILES)
@@ -35,7 +41,7 @@ extern "C" __global__ void triangle(float *A, const int n TRIANGLE_TILES)
                 for (long long j_tile1 = 0; j_tile1 < j_count1 * j_stride1; j_tile1 += j_stride1) {
                     const int j_end = j_lower + 2 * tilek_minimum(j_gang + j_tile1 + j_count2, j_trip);
                     for (int j = j_lower + 2 * (j_gang + j_tile1); j < j_end; j += 2) {
-                        A[(long long)i * 100 + j] = 1.0f;
+                        A[(tilek_index)i * 100 + j] = 1.0f;
                     }
                 }
             }

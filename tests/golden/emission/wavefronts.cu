@@ -1,16 +1,23 @@
 /* wavefronts: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long long tilek_index;
+#endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
 #define WAVEFRONTS_TILES_TILES
 #else
-#define WAVEFRONTS_TILES_TILES , const long long t_size
+#define WAVEFRONTS_TILES_TILES , \
+    const long long A_length1, const long long t_size, const long long tilek_index_bits
 #endif
 
 /* One step of the host's loop over w: its gangs, tiles of iterations, run at once. */
 extern "C" __global__ void wavefronts_tiles(
-    double *A, const long long A_length1, const int n, const long long w, const long long x_lower,
-    const long long x_trip, const long long x_count1, const long long x_stride0, const long long gang0_count,
+    double *A, const int n, const long long w, const long long x_lower, const long long x_trip,
+    const long long x_count1, const long long x_stride0, const long long gang0_count,
     const long long gang0_rounds WAVEFRONTS_TILES_TILES)
 {
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
@@ -21,8 +28,8 @@ extern "C" __global__ void wavefronts_tiles(
         for (long long x = x_lower + x_gang; x < x_end; ++x) {
             for (long long i = x * t_size; i < tilek_minimum(x * t_size + t_size, n); ++i) {
                 for (long long j = (w - x) * t_size; j < tilek_minimum((w - x) * t_size + t_size, n); ++j) {
-                    A[(long long)i * A_length1 + j] = A[(long long)i * A_length1 + j]
-                        + A[(long long)j * A_length1 + i];
+                    A[(tilek_index)i * A_length1 + j] = A[(tilek_index)i * A_length1 + j]
+                        + A[(tilek_index)j * A_length1 + i];
                 }
             }
         }

@@ -132,3 +132,31 @@ CASE(wrapping)
     free(a);
     free(b);
 }
+
+// case far: rows beyond 2^31 elements of an array, which positions of 32 bits do not reach; and beside them an array near its start
+static void far(long n, int m, int first, signed char a[n][m], short b[3][m])
+{
+#pragma tilek kernel
+    for (int i = first; i < first + 3; i++)
+        for (int j = 0; j < m; j++)
+            a[i][j] = (signed char)(a[i][j] / 2 + b[i - first][j] + i);
+}
+
+CASE(far)
+{
+    enum { ROWS = 60000, LENGTH = 40000, AT = 59000 };
+    signed char *const a = malloc((size_t)ROWS * LENGTH), *const row = a == NULL ? NULL : a + (size_t)AT * LENGTH;
+    short *const b = malloc(3 * LENGTH * sizeof *b);
+    if (row == NULL || b == NULL)
+        exit(3);
+    for (int k = 0; k < 3 * LENGTH; k++) {
+        row[k] = (signed char)(k * 7);
+        b[k] = (short)(k % 100);
+    }
+    far(ROWS, LENGTH, AT, (void *)a, (void *)b);
+    check_record("rows", row, 3 * LENGTH);
+    far(ROWS, LENGTH, 1, (void *)a, (void *)b); /* only these rows are on the device now: a program for short positions */
+    check_record("near", a + LENGTH, 3 * LENGTH);
+    free(a);
+    free(b);
+}

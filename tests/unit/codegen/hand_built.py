@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.base.ranges import Position, SourceRange
 from tilepragma.ir.directives import AxisKind, ClauseExpression, CountClause, KernelDirective, Target, TileKind
@@ -22,6 +22,8 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.looptree import (
     Axis,
     Block,
+    Declaration,
+    Declarator,
     Enclosing,
     ExpressionStatement,
     FloatingRules,
@@ -44,6 +46,7 @@ from tilepragma.plan.kernel_plan import (
     Step,
     TileSize,
 )
+from tilepragma.plan.staging import with_staging
 
 FILE = "example.c"
 AXES = {"thread": AxisKind.THREAD, "gang": AxisKind.GANG, "worker": AxisKind.WORKER}
@@ -296,6 +299,25 @@ def jacobi() -> KernelPlan:
     time = HostLoop(loop(0, t, 0, steps), sweeps)
     arguments = (argument(a, n, n, writes=True), argument(b, n, n, writes=True))
     return plan((time,), arguments, (steps, n), name="jacobi")
+
+
+def product() -> KernelPlan:
+    """A sum of products in a scalar: what gangs stage of both arrays, a tile of the sequential loop at a time."""
+    n, m, p = (scalar(name) for name in "nmp")
+    i, j, k = (scalar(name, scope=Scope.LOCAL) for name in "ijk")
+    total = scalar("total", FLOAT, Scope.LOCAL)
+    a, b, c = array("A", n, p), array("B", p, m), array("C", n, m)
+    body = (
+        Declaration((Declarator(total, expr(at(c, i, j))),), place(8)),
+        loop(2, k, 0, p, (assign(total, at(a, i, k) * at(b, k, j), "+="),)),
+        assign(at(c, i, j), total),
+    )
+    parts = [tiled(loop(0, i, 0, n), "dynamic gang1 worker1"), tiled(loop(1, j, 0, m), "dynamic gang0 worker0")]
+    arguments = (argument(a, n, p), argument(b, p, m), argument(c, n, m, writes=True))
+    made = plan(
+        (launch("product", (nest(parts, body, "0.0 1.0 0.1 1.1 0.2 1.2"),)),), arguments, (n, m, p), name="product"
+    )
+    return with_staging(replace(made, apart=True))
 
 
 def elimination() -> KernelPlan:

@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from hand_built import convolution, dot, elimination, jacobi, listing3, triangle, wavefronts
+from hand_built import convolution, dot, elimination, jacobi, listing3, product, triangle, wavefronts
 
 from tilepragma.base.resources import resource_folder
 from tilepragma.codegen.describe import describe
@@ -42,6 +42,7 @@ PLANS: dict[str, KernelPlan] = {
     "jacobi": jacobi(),
     "elimination": elimination(),
     "wavefronts": wavefronts(),
+    "product": product(),
 }
 MORE: dict[str, KernelPlan] = {
     "all tiles distributed": listing3("gang0 worker0", "gang1 worker1"),
@@ -69,7 +70,13 @@ def host_text(plan: KernelPlan) -> str:
 def test_golden(name: str) -> None:
     """The emitted text, to the letter; TILEK_UPDATE_GOLDEN=1 writes it anew."""
     manifest = describe(PLANS[name], list(Target))
-    for ending, text in (("host.c", host_text(PLANS[name])), ("cl", manifest.opencl), ("cu", manifest.cuda)):
+    texts = {
+        "host.c": host_text(PLANS[name]),
+        "cl": manifest.opencl,
+        "cpu.cl": manifest.processors,
+        "cu": manifest.cuda,
+    }
+    for ending, text in texts.items():
         path = GOLDEN / f"{name}.{ending}"
         if os.environ.get("TILEK_UPDATE_GOLDEN"):
             path.write_text(text or "")
@@ -134,10 +141,11 @@ def test_opencl_compiles(tmp_path: Path) -> None:
     declared = ["-Xclang", "-fdeclare-opencl-builtins", f"-I{tmp_path}"]
     for name, plan in ALL.items():
         manifest = describe(plan, [Target.OPENCL])
-        assert manifest.opencl is not None
         arguments = ["-x", "cl", "-cl-std=CL1.2", "-target", "spir64", "-Wall", *declared]
-        unit = cindex.Index.create().parse("t.cl", arguments, [("t.cl", manifest.opencl)])
-        assert [str(message) for message in unit.diagnostics] == [], name
+        for text in (manifest.opencl, manifest.processors):
+            assert text is not None
+            unit = cindex.Index.create().parse("t.cl", arguments, [("t.cl", text)])
+            assert [str(message) for message in unit.diagnostics] == [], name
 
 
 def test_parameters_stand_in_the_order_of_the_signature() -> None:

@@ -154,20 +154,24 @@ def test_types_are_the_hosts() -> None:
 M = array("M", scalar("n"), scalar("m"))
 CUBE = array("c", None, 5, scalar("m"))
 FLAT_CASES = [
-    (at(M, A, B), Flat(("M_length1",)), "M[(long)a * M_length1 + b]"),
+    (at(M, A, B), Flat(("M_length1",)), "M[(tilek_index)a * M_length1 + b]"),
     (at(M, 0, B), Flat(("M_length1",)), "M[b]"),
-    (at(M, A, 0), Flat(("M_length1",)), "M[(long)a * M_length1]"),
-    (at(M, binary("-", A, 1), binary("+", B, 1)), Flat(("100",)), "M[(long)(a - 1) * 100 + b + 1]"),
-    (at(M, A, B), Flat(("M_length1",), "M_origin"), "M[(long)a * M_length1 + b - M_origin]"),
-    (at(M, A, B), Flat(("L",), None, ("l0", "l1")), "M[((long)a - l0) * L + (b - l1)]"),
+    (at(M, A, 0), Flat(("M_length1",)), "M[(tilek_index)a * M_length1]"),
+    (at(M, binary("-", A, 1), binary("+", B, 1)), Flat(("100",)), "M[(tilek_index)(a - 1) * 100 + b + 1]"),
+    (at(M, A, B), Flat(("M_length1",), "M_origin"), "M[(tilek_index)a * M_length1 + b - M_origin]"),
+    (at(M, A, B), Flat(("L",), None, ("l0", "l1")), "M[((tilek_index)a - l0) * L + (b - l1)]"),
     (at(M, 0, B), Flat(("L",), None, ("l0", None)), "M[(0 - l0) * L + b]"),
-    (at(CUBE, A, B, A), Flat(("5", "m")), "c[((long)a * 5 + b) * m + a]"),
-    (at(CUBE, A, 0, A), Flat(("5", "m")), "c[(long)a * 5 * m + a]"),
-    (at(CUBE, A, Conditional(use(A), use(B), use(A), INT), 0), Flat(("5", "m")), "c[((long)a * 5 + (a ? b : a)) * m]"),
-    (at(M, A), Flat(("M_length1",)), "M + (long)a * M_length1"),
+    (at(CUBE, A, B, A), Flat(("5", "m")), "c[((tilek_index)a * 5 + b) * m + a]"),
+    (at(CUBE, A, 0, A), Flat(("5", "m")), "c[(tilek_index)a * 5 * m + a]"),
+    (
+        at(CUBE, A, Conditional(use(A), use(B), use(A), INT), 0),
+        Flat(("5", "m")),
+        "c[((tilek_index)a * 5 + (a ? b : a)) * m]",
+    ),
+    (at(M, A), Flat(("M_length1",)), "M + (tilek_index)a * M_length1"),
     (at(M), Flat(("M_length1",)), "M"),
     (at(array("v", None), A), Flat(()), "v[a]"),
-    (at(array("v", None), A), Flat((), "v_origin"), "v[(long)a - v_origin]"),
+    (at(array("v", None), A), Flat((), "v_origin"), "v[(tilek_index)a - v_origin]"),
 ]
 
 

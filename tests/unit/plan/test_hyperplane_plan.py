@@ -6,14 +6,17 @@ import pytest
 
 from tests.support.c_functions import HYPERPLANES, ROOT, c_function
 from tests.unit.plan.source import plan
-from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.directives import AxisKind, TemporalTiles
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.looptree import Barrier, If, Loop
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.planner import PlanDefaults
 from tilepragma.plan.summary import PlanKind, are_wavefronts, plan_kind
 from tilepragma.plan.wavefront_plan import (
     CHAINED_HOST_TILE,
+    DIAMOND_TILES,
+    DIAMONDS,
     FLAT_HOST_TILE,
     HOST_STEPS,
     HOST_TILE,
@@ -124,8 +127,7 @@ def test_tiles_are_short_where_neighbours_in_memory_wait_for_each_other() -> Non
     assert sorted(sizes(swept).values()) == [CHAINED_HOST_TILE, HOST_STEPS, HOST_TILE]
 
 
-def test_tiles_of_time_steps_stay_in_the_cache() -> None:
-    made = plan("""
+JACOBI = """
     void f(int steps, int n, double a[n][n], double b[n][n])
     {
     #pragma tilek kernel
@@ -133,10 +135,41 @@ def test_tiles_of_time_steps_stay_in_the_cache() -> None:
             for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
             for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++) a[i][j] = b[i][j];
         }
-    }""")
+    }"""
+
+
+def jacobi(temporal: TemporalTiles) -> KernelPlan:
+    return plan(JACOBI, PlanDefaults(temporal=temporal))
+
+
+def test_tiles_of_time_steps_stay_in_the_cache() -> None:
+    made = jacobi(TemporalTiles.SKEWED)
     assert sorted(sizes(made).values()) == sorted(STENCIL_TILES[3])
     assert plan_kind(made) is PlanKind.HOST_LOOPS
     assert are_wavefronts(made.host_steps, made.sizes)
+
+
+def test_tiles_of_cores_begin_together() -> None:
+    made = jacobi(TemporalTiles.AUTOMATIC)
+    pair, _, along = DIAMOND_TILES[3]
+    assert sizes(made) == {"t_i_size": pair, "t_j_size": along}
+    assert plan_kind(made) is PlanKind.HOST_LOOPS
+    assert are_wavefronts(made.host_steps, made.sizes)
+    assert [one.shape for one in made.host_steps if isinstance(one, HostLoop)] == [DIAMONDS]
+
+
+def test_diamonds_on_devices_are_for_those_who_ask() -> None:
+    made = jacobi(TemporalTiles.DIAMOND)
+    assert plan_kind(made) is PlanKind.WAVEFRONTS
+    assert [one.shape for one in made.device_steps if isinstance(one, HostLoop)] == [DIAMONDS]
+    (launch,) = made.device
+    assert [axis.kind for axis in launch.axes] == [AxisKind.GANG, AxisKind.WORKER, AxisKind.WORKER]
+    assert any("TILEK_TILES" in reason for reason in made.rejected)
+
+
+def test_a_sweep_that_waits_in_its_own_step_has_no_diamonds_to_ask_for() -> None:
+    made = plan(GAUSS_SEIDEL, PlanDefaults(temporal=TemporalTiles.DIAMOND))
+    assert [one.shape for one in made.device_steps if isinstance(one, HostLoop)] == [""]
 
 
 def test_tiles_are_long_along_memory() -> None:
@@ -198,8 +231,7 @@ def test_a_product_in_the_order_of_textbooks_steps_along_rows_of_memory() -> Non
     assert found.rejected == (
         "loops as written: innermost loops step through memory in strides in 1 access, those of hyperplanes in none",
     )
-    (launch,) = found.host
-    assert innermost(launch) == "j"
+    assert [innermost(launch) for launch in found.host] == ["j", "j"]
 
 
 @pytest.mark.parametrize("outer", ["y = 1; y < h - 1; y += 2", "y = h - 2; y > 0; y -= 3", "y = 1; y < h - 1; y++"])

@@ -91,6 +91,7 @@ BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "results go back": lambda p: with_argument(p, copy_out=False),
     "reductions are reached by address": lambda p: with_launch(p, privates=(p.host[0].reductions[0].object,)),
     "barriers are uniform": lambda p: with_nest(p, lambda n: replace(n, body=Block((*n.body.statements, Barrier())))),
+    "stages are sound": lambda p: with_launch(p, staged=p.host[0].body),
     "symbols are unique": lambda p: with_symbols(p),
     "no tile is dropped": lambda p: with_launch(
         p, body=Block((*p.host[0].body.statements, replace(_nest(p).loops[0].loop, body=Block(()))))

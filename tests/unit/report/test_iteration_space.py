@@ -45,6 +45,19 @@ def test_tiles_are_those_of_the_hyperplanes() -> None:
         assert one.wavefront == sums.index(sum(one.tile))
 
 
+def test_diamonds_all_begin_together() -> None:
+    space = space_of(golden("jacobi_1d"))
+    per_wavefront: dict[int, set[tuple[int, ...]]] = {}
+    for one in space.instances:
+        t, i = one.at
+        half = one.statement
+        assert one.tile == ((2 * t - i + half) // space.extent, (2 * t + i + half) // space.extent)
+        per_wavefront.setdefault(one.wavefront, set()).add(one.tile)
+    counts = [len(per_wavefront[number]) for number in sorted(per_wavefront)]
+    assert min(counts) > 1
+    assert max(counts) - min(counts) <= 1
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_wavefronts_respect_every_dependence(name: str) -> None:
     """A sink is in a later wavefront of tiles or, in one tile, at a later place or right behind its source."""

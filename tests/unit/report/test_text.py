@@ -129,3 +129,53 @@ for (int i = 0; i < n; i++) a[i * i] = a[i * i] * 0.5;
     (nest,) = kernel_reports(result)[0].nests
     assert len(nest.notes) == len(set(nest.notes))
     assert sum("multiplies 'i'" in note for note in nest.notes) == 1
+
+
+def launches_of(source: str) -> str:
+    """What the report of the text's only kernel says before its nests."""
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    return text[: text.index("  nest over")]
+
+
+def test_what_neighbouring_workers_make_of_arrays() -> None:
+    text = launches_of("""\
+void turn(int n, int m, float a[n][m], const float b[n])
+{
+#pragma tilek kernel
+    for (int j = 0; j < m; j++)
+        for (int i = 0; i < n; i++)
+            a[i][j] *= b[i];
+}
+""")
+    assert (
+        "  on devices  launch turn, line 6  i_row: gangs 1 × workers 1, j_row: gangs 0 × workers 0\n"
+        "                neighbours along j_row: b broadcast, a coalesced\n"
+        "                along i_row they would have a strided by m\n"
+    ) in text
+
+
+def test_what_no_order_of_loops_coalesces() -> None:
+    text = launches_of("""\
+void mv(int n, float a[n][n], float **rows, float *restrict x, const float *y, const int *at)
+{
+#pragma tilek kernel independent data(a[0:n][0:n], mode:r) data(rows[0:n][0:n], x[0:n], y[0:n], at[0:n])
+    for (int i = 0; i < n; i++) {
+        x[n - 1 - i] = y[at[i]];
+        for (int j = 0; j < n; j++)
+            x[n - 1 - i] += a[i][j] * y[j] + rows[i][j];
+    }
+}
+""")
+    line = re.search(
+        r"neighbours along i, which alone runs at once: ([^:]*?)\n +neither coalesced nor staged: (.*)\n", text
+    )
+    assert line is not None
+    said = {phrase.strip() for phrase in " ".join(line[1].split()).split(",")}
+    assert said == {
+        "x coalesced",
+        "a strided by n",
+        "y scattered and broadcast",
+        "rows strided by rows",
+        "at coalesced",
+    }
+    assert line[2] == "a, rows", "of what the innermost loops read; where the user vouches, nothing is staged"

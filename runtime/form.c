@@ -1,0 +1,23 @@
+/* form.c: which of a kernel's launches a device runs. */
+#define _POSIX_C_SOURCE 200809L
+#include "form.h"
+
+#include "environment.h"
+
+tilek_form tilek_host_form(const tilek_kernel *kernel)
+{
+    const tilek_form form = {1, kernel->host_launch_count, kernel->host_launches, kernel->host_loops, kernel->host_steps, NULL};
+    return form;
+}
+
+tilek_form tilek_device_form(const tilek_kernel *kernel, tilek_target target, const tilek_limits *limits)
+{
+    const tilek_opencl_form wanted = tilek_get_settings()->opencl_form;
+    const int on_processor = wanted == TILEK_FORM_BY_DEVICE ? !limits->is_gpu : wanted == TILEK_FORM_CPU;
+    tilek_form form = {0, kernel->device_launch_count, kernel->device_launches, kernel->device_loops, kernel->device_steps,
+                       target == TILEK_CUDA ? kernel->cuda : kernel->opencl};
+    if (target != TILEK_OPENCL || kernel->processors == NULL || kernel->host_launch_count == 0 || !on_processor) return form;
+    form = tilek_host_form(kernel);
+    form.program = kernel->processors;
+    return form;
+}

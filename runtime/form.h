@@ -1,0 +1,22 @@
+/* form.h: a kernel has its launches in two forms: the host's, whose instances one thread computes from end to end, and that for devices with many
+ * workers. OpenCL devices that are processors run the host's. */
+#ifndef TILEK_FORM_H
+#define TILEK_FORM_H
+
+#include "backend.h"
+
+typedef struct tilek_form {
+    int is_hosts;                 /* counts and tile sizes are the host's */
+    int launch_count;
+    const tilek_launch_shape *launches;
+    const int *loop_map;          /* where `steps` is NULL */
+    tilek_steps steps;
+    const char *const *program;   /* its text in pieces; NULL: none is needed */
+} tilek_form;
+
+tilek_form tilek_host_form(const tilek_kernel *kernel);
+
+/* The form for a device of `target` with these limits; TILEK_OPENCL_FORM may say otherwise of OpenCL's. */
+tilek_form tilek_device_form(const tilek_kernel *kernel, tilek_target target, const tilek_limits *limits);
+
+#endif

@@ -1,0 +1,28 @@
+/* scale: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+#pragma OPENCL FP_CONTRACT OFF
+static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
+
+#ifdef TILEK_SPECIALIZED
+#define SCALE_TILES
+#else
+#define SCALE_TILES , \
+    const long i_trip, const long j_trip, const long i_count0, const long i_count1, const long j_count0, \
+    const long j_count1, const long i_stride0, const long j_stride0
+#endif
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void scale(
+    __global float *A, const long A_length1, const float b SCALE_TILES)
+{
+    for (long i_tile0 = 0; i_tile0 < i_count0 * i_stride0; i_tile0 += i_stride0) {
+        for (long j_tile0 = 0; j_tile0 < j_count0 * j_stride0; j_tile0 += j_stride0) {
+            const int i_end = tilek_minimum(i_tile0 + i_count1, i_trip);
+            for (int i = i_tile0; i < i_end; ++i) {
+                const int j_end = tilek_minimum(j_tile0 + j_count1, j_trip);
+#pragma clang loop vectorize_width(16) interleave_count(2)
+                for (int j = j_tile0; j < j_end; ++j) {
+                    A[(long)i * A_length1 + j] += b;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+/* product: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
+#pragma OPENCL FP_CONTRACT OFF
+
+/* Bytes of memory of its own that a gang may take; boxes that need more are not staged. */
+#ifndef TILEK_LOCAL_BYTES
+#define TILEK_LOCAL_BYTES 32768
+#endif
+/* The type in which positions in arrays are computed. */
+#if defined(TILEK_SPECIALIZED) && tilek_index_bits == 32
+typedef int tilek_index;
+#else
+typedef long tilek_index;
+#endif
+static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
+
+#define PRODUCT_STAGED_WORDS ((worker1_count * 32 * 4 + 7) / 8 + (32 * worker0_count * 4 + 7) / 8)
+#define PRODUCT_STAGED (PRODUCT_STAGED_WORDS * 8 <= TILEK_LOCAL_BYTES)
+#ifdef TILEK_SPECIALIZED
+#define PRODUCT_TILES
+#define PRODUCT_POOL_WORDS (PRODUCT_STAGED ? PRODUCT_STAGED_WORDS : 1)
+#else
+#define PRODUCT_TILES , \
+    const long A_length1, const long B_length1, const long C_length1, const long i_trip, const long j_trip, \
+    const long i_count0, const long j_count0, const long i_stride0, const long i_stride1, \
+    const long j_stride0, const long j_stride1, const long gang0_count, const long gang1_count, \
+    const long worker0_count, const long worker1_count, const long gang0_rounds, const long gang1_rounds, \
+    const long tilek_index_bits
+#define PRODUCT_POOL_WORDS (TILEK_LOCAL_BYTES / 8)
+#endif
+
+__kernel void product(
+    __global const float *restrict A, __global const float *restrict B, __global float *restrict C,
+    const int p PRODUCT_TILES)
+{
+    const long worker0 = (long)get_local_id(0);
+    const long worker1 = (long)get_local_id(1);
+    __local long pool[PRODUCT_POOL_WORDS];
+    if (PRODUCT_STAGED) {
+        __local float *const A_staged = (__local float *)pool;
+        const int A_size0 = worker1_count;
+        const int A_size1 = 32;
+        __local float *const B_staged = (__local float *)(pool + (worker1_count * 32 * 4 + 7) / 8);
+        const int B_size0 = 32;
+        const int B_size1 = worker0_count;
+        const int worker = worker1 * worker0_count + worker0;
+        const int workers = worker0_count * worker1_count;
+        /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
+        for (long gang1 = (long)get_group_id(1); gang1 < gang1_count; gang1 += (long)get_num_groups(1)) {
+            for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
+                /* Where the distributed tiles of this instance begin, in iterations. */
+                const long i_gang = gang1 * i_stride1;
+                const int i_worker = worker1;
+                const long j_gang = gang0 * j_stride1;
+                const int j_worker = worker0;
+                for (long i_round = 0; i_round < i_count0 * i_stride0; i_round += i_stride0) {
+                    for (long j_round = 0; j_round < j_count0 * j_stride0; j_round += j_stride0) {
+                        const long i_first = i_round + i_gang;
+                        const long i_last = tilek_minimum(i_first + worker1_count, i_trip) - 1;
+                        const int i = i_first + i_worker;
+                        const long j_first = j_round + j_gang;
+                        const long j_last = tilek_minimum(j_first + worker0_count, j_trip) - 1;
+                        const int j = j_first + j_worker;
+                        const int inside = i_first + i_worker <= i_last && j_first + j_worker <= j_last;
+                        float total;
+                        if (inside) {
+                            total = C[(tilek_index)i * C_length1 + j];
+                        }
+                        for (long k_tile = 0l; k_tile < (long)p; k_tile += 32l) {
+                            const int k_first = k_tile;
+                            const int k_last = tilek_minimum(k_tile + 32l, (long)p) - 1;
+                            /* What the gang's tile reads, copied by all of its workers. */
+                            const tilek_index A_staged0 = i_first;
+                            const tilek_index A_staged1 = k_first;
+                            const tilek_index B_staged0 = k_first;
+                            const tilek_index B_staged1 = j_first;
+                            if (i_first <= i_last && j_first <= j_last) {
+                                const int A_span0 = i_last - i_first + 1;
+                                const int A_span1 = k_last - k_first + 1;
+                                for (int at = worker; at < A_size0 * A_size1; at += workers) {
+                                    const int at0 = at / A_size1;
+                                    const int at1 = at % A_size1;
+                                    if (at0 < A_span0 && at1 < A_span1) A_staged[at0 * A_size1 + at1] =
+                                        A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1 + at1];
+                                }
+                                const int B_span0 = k_last - k_first + 1;
+                                const int B_span1 = j_last - j_first + 1;
+                                for (int at = worker; at < B_size0 * B_size1; at += workers) {
+                                    const int at0 = at / B_size1;
+                                    const int at1 = at % B_size1;
+                                    if (at0 < B_span0 && at1 < B_span1) B_staged[at0 * B_size1 + at1] =
+                                        B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1 + at1];
+                                }
+                            }
+                            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+                            if (inside) {
+                                if (k_last - k_first == 31) {
+                                    for (int k = k_first; k < k_first + 32; ++k) {
+                                        total += A_staged[i_worker * A_size1 + (k - k_first)]
+                                            * B_staged[(k - k_first) * B_size1 + j_worker];
+                                    }
+                                } else {
+                                    for (int k = k_first; k <= k_last; ++k) {
+                                        total += A_staged[i_worker * A_size1 + (k - k_first)]
+                                            * B_staged[(k - k_first) * B_size1 + j_worker];
+                                    }
+                                }
+                            }
+                            barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+                        }
+                        if (inside) {
+                            C[(tilek_index)i * C_length1 + j] = total;
+                        }
+                    }
+                }
+            }
+        }
+    } else {
+        /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
+        for (long gang1 = (long)get_group_id(1); gang1 < gang1_count; gang1 += (long)get_num_groups(1)) {
+            for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
+                /* Where the distributed tiles of this instance begin, in iterations. */
+                const long i_gang = gang1 * i_stride1;
+                const long i_worker = worker1;
+                const long j_gang = gang0 * j_stride1;
+                const long j_worker = worker0;
+                const int i_end = i_trip;
+                for (int i = i_gang + i_worker; i < i_end; i += i_stride0) {
+                    const int j_end = j_trip;
+                    for (int j = j_gang + j_worker; j < j_end; j += j_stride0) {
+                        float total = C[(tilek_index)i * C_length1 + j];
+                        for (int k = 0; k < p; ++k) {
+                            total += A[(tilek_index)i * A_length1 + k] * B[(tilek_index)k * B_length1 + j];
+                        }
+                        C[(tilek_index)i * C_length1 + j] = total;
+                        if (j_count0 == 1) break;
+                    }
+                    if (i_count0 == 1) break;
+                }
+                if (gang0_rounds == 1) break;
+            }
+            if (gang1_rounds == 1) break;
+        }
+    }
+}

@@ -1,0 +1,357 @@
+/* What devices stage in memory of their gangs: tiles of stencils and products, columns read by rows of workers. Extents lie below, at and
+ * beyond the tiles that the runtime chooses; data are random, since smooth ones hide mistakes. */
+#include "check.h"
+
+static const int extents[] = {0, 1, 3, 8, 32, 45};
+#define EACH_EXTENT(n) for (size_t place_ = 0, n = 0; place_ < sizeof extents / sizeof extents[0] && (n = (size_t)extents[place_], 1); ++place_)
+
+// case five_point: a stencil's tile with a border of one, both arrays in turn
+static void five_point(int steps, int n, int m, double a[n][m], double b[n][m])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                b[i][j] = 0.2 * (a[i][j] + a[i][j - 1] + a[i][j + 1] + a[i + 1][j] + a[i - 1][j]);
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                a[i][j] = 0.3 * (b[i][j] + b[i - 1][j] + b[i + 1][j]);
+    }
+}
+CASE(five_point)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 11;
+        double *const a = check_doubles(n * m + 1), *const b = check_doubles(n * m + 1);
+        five_point(3, (int)n, (int)m, (void *)a, (void *)b);
+        check_record("a", a, n * m * sizeof *a);
+        check_record("b", b, n * m * sizeof *b);
+        free(a);
+        free(b);
+    }
+}
+
+// case box: a lopsided box of neighbours, in floats, by loops over it
+static void box(int n, int m, const float a[n][m], float b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 3; i < n - 1; i++)
+        for (int j = 1; j < m - 2; j++) {
+            float sum = 0;
+            for (int p = -3; p <= 1; p++)
+                for (int q = -1; q < 3; q++)
+                    sum += a[i + p][j + q] * (float)(p + 2 * q);
+            b[i][j] = sum;
+        }
+}
+CASE(box)
+{
+    EACH_EXTENT(n) {
+        const size_t m = 2 * n + 5;
+        float *const a = check_floats(n * m + 1), *const b = check_floats(n * m + 1);
+        box((int)n, (int)m, (void *)a, (void *)b);
+        check_record("b", b, n * m * sizeof *b);
+        free(a);
+        free(b);
+    }
+}
+
+// case solid: 27 points in three dimensions
+#define LINE_OF(i, j) (a[i][j][k - 1] + a[i][j][k] + a[i][j][k + 1])
+#define PLANE_OF(i) (LINE_OF(i, j - 1) + LINE_OF(i, j) + LINE_OF(i, j + 1))
+static void solid(int n, int m, int p, const double a[n][m][p], double b[n][m][p])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++)
+            for (int k = 1; k < p - 1; k++)
+                b[i][j][k] = PLANE_OF(i - 1) + 0.5 * PLANE_OF(i) + PLANE_OF(i + 1);
+}
+CASE(solid)
+{
+    static const int sides[] = {1, 3, 9, 14};
+    for (size_t side = 0; side < 4; side++) {
+        const int n = sides[side], m = n + 2, p = n + 5;
+        const size_t count = (size_t)n * (size_t)m * (size_t)p;
+        double *const a = check_doubles(count), *const b = check_doubles(count);
+        solid(n, m, p, (void *)a, (void *)b);
+        check_record("b", b, count * sizeof *b);
+        free(a);
+        free(b);
+    }
+}
+
+// case product: tiles of a sequential loop; a sum in a scalar, one in memory, and iterators declared outside
+static void product_scalar(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n][m])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            float sum = c[i][j];
+            for (int k = 0; k < p; k++)
+                sum += a[i][k] * b[k][j];
+            c[i][j] = sum;
+        }
+}
+static void product_memory(int n, int m, int p, const double a[n][p], const double b[p][m], double c[n][m])
+{
+    int i, j, k;
+#pragma tilek kernel
+    for (i = 0; i < n; i++)
+        for (k = 0; k < p; k++)
+            for (j = 0; j < m; j++)
+                c[i][j] += 1.5 * a[i][k] * b[k][j];
+}
+static void product_of_part(int n, int m, int p, int from, const double a[n][p], const double b[p][m], double c[n][m])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            const double before = c[i][j];
+            double sum = before;
+            for (int k = from; k <= p - 2; k++)
+                sum -= a[i][k + 1] * b[k][j];
+            c[i][j] = sum + before;
+        }
+}
+CASE(product)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 9, p = 2 * n + 3;
+        float *const a = check_floats(n * p + 1), *const b = check_floats(p * m + 1), *const c = check_floats(n * m + 1);
+        double *const d = check_doubles(n * p + 1), *const e = check_doubles(p * m + 1), *const f = check_doubles(n * m + 1);
+        product_scalar((int)n, (int)m, (int)p, (void *)a, (void *)b, (void *)c);
+        product_memory((int)n, (int)m, (int)p, (void *)d, (void *)e, (void *)f);
+        product_of_part((int)n, (int)m, (int)p, 2, (void *)d, (void *)e, (void *)f);
+        check_record("c", c, n * m * sizeof *c);
+        check_record("f", f, n * m * sizeof *f);
+        free(a), free(b), free(c), free(d), free(e), free(f);
+    }
+}
+
+// case gram: two boxes of one array, one of them read down its columns
+static void gram(int n, int m, const float a[n][m], float c[n][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            float sum = c[i][j];
+            for (int k = 0; k < m; k++)
+                sum += a[i][k] * a[j][k];
+            c[i][j] = sum;
+        }
+}
+CASE(gram)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 9;
+        float *const a = check_floats(n * m + 1), *const c = check_floats(n * n + 1);
+        gram((int)n, (int)m, (void *)a, (void *)c);
+        check_record("c", c, n * n * sizeof *c);
+        free(a), free(c);
+    }
+}
+
+// case rows_of_workers: each worker goes along a row of its own, so that neighbours read down a column
+static void rows_of_workers(int n, int m, const double a[n][m], const double b[n][m], const double x[m], double y[n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        double sum = 0;
+        for (int j = 0; j < m; j++)
+            sum += (a[i][j] - b[i][j]) * x[j];
+        y[i] = sum;
+    }
+}
+static void rows_of_floats(int n, int m, const float a[n][m], const float x[m], float y[n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            y[i] += a[i][j] * x[j];
+}
+CASE(rows_of_workers)
+{
+    EACH_EXTENT(each) {
+        const size_t n = 7 * each, m = each + 3;
+        double *const a = check_doubles(n * m + 1), *const b = check_doubles(n * m + 1), *const x = check_doubles(m), *const y = check_doubles(n + 1);
+        float *const c = check_floats(n * m + 1), *const u = check_floats(m), *const v = check_floats(n + 1);
+        rows_of_workers((int)n, (int)m, (void *)a, (void *)b, x, y);
+        rows_of_floats((int)n, (int)m, (void *)c, u, v);
+        check_record("y", y, n * sizeof *y);
+        check_record("v", v, n * sizeof *v);
+        free(a), free(b), free(x), free(y), free(c), free(u), free(v);
+    }
+}
+
+// case turned: columns become rows, turned round too, and numbers of other types
+static void turned(int n, int m, const float a[n][m], float b[m][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            b[i][j] = 2 * a[j][i];
+}
+static void turned_round(int n, int m, const short a[n][m], short b[m][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            b[i][j] = (short)(a[n - 1 - j][m - 1 - i] + 1);
+}
+static void upside_down(int n, int m, const long a[n][m], long b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 2; i < n; i++)
+        for (int j = 1; j < m; j++)
+            b[i][j] = a[n - i][j] - a[n - 1 - i][j - 1] + a[n - i][j - 1] * a[n + 1 - i][j];
+}
+CASE(turned)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 6;
+        float *const a = check_floats(n * m + 1), *const b = check_floats(n * m + 1);
+        short *const c = malloc((n * m + 1) * sizeof *c), *const d = calloc(n * m + 1, sizeof *d);
+        long *const e = malloc((n * m + 1) * sizeof *e), *const f = calloc(n * m + 1, sizeof *f);
+        for (size_t k = 0; k < n * m; k++) {
+            c[k] = (short)(k * 7 % 1001);
+            e[k] = (long)(k * k);
+        }
+        turned((int)n, (int)m, (void *)a, (void *)b);
+        turned_round((int)n, (int)m, (void *)c, (void *)d);
+        upside_down((int)n, (int)m, (void *)e, (void *)f);
+        check_record("b", b, n * m * sizeof *b);
+        check_record("d", d, n * m * sizeof *d);
+        check_record("f", f, n * m * sizeof *f);
+        free(a), free(b), free(c), free(d), free(e), free(f);
+    }
+}
+
+// case filter: a sequence and its shifts, which rows of workers share
+static void filter(int n, int m, const float h[m], const float x[n + m], float y[n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < m; k++)
+            y[i] += h[k] * x[i + m - k];
+}
+CASE(filter)
+{
+    for (int each = 0; each < 50; each += 9) {
+        const int n = 11 * each, m = each + 1;
+        float *const h = check_floats(50), *const x = check_floats(600), *const y = check_floats(550);
+        filter(n, m, h, x, y);
+        check_record("y", y, 550 * sizeof *y);
+        free(h), free(x), free(y);
+    }
+}
+
+// case pointers_to_rows: arrays whose rows lie anywhere, and sections that begin inside
+static void pointers_to_rows(int n, int m, double **a, double **b)
+{
+#pragma tilek kernel
+    for (int i = 2; i < n - 2; i++)
+        for (int j = 0; j < m; j++)
+            b[i][j] = a[i - 2][j] + a[i][j] + a[i + 2][j] + a[i - 1][j];
+}
+CASE(pointers_to_rows)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 3;
+        double *const a = check_doubles(n * m + 1), *const b = check_doubles(n * m + 1);
+        double **const rows = malloc((n + 1) * sizeof *rows), **const others = malloc((n + 1) * sizeof *others);
+        for (size_t i = 0; i < n; i++) {
+            rows[i] = a + (n - 1 - i) * m;
+            others[i] = b + i * m;
+        }
+        pointers_to_rows((int)n, (int)m, rows, others);
+        check_record("b", b, n * m * sizeof *b);
+        free(a), free(b), free(rows), free(others);
+    }
+}
+
+// case within: what is read under a condition is found in a box that other accesses make, or read where it is
+static void within(int n, int m, const double a[n][m], double b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 0; j < m; j++) {
+            double sum = a[i - 1][j] + a[i + 1][j] + 2 * a[i][j];
+            if (i > 3)
+                sum += a[i][j] * a[i - 3][j];
+            b[i][j] = j > 0 ? sum + a[i - 1][j] * a[i][j - 1] : sum;
+        }
+}
+CASE(within)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 2;
+        double *const a = check_doubles(n * m + 1), *const b = check_doubles(n * m + 1);
+        within((int)n, (int)m, (void *)a, (void *)b);
+        check_record("b", b, n * m * sizeof *b);
+        free(a), free(b);
+    }
+}
+
+// case guarded: what is read under a condition is not copied where nobody reads it
+static void guarded(int n, int m, const double a[n][m], double b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            double sum = a[i][j];
+            if (i > 0)
+                sum += a[i - 1][j];
+            if (i < n - 1)
+                sum += a[i + 1][j];
+            b[i][j] = j > 0 ? sum + a[i][j - 1] : sum;
+        }
+}
+CASE(guarded)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 2;
+        double *const a = check_doubles(n * m + 1), *const b = check_doubles(n * m + 1);
+        guarded((int)n, (int)m, (void *)a, (void *)b);
+        check_record("b", b, n * m * sizeof *b);
+        free(a), free(b);
+    }
+}
+
+// case many_workers: as many workers as make the box larger than a gang's memory, which shows at the launch only
+static void many_workers(int n, int m, const double a[n][m], const double x[m], double y[n])
+{
+#pragma tilek kernel num_workers(1024)
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            y[i] += a[i][j] * x[j];
+}
+CASE(many_workers)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 3;
+        double *const a = check_doubles(n * m + 1), *const x = check_doubles(60), *const y = check_doubles(n + 1);
+        many_workers((int)n, (int)m, (void *)a, x, y);
+        check_record("y", y, n * sizeof *y);
+        free(a), free(x), free(y);
+    }
+}
+
+// case wide: a box that is larger than a gang's memory is read where it is
+static void wide(int n, int m, const double a[n][m + 700], double b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 0; j < m; j++)
+            b[i][j] = a[i - 1][j] + a[i][j + 699] + a[i + 1][j + 100];
+}
+CASE(wide)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 2;
+        double *const a = check_doubles(n * (m + 700) + 1), *const b = check_doubles(n * m + 1);
+        wide((int)n, (int)m, (void *)a, (void *)b);
+        check_record("b", b, n * m * sizeof *b);
+        free(a), free(b);
+    }
+}

@@ -1,0 +1,49 @@
+"""What buffers become in the text: a local array, filled before, in place of the elements inside, and written back."""
+
+from __future__ import annotations
+
+from tests.unit.plan.source import plan
+from tilepragma.codegen.buffers import with_buffers
+from tilepragma.ir.dump import statement_text
+from tilepragma.ir.looptree import Block, Buffered
+from tilepragma.ir.traversal import walk
+
+
+def printed(source: str) -> list[str]:
+    """The statements of every Buffered on cores, the outermost first."""
+    nodes = [node for launch in plan(source).host for node in walk(launch.body) if isinstance(node, Buffered)]
+    return [statement_text(Block(with_buffers(node, lambda name: name))) for node in nodes]
+
+
+def test_a_register_tile_is_loaded_updated_and_stored() -> None:
+    (text,) = printed("""
+    void f(int n, float c[n][n], float a[n][n], float b[n][n])
+    {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+                for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];
+    }""")
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines[0] == "float c_tile[8][32];"
+    assert [line for line in lines if "=" in line and line.endswith(";") and not line.startswith("int")] == [
+        "c_tile[i_step][j_step] = c[i][j];",
+        "c_tile[i_step][j_step] += a[i][k] * b[k][j];",
+        "c[i][j] = c_tile[i_step][j_step];",
+    ]
+
+
+def test_a_panel_is_filled_only_and_reached_through_a_pointer() -> None:
+    panel, _ = printed("""
+    void f(int n, double c[n][n], double a[n][n], double b[n][n])
+    {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+                for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[j][k];
+    }""")
+    lines = [line.strip() for line in panel.splitlines()]
+    assert lines[0] == "double b_panel_space[256][24];"
+    assert "b_panel[k - k_first][j - j_tile] = b[j][k];" in lines
+    assert not any(line.startswith("b[") for line in lines)
+    assert any(line.endswith("+= a[i][k] * b_panel[k - k_first][j - j_tile];") for line in lines)

@@ -1,0 +1,199 @@
+"""Which loop neighbouring workers take, and what they then make of each array: ICS'08 sections 4.2, 4.3 and Tables 2, 3."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.c_functions import ROOT
+from tests.unit.plan.source import plan
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.looptree import TileNest
+from tilepragma.ir.polynomial import expression
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.staging import staged_arrays
+from tilepragma.plan.worker_accesses import accesses_of, uncoalesced
+from tilepragma.report.source_text import plain_text
+
+KERNELS = ROOT / "benchmarks" / "suite" / "kernels"
+
+
+def figure_3(name: str) -> KernelPlan:
+    """The plan of the kernel in benchmarks/suite/kernels/ics-NAME.c."""
+    text = (KERNELS / f"ics-{name}.c").read_text()
+    body = re.search(r"#pragma scop\n(.*?)#pragma endscop", text, re.DOTALL)
+    assert body is not None
+    parameters = "int n, float a[n][n], float x[n], float y[n], float z[n], float w[n]"
+    return plan(f"void f({parameters})\n{{\n#pragma tilek kernel\n{{\n{body[1]}}}\n}}\n")
+
+
+def region(parameters: str, body: str, clauses: str = "") -> KernelPlan:
+    return plan(f"void f({parameters})\n{{\n#pragma tilek kernel {clauses}\n{{ {body} }}\n}}\n")
+
+
+def staged(made: KernelPlan) -> list[list[str]]:
+    """Of each launch, the arrays that are not coalesced."""
+    accesses = accesses_of(made)
+    return [[one.host for one in uncoalesced(accesses, launch.name)] for launch in made.device]
+
+
+def neighbours(made: KernelPlan) -> list[str]:
+    """Of each launch, the loops on worker axis 0, without the planner's endings."""
+    found = []
+    for launch in made.device:
+        tiled = [loop for nest in walk(launch.body) if isinstance(nest, TileNest) for loop in nest.loops]
+        first = [
+            loop
+            for loop in tiled
+            for tile in loop.tiles
+            if tile.axis is not None and tile.axis.kind is AxisKind.WORKER and tile.axis.dimension == 0
+        ]
+        names = dict.fromkeys(re.sub(r"(_\d+)?(_row|_step)?(_\d+)?$", "", loop.loop.iterator.host) for loop in first)
+        found.append(" ".join(names))
+    return found
+
+
+def reaches(made: KernelPlan) -> set[tuple[str, str]]:
+    """What neighbouring workers make of each array."""
+    return {(one.reference.object.host, one.pattern.reach.value) for one in accesses_of(made) if one.first}
+
+
+# -- section 4.3 ------------------------------------------------------------------------------------------------------
+
+
+def test_mv_reads_its_matrix_by_way_of_shared_memory() -> None:
+    made = figure_3("mv")
+    assert neighbours(made) == ["i"], "theta = j, pi = i: what is found without the constraints"
+    assert staged(made) == [["a"]]
+    assert reaches(made) == {("a", "strided"), ("x", "coalesced"), ("y", "broadcast")}
+
+
+def test_tmv_reads_its_matrix_directly() -> None:
+    made = figure_3("tmv")
+    assert neighbours(made) == ["i"], "theta = j, pi = i"
+    assert staged(made) == [[]]
+    assert reaches(made) == {("a", "coalesced"), ("x", "coalesced"), ("y", "broadcast")}
+
+
+def test_tmv_is_dealt_out_cyclically() -> None:
+    # Table 3: blocks of neighbours for one worker would undo it.
+    for one in accesses_of(figure_3("tmv")):
+        assert not one.blocked
+    blocked = region(
+        "int n, float a[n][n], float x[n], float y[n]",
+        '_Pragma("tilek loop tile(gang) tile(worker) tile(dynamic)") for (int i = 0; i < n; i++) { x[i] = 0; '
+        "for (int j = 0; j < n; j++) x[i] += a[j][i] * y[j]; }",
+        "independent",
+    )
+    assert all(one.blocked for one in accesses_of(blocked))
+    assert staged(blocked) == [["a", "x"]]
+
+
+def test_mvt_stages_the_one_and_reads_the_other() -> None:
+    made = figure_3("mvt")
+    assert neighbours(made) == ["i", "i"]
+    assert staged(made) == [["a"], []]
+
+
+@pytest.mark.parametrize(("name", "expected"), [("mv", [["a"]]), ("tmv", [[]]), ("mvt", [["a"], []])])
+def test_what_no_order_coalesces_is_what_is_staged(name: str, expected: list[list[str]]) -> None:
+    made = figure_3(name)
+    assert staged(made) == expected
+    assert [[one.object.host for one in staged_arrays(launch)] for launch in made.device] == expected, "Tables 2 and 3"
+
+
+# -- which loop -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body", "loops"),
+    [
+        ("int n, int m, float a[n][m]", "for (int j = 0; j < m; j++) for (int i = 0; i < n; i++) a[i][j] *= 2;", "j"),
+        ("int n, int m, float *a", "for (int j = 0; j < m; j++) for (int i = 0; i < n; i++) a[i * m + j] *= 2;", "j"),
+        (
+            "int n, float a[n][n], float x[n], float y[n]",
+            "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) y[j] += a[i][j] * x[i];",
+            "j",
+        ),
+        (
+            "int n, float a[n][n], float b[n][n], float c[n][n]",
+            "for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) c[i][j] = a[i][j] + b[j][i];",
+            "j",
+        ),
+        (
+            "int n, float a[n][n][n][n]",
+            "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) for (int l = 0; l < n; l++) a[i][j][k][l] *= 2;",
+            "l",
+        ),
+        (
+            "int n, float a[n][n][n][n]",
+            "for (int l = n - 1; l >= 0; l--) for (int k = 0; k < n; k++)\n"
+            "for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) a[i][j][k][l] *= 2;",
+            "l",
+        ),
+        (
+            "int n, float c[n][n], float a[n][n], float b[n][n]",
+            "for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];",
+            "j",
+        ),
+        (
+            "int n, float a[n][n], float x[n]",
+            "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) { x[i] = x[i] * 2; for (int k = 0; k < 3; k++) a[j][i] += x[i] * k; }",
+            "i",
+        ),
+    ],
+    ids=[
+        "column order",
+        "by hand",
+        "tmv by rows",
+        "more writes than reads",
+        "four loops",
+        "backwards",
+        "product",
+        "deepest first",
+    ],
+)
+def test_neighbours_take_the_loop_that_runs_along_memory(parameters: str, body: str, loops: str) -> None:
+    made = region(parameters, body)
+    assert made.as_written is None, made.as_written
+    assert set(neighbours(made)) == {loops}
+
+
+def test_loops_that_the_user_vouches_for_are_turned_too() -> None:
+    body = "for (int j = 0; j < m; j++) for (int i = 0; i < n; i++) a[i * m + j] *= 2;"
+    assert neighbours(region("int n, int m, float *restrict a", body, "independent data(a[0:n*m])")) == ["j"]
+    said = '_Pragma("tilek loop tile(gang, 1) tile(worker, 1)") for (int j = 0; j < m; j++) _Pragma("tilek loop tile(gang, 0) tile(worker, 0)") '
+    kept = region(
+        "int n, int m, float *a", f"{said} for (int i = 0; i < n; i++) a[i * m + j] *= 2;", "independent data(a[0:n*m])"
+    )
+    assert neighbours(kept) == ["i"], "what the user says stands"
+    assert staged(kept) == [["a"]]
+
+
+def test_equals_keep_the_innermost_loop() -> None:
+    made = region(
+        "int n, float a[n][n], float b[n][n]",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) a[i][j] = b[j][i];",
+    )
+    assert neighbours(made) == ["j"]
+    assert staged(made) == [["b"]]
+
+
+def test_strides_are_said_in_elements() -> None:
+    made = region(
+        "int n, int m, float a[n][m], float *b, float c[n][1]",
+        "for (int i = 0; i < n; i++) { c[i][0] = 0; for (int j = 1; j < m; j++) c[i][0] += a[i][j - 1] + b[i * m + j] + a[i][i]; }",
+    )
+    found = {
+        (one.reference.object.host, one.pattern.reach.value, plain_text(expression(one.apart)))
+        for one in accesses_of(made)
+        if one.depth == 2 and one.apart is not None
+    }
+    assert found == {
+        ("a", "strided", "m"),
+        ("a", "strided", "m + 1"),
+        ("b", "strided", "m"),
+        ("c", "coalesced", "1"),
+    }, "rows of one element lie side by side"

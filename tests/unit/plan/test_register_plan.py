@@ -1,0 +1,217 @@
+"""Register tiles: which loops get them, and what the verifier says of buffers that are wrong."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.unit.plan.source import plan
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.expressions import integer
+from tilepragma.ir.looptree import Block, Buffer, Buffered, ExpressionStatement, Loop, Statement
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.types import DOUBLE, FLOAT
+from tilepragma.plan.kernel_plan import KernelPlan, Launch, Step
+from tilepragma.plan.register_plan import ROWS, THROUGH_TILE, columns_of
+from tilepragma.plan.verifier_proofs import prove
+
+COLUMNS = columns_of(FLOAT)
+HEADS = {"i": "for (int i = 0; i < n; i++)", "j": "for (int j = 0; j < m; j++)", "k": "for (int k = 0; k < p; k++)"}
+
+
+def product(order: str = "ikj", type_: str = "float", heads: dict[str, str] = HEADS, update: str = "") -> KernelPlan:
+    loops = " ".join(heads[name] for name in order)
+    return plan(f"""
+    void f(int n, int m, int p, {type_} c[n][m], {type_} a[n][p], {type_} b[p][m], {type_} d[m][p])
+    {{
+    #pragma tilek kernel
+        {loops} {update or "c[i][j] += a[i][k] * b[k][j];"}
+    }}""")
+
+
+def buffers(found: KernelPlan) -> list[Buffer]:
+    nodes = (node for launch in found.host for node in walk(launch.body))
+    return [buffer for node in nodes if isinstance(node, Buffered) for buffer in node.buffers]
+
+
+def held(found: KernelPlan) -> list[str]:
+    """`6x{COLUMNS} c[i][j]`, one a buffer."""
+    return [
+        "x".join(str(getattr(length, "value", None)) for length in one.object.lengths)
+        + f" {expression_text(one.access)}"
+        for one in buffers(found)
+    ]
+
+
+@pytest.mark.parametrize("order", ["".join(order) for order in itertools.permutations("ijk")])
+def test_a_product_in_any_order_of_its_loops_keeps_elements_in_registers(order: str) -> None:
+    assert held(product(order)) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+
+
+def test_vectors_hold_fewer_doubles() -> None:
+    assert held(product(type_="double")) == [f"{ROWS}x{columns_of(DOUBLE)} c[i][j]"]
+
+
+def test_devices_keep_the_loops_as_written() -> None:
+    found = product()
+    assert not any(isinstance(node, Buffered) for launch in found.device for node in walk(launch.body))
+
+
+def test_what_scales_the_elements_first_runs_before() -> None:
+    found = plan("""
+    void f(int n, double beta, double c[n][n], double a[n][n], double b[n][n])
+    {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j < n; j++) c[i][j] *= beta;
+            for (int k = 0; k < n; k++)
+                for (int j = 0; j < n; j++) c[i][j] += a[i][k] * b[k][j];
+        }
+    }""")
+    assert [any(isinstance(node, Buffered) for node in walk(launch.body)) for launch in found.host] == [False, True]
+
+
+@pytest.mark.parametrize("upper", ["i", "j < i ? j : i"])
+def test_below_a_diagonal_the_full_part_of_a_tile_is_kept(upper: str) -> None:
+    heads = {**HEADS, "k": f"for (int k = 0; k < ({upper}); k++)"}
+    assert held(product("ijk", heads=heads)) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+
+
+def test_columns_in_strides_are_packed() -> None:
+    found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
+    assert held(found) == [f"{THROUGH_TILE}x{COLUMNS} d[j][k]", f"{ROWS}x{COLUMNS} c[i][j]"]
+
+
+def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
+    found = plan("""
+    void f(int n, int m, double a[n][n], double b[n][m])
+    {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++)
+                for (int k = i + 1; k < n; k++) b[i][j] += a[k][i] * b[k][j];
+    }""")
+    assert held(found) == [f"{ROWS}x{columns_of(DOUBLE)} b[i][j]"]
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "c[i][j] = a[i][k] * b[k][j];",  # the last one stays: nothing is summed up
+        "c[i][j] += a[i][k] * d[(i + j) % 3][k];",  # nothing that tiles below each other have in common
+        "c[i][j] += c[i][k] * b[k][j];",  # of the tile itself
+    ],
+)
+def test_other_updates_keep_their_loops(update: str) -> None:
+    assert held(product("ikj", update=update)) == []
+
+
+# -- broken plans -----------------------------------------------------------------------------------------------------
+
+
+def with_buffers(found: KernelPlan, change: Callable[[Buffered], Statement]) -> KernelPlan:
+    """The plan with every Buffered on the host changed."""
+
+    def in_block(block: Block) -> Block:
+        statements = []
+        for one in block.statements:
+            inner = in_block(one) if isinstance(one, Block) else with_blocks(one, in_block)
+            statements.append(change(inner) if isinstance(inner, Buffered) else inner)
+        return replace(block, statements=tuple(statements))
+
+    def in_step(step: Step) -> Step:
+        assert isinstance(step, Launch)
+        return replace(step, body=in_block(step.body))
+
+    return replace(found, host_steps=tuple(in_step(step) for step in found.host_steps))
+
+
+def with_buffer(change: Callable[[Buffer], Buffer]) -> Callable[[Buffered], Buffered]:
+    return lambda node: replace(node, buffers=tuple(map(change, node.buffers)))
+
+
+def extent(number: int, place: int) -> Callable[[Buffer], Buffer]:
+    """One of the buffer's loops to run `number` times."""
+
+    def change(buffer: Buffer) -> Buffer:
+        loops = [replace(loop, upper=integer(number)) if at == place else loop for at, loop in enumerate(buffer.loops)]
+        return replace(buffer, loops=tuple(loops))
+
+    return change
+
+
+def lengths(*numbers: int) -> Callable[[Buffer], Buffer]:
+    return lambda buffer: replace(buffer, object=replace(buffer.object, lengths=tuple(map(integer, numbers))))
+
+
+BROKEN: dict[str, tuple[Callable[[Buffer], Buffer], str]] = {
+    "too short": (lengths(ROWS - 1, COLUMNS), "is too small"),
+    "rows left out": (extent(ROWS - 1, 0), "lacks elements that are accessed"),
+    "columns left out": (extent(COLUMNS - 1, 1), "lacks elements that are accessed"),
+    "a row too many": (
+        lambda one: extent(ROWS + 1, 0)(lengths(ROWS + 1, COLUMNS)(one)),
+        "has elements that are not surely accessed",
+    ),
+    "one place for a column": (
+        lambda one: replace(one, subscripts=(one.subscripts[0], integer(0))),
+        "has one place for several elements, or several for one",
+    ),
+    "other places": (lambda one: lengths(COLUMNS, COLUMNS)(replace(one, subscripts=one.subscripts[::-1])), ""),
+    "not written back": (lambda one: replace(one, stored=False), "is written but not written back"),
+    "another element": (
+        lambda one: replace(one, access=replace(one.access, subscripts=one.access.subscripts[::-1])),
+        "has elements that are also accessed in another way meanwhile",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_wrong_buffer_is_refused(name: str) -> None:
+    change, sentence = BROKEN[name]
+    found = prove(with_buffers(product(), with_buffer(change)))
+    if sentence:
+        assert sentence in " ".join(fault.message for fault in found)
+    else:
+        assert found == (), "rows and columns may change places in the buffer"
+
+
+def test_a_buffer_around_nothing_but_reads_is_not_written_back() -> None:
+    found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
+    broken = with_buffers(found, with_buffer(lambda one: replace(one, stored=True)))
+    assert "the buffer of 'd' has elements that are not surely accessed" in " ".join(
+        fault.message for fault in prove(broken)
+    )
+
+
+def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:
+    """trmm without the condition that a tile is full: rows that it holds are read as b[k][j] too."""
+    found = plan("""
+    void f(int n, int m, double b[n][m], double a[n][n])
+    {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++)
+                for (int k = i + 1; k < n; k++) b[i][j] += a[k][i] * b[k][j];
+    }""")
+
+    def from_the_diagonal(node: Buffered) -> Buffered:
+        """k from the first row of the tile on."""
+
+        def in_block(block: Block) -> Block:
+            (loop,) = (one for one in block.statements if isinstance(one, Loop))
+            return replace(block, statements=(replace(loop, lower=integer(0)),))
+
+        return replace(node, body=in_block(node.body))
+
+    faults = " ".join(fault.message for fault in prove(with_buffers(found, from_the_diagonal)))
+    assert "the buffer of 'b' has elements that are also accessed in another way meanwhile" in faults
+
+
+def test_what_is_in_a_buffer_runs_as_the_statement_stands() -> None:
+    statements = [
+        node for launch in product().host for node in walk(launch.body) if isinstance(node, ExpressionStatement)
+    ]
+    assert {expression_text(one.expression) for one in statements} == {"c[i][j] += a[i][k] * b[k][j]"}

@@ -1,0 +1,365 @@
+"""What gangs of device launches stage, and plans whose stages are wrong, each refused with a sentence that says how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from source import plan
+
+from tilepragma.ir.dump import staged_text
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
+from tilepragma.ir.looptree import (
+    Barrier,
+    Block,
+    If,
+    Loop,
+    Stage,
+    Staged,
+    StagedSide,
+    StagedTerm,
+    Statement,
+    TileNest,
+)
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.types import INT
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.staging import staged_arrays
+from tilepragma.plan.verifier import PlanFault, verify, verify_rules
+from tilepragma.plan.verifier_proofs import prove
+
+FIVE_POINT = """
+void f(int n, int m, const double a[n][m], double b[n][m]) {
+#pragma tilek kernel
+  for (int i = 1; i < n - 1; i++)
+    for (int j = 1; j < m - 1; j++)
+      b[i][j] = a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+}"""
+PRODUCT = """
+void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n][m]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      float sum = 0;
+      for (int k = 0; k < p; k++)
+        sum += a[i][k] * b[k][j];
+      c[i][j] = sum;
+    }
+}"""
+
+
+def boxes(source: str) -> list[str]:
+    """What the launches of a plan stage."""
+    return [staged_text(one) for launch in plan(source).device for one in staged_arrays(launch)]
+
+
+def body(statement: str, arrays: str = "const double a[n][m], double b[n][m]") -> str:
+    """A kernel over i and j, whose statement this is."""
+    return f"""
+void f(int n, int m, int p, {arrays}) {{
+#pragma tilek kernel
+  for (int i = 2; i < n - 2; i++)
+    for (int j = 2; j < m - 2; j++)
+      {statement}
+}}"""
+
+
+def test_a_stencil_stages_its_tile_with_the_border() -> None:
+    assert boxes(FIVE_POINT) == ["a[i + -1 : 3][j + -1 : 3]".replace("+ -", "- ")]
+
+
+def test_a_product_stages_tiles_of_both_arrays() -> None:
+    assert boxes(PRODUCT) == ["a[i : 1][k : 1]", "b[k : 1][j : 1]"]
+
+
+def test_an_array_may_have_several_boxes() -> None:
+    gram = PRODUCT.replace("b[k][j]", "a[j][k]")
+    assert boxes(gram) == ["a[i : 1][k : 1]", "a[j : 1][k : 1]"]
+    assert complaints(plan(gram)) == ""
+
+
+def test_accesses_under_conditions_read_boxes_that_hold_them() -> None:
+    found = plan(body("b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j] + (i > 5 ? a[i][j - 1] + a[i - 2][j] : a[i][j]);"))
+    (box,) = staged_arrays(found.device[0])
+    assert staged_text(box) == "a[i - 1 : 3][j : 1]"
+    assert box.reads == ("[i - 1][j]", "[i + 1][j]", "[i][j]")
+
+
+WORTH_IT = {
+    "columns of workers": ("b[i][j] = a[j][i];", ["a[j : 1][i : 1]"], "const double a[m][n], double b[n][m]"),
+    "a lopsided box": ("b[i][j] = a[i - 2][j] + a[i + 1][j + 2] + a[i][j];", ["a[i - 2 : 4][j : 3]"], None),
+    "turned round": (
+        "b[i][j] = a[n - i][j] + a[n - 1 - i][j] + a[n + 1 - i][j];",
+        ["a[-1*i + n - 1 : 3][j : 1]"],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORTH_IT)
+def test_what_is_worth_it(name: str) -> None:
+    statement, expected, arrays = WORTH_IT[name]
+    found = boxes(body(statement, arrays) if arrays else body(statement))
+    assert found == expected
+
+
+LEFT_ALONE = {
+    "what neighbours read as neighbours": "b[i][j] = a[i][j];",
+    "two rows of many": "b[i][j] = a[i][j] - a[i - 1][j];",
+    "neighbours in a row": "b[i][j] = a[i][j - 1] + a[i][j] + a[i][j + 1] + a[i][j + 2];",
+    "an end that a condition guards": "b[i][j] = a[i][j] + a[i + 1][j] + (i > 2 ? a[i - 1][j] : 0);",
+    "boxes that no number of workers bounds": "b[i][j] = a[i][j] + a[i - 1][j] + a[p][j];",
+    "what the launch writes": "b[i][j] = b[i][j] + a[i][j];",
+    "subscripts from memory": "b[i][j] = a[i][(int)a[i][0]];",
+    "boxes larger than a gang's memory": "b[i][j] = a[i - 1][j] + a[i][j - 2] + a[i + 1][j + 900];",
+}
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_what_is_left_alone(name: str) -> None:
+    assert boxes(body(LEFT_ALONE[name])) == []
+
+
+def test_what_has_no_room_is_said() -> None:
+    found = plan(body(LEFT_ALONE["boxes larger than a gang's memory"]))
+    assert [note for note in found.rejected if "has no room in the 32768 of its own memory" in note]
+
+
+def test_arrays_that_may_be_one_are_left_alone() -> None:
+    said = FIVE_POINT.replace("#pragma tilek kernel", "#pragma tilek kernel independent")
+    assert not plan(said).apart
+    assert boxes(said) == []
+
+
+def test_the_hosts_launches_stage_nothing() -> None:
+    assert all(launch.staged is None for launch in plan(FIVE_POINT).host)
+
+
+# -- broken plans ---------------------------------------------------------------------------------------------------------
+
+
+def with_staged(found: KernelPlan, change: Callable[[Block], Block]) -> KernelPlan:
+    """The plan of one launch with its staged form changed."""
+    (launch,) = found.device
+    assert launch.staged is not None
+    (nest,) = launch.staged.statements
+    assert isinstance(nest, TileNest)
+    changed = replace(launch, staged=Block((replace(nest, body=change(nest.body)),)))
+    return replace(found, device_steps=(changed,))
+
+
+def with_blocks_changed(found: KernelPlan, change: Callable[[Block], Block]) -> KernelPlan:
+    """`change` made to every block of the staged form that has a stage."""
+
+    def visit(block: Block) -> Block:
+        inner = Block(
+            tuple(with_blocks(one, visit) if isinstance(one, Loop) else one for one in block.statements), block.range
+        )
+        return change(inner) if any(isinstance(one, Stage) for one in inner.statements) else inner
+
+    return with_staged(found, visit)
+
+
+def with_boxes(found: KernelPlan, change: Callable[[Staged], Staged]) -> KernelPlan:
+    def in_block(block: Block) -> Block:
+        return replace(
+            block,
+            statements=tuple(
+                Stage(tuple(map(change, one.arrays))) if isinstance(one, Stage) else one for one in block.statements
+            ),
+        )
+
+    return with_blocks_changed(found, in_block)
+
+
+def with_side(found: KernelPlan, place: int, change: Callable[[StagedSide], StagedSide]) -> KernelPlan:
+    def in_box(staged: Staged) -> Staged:
+        sides = tuple(change(side) if at == place else side for at, side in enumerate(staged.sides))
+        return replace(staged, sides=sides)
+
+    return with_boxes(found, in_box)
+
+
+def without(found: KernelPlan, place: int) -> KernelPlan:
+    """The staged form without one of its barriers, counted from 0."""
+
+    def drop(block: Block) -> Block:
+        at = [number for number, one in enumerate(block.statements) if isinstance(one, Barrier)][place]
+        return replace(block, statements=(*block.statements[:at], *block.statements[at + 1 :]))
+
+    return with_blocks_changed(found, drop)
+
+
+def moved(side: StagedSide, by: int) -> StagedSide:
+    return replace(side, least=integer(-1 + by))
+
+
+def behind(block: Block) -> Block:
+    """The stage behind what uses it."""
+    stage, barrier, *rest = block.statements
+    return replace(block, statements=(*rest[:-1], stage, barrier, rest[-1]))
+
+
+def under_condition(block: Block) -> Block:
+    stage, *rest = block.statements
+    return replace(block, statements=(If(integer(1), Block((stage,)), None), *rest))
+
+
+def twice(block: Block) -> Block:
+    statements = (Stage((*one.arrays, *one.arrays)) if isinstance(one, Stage) else one for one in block.statements)
+    return replace(block, statements=tuple(statements))
+
+
+def with_terms(side: StagedSide, change: Callable[[StagedTerm], StagedTerm]) -> StagedSide:
+    return replace(side, terms=tuple(map(change, side.terms)))
+
+
+STRANGER = DataObject("q", "q", INT, Storage.SCALAR, Scope.LOCAL)
+
+
+BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
+    "a border that is too short above": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: replace(side, width=1)),
+        "outside of what is staged of dimension 0",
+    ),
+    "a border that is too short before": (
+        FIVE_POINT,
+        lambda p: with_side(p, 1, lambda side: replace(moved(side, 1), width=1)),
+        "outside of what is staged of dimension 1",
+    ),
+    "a border that nobody reads": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: replace(side, width=3)),
+        "dimension 0 of what is staged of 'a' may end where nobody reads",
+    ),
+    "a box of another place": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: moved(side, 1)),
+        "outside of what is staged of dimension 0",
+    ),
+    "a box along other iterators": (
+        FIVE_POINT,
+        lambda p: with_boxes(p, lambda one: replace(one, sides=one.sides[::-1])),
+        "outside of what is staged of dimension 0",
+    ),
+    "a box that does not move with the tile": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: replace(side, terms=())),
+        "outside of what is staged of dimension 0",
+    ),
+    "a box shorter than the tile": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: with_terms(side, lambda term: replace(term, extent=1))),
+        "another extent along 'i' than the gang's tile",
+    ),
+    "a tile of a loop that is longer than its box": (
+        PRODUCT,
+        lambda p: with_boxes(
+            p,
+            lambda one: replace(
+                one,
+                sides=tuple(
+                    with_terms(side, lambda term: replace(term, extent=31) if term.extent == 32 else term)
+                    for side in one.sides
+                ),
+            ),
+        ),
+        "is staged for is longer than its box",
+    ),
+    "a start that differs between workers": (
+        FIVE_POINT,
+        lambda p: with_side(p, 0, lambda side: replace(side, least=Access(STRANGER, (), (), INT))),
+        "begins at 'q', which is not the same for all workers",
+    ),
+    "no barrier behind the copy": (FIVE_POINT, lambda p: without(p, 0), "between the copy of 'a' and its first use"),
+    "no barrier before the next copy": (FIVE_POINT, lambda p: without(p, 1), "last use of 'a' and its next copy"),
+    "no barrier behind the copy of a tile": (PRODUCT, lambda p: without(p, 0), "between the copy of 'a' and its first"),
+    "no barrier before the next tile": (PRODUCT, lambda p: without(p, 1), "last use of 'a' and its next copy"),
+    "a copy behind its use": (FIVE_POINT, lambda p: with_blocks_changed(p, behind), "'a' is read before it is staged"),
+    "a copy that some may leave out": (
+        FIVE_POINT,
+        lambda p: with_blocks_changed(p, under_condition),
+        "stands under a condition",
+    ),
+    "a nest whose workers part": (
+        FIVE_POINT,
+        lambda p: with_nest(p, lambda nest: replace(nest, uniform=False)),
+        "a barrier stands under a worker-distributed loop",
+    ),
+    "an access to two boxes": (
+        FIVE_POINT,
+        lambda p: with_blocks_changed(p, twice),
+        "is read in two boxes of launch f",
+    ),
+    "what the launch writes": (
+        FIVE_POINT,
+        lambda p: with_boxes(p, lambda one: replace(one, object=argument(p, "b"), reads=("[i][j]",))),
+        "'b' is staged, but launch f does not only read it",
+    ),
+    "arrays that may be one": (FIVE_POINT, lambda p: replace(p, apart=False), "stages arrays that another name may"),
+    "a statement that is gone": (
+        FIVE_POINT,
+        lambda p: with_blocks_changed(
+            p, lambda block: replace(block, statements=tuple(s for s in block.statements if not _computes(s)))
+        ),
+        "'a' is staged and never read",
+    ),
+}
+
+
+def with_nest(found: KernelPlan, change: Callable[[TileNest], TileNest]) -> KernelPlan:
+    (launch,) = found.device
+    assert launch.staged is not None
+    (nest,) = launch.staged.statements
+    assert isinstance(nest, TileNest)
+    return replace(found, device_steps=(replace(launch, staged=Block((change(nest),))),))
+
+
+def argument(found: KernelPlan, name: str) -> DataObject:
+    return next(one.object for one in found.arrays if one.object.name == name)
+
+
+def _computes(statement: Statement) -> bool:
+    return any(isinstance(node, Access) for node in walk(statement)) and not isinstance(statement, (Stage, Barrier))
+
+
+def complaints(found: KernelPlan) -> str:
+    """What the verifier has against a plan, by its rules or by the mathematics."""
+    try:
+        verify_rules(found)
+    except PlanFault as fault:
+        return str(fault)
+    return "\n".join(fault.message for fault in prove(found))
+
+
+@pytest.mark.parametrize("source", [FIVE_POINT, PRODUCT])
+def test_the_good_plan_is_proven(source: str) -> None:
+    good = plan(source)
+    assert isinstance(good.device[0], Launch) and good.device[0].staged is not None
+    assert complaints(good) == ""
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_stages_are_refused(name: str) -> None:
+    source, change, sentence = BROKEN[name]
+    broken = change(plan(source))
+    assert sentence in complaints(broken)
+    with pytest.raises(PlanFault):
+        verify(broken)
+
+
+def test_iterations_that_a_staged_form_leaves_out_are_missed() -> None:
+    def shorter(block: Block) -> Block:
+        loops = tuple(replace(one, lower=integer(1)) if _is_split(one) else one for one in block.statements)
+        return replace(block, statements=loops)
+
+    broken = with_staged(plan(PRODUCT), shorter)
+    assert complaints(broken) != ""
+    with pytest.raises(PlanFault):
+        verify(broken)
+
+
+def _is_split(statement: Statement) -> bool:
+    return isinstance(statement, Loop) and any(isinstance(one, Stage) for one in walk(statement))

@@ -1,0 +1,148 @@
+"""What compilers for processors are told of innermost loops, which PoCL's neither unrolls nor interleaves, and gives half of the width there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.dialect import Dialect
+from tilepragma.ir.expressions import Access, Assignment, Call, DataObject, Expression, Storage
+from tilepragma.ir.looptree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
+from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+
+#: Bytes of the widest vectors of today's processors; narrower ones take a vector in parts.
+_VECTOR = 64
+#: Iterations of a loop around others that are printed one after the other, where their number is known.
+_UNROLLED = 16
+
+
+@dataclass(frozen=True)
+class LoopHints:
+    """Lines before a loop, and at the head of its body."""
+
+    before: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+
+
+def loop_hints(
+    dialect: Dialect, iterator: DataObject, step: Expression, body: Block, trip: int | None = None
+) -> LoopHints:
+    """The hints for a loop of `trip` iterations (None: not known); none where the dialect takes none. One around others is unrolled where it
+    is short: only then do local arrays become registers, and so does one of vectors, whose parts are interleaved.
+
+    A sum in one element is a chain in which each addition waits for the one before: a multiply-add would take longer than the addition
+    alone. Other loops whose accesses all step through memory one by one, or stay, are as good as vectors: the width is said, since
+    compilers for processors with the widest vectors take half of it on their own.
+    """
+    if not dialect.hints:
+        return LoopHints()
+    if any(isinstance(node, (Loop, ForLoop, While, TileNest)) for node in walk(body)):
+        short = trip is not None and trip <= _UNROLLED
+        return LoopHints(before=("#pragma clang loop unroll(full)",)) if short else LoopHints()
+    if _has_chain(iterator, body):
+        return LoopHints(inside=("#pragma OPENCL FP_CONTRACT OFF",) if dialect.contracts else ())
+    width = _vector_width(iterator, step, body)
+    if width is None:
+        return LoopHints()
+    parts = trip // width if trip is not None and trip % width == 0 and trip // width in (1, 2, 4, 8) else 2
+    return LoopHints(before=(f"#pragma clang loop vectorize_width({width}) interleave_count({parts})",))
+
+
+def _vector_width(iterator: DataObject, step: Expression, body: Block) -> int | None:
+    """Elements of a vector; None where the loop's accesses take other steps, or its statements are more than assignments."""
+    if literal_value(step) != 1 or not all(_is_plain(statement) for statement in body.statements):
+        return None
+    constants = _constants(body)
+    largest = 0
+    for node in walk(body):
+        if isinstance(node, Access) and (node.subscripts or node.object.storage is not Storage.SCALAR):
+            if _step(node, iterator, constants) not in (0, 1):
+                return None
+            largest = max(largest, _bits(node))
+        elif isinstance(getattr(node, "type", None), ScalarType) and node.type.is_floating:
+            largest = max(largest, node.type.bits)
+    return _VECTOR * 8 // largest if largest else None
+
+
+def _is_plain(statement: Statement) -> bool:
+    if isinstance(statement, Block):
+        return all(_is_plain(inner) for inner in statement.statements)
+    simple = isinstance(statement, (ExpressionStatement, Declaration))
+    return simple and not any(isinstance(node, Call) for node in walk(statement))
+
+
+def _bits(access: Access) -> int:
+    return access.type.bits if isinstance(access.type, ScalarType) else 0
+
+
+def _constants(body: Block) -> dict[DataObject, Expression]:
+    """The constants that the body declares, with their values."""
+    return {
+        one.object: one.initializer
+        for node in walk(body)
+        if isinstance(node, Declaration)
+        for one in node.declarators
+        if one.object.const and one.initializer is not None and not isinstance(one.initializer, tuple)
+    }
+
+
+def _step(access: Access, iterator: DataObject, constants: dict[DataObject, Expression]) -> int | None:
+    """Elements between the places of two iterations: 0, 1, or None for anything else."""
+    if len(access.subscripts) < access.object.rank or access.path:
+        return None
+    steps = [_coefficient(subscript, iterator, constants) for subscript in access.subscripts]
+    if any(step != 0 for step in steps[:-1]):
+        return None
+    return steps[-1] if steps and steps[-1] in (0, 1) else 0 if not steps else None
+
+
+def _coefficient(expression: Expression, iterator: DataObject, constants: dict[DataObject, Expression]) -> int | None:
+    """What one iteration adds to the expression; None where that is no constant."""
+    value = _expanded(polynomial(expression), constants)
+    own = next((atom for atom in value.atoms if isinstance(atom, Access) and atom.object == iterator), None)
+    parts = value.split(own) if own is not None else (Polynomial(()), value)
+    if parts is None or any(_mentions(atom, iterator) for part in parts for atom in part.atoms):
+        return None
+    return parts[0].constant
+
+
+def _expanded(value: Polynomial, constants: dict[DataObject, Expression]) -> Polynomial:
+    """The value with the body's constants put in; constants name only those declared before them, so this ends."""
+    for _ in range(len(constants)):
+        named = next((atom for atom in value.atoms if isinstance(atom, Access) and atom.object in constants), None)
+        if named is None or value.split(named) is None:
+            break
+        assert isinstance(named, Access)
+        value = value.substitute(named, polynomial(constants[named.object]))
+    return value
+
+
+def _mentions(atom: Expression, iterator: DataObject) -> bool:
+    return any(isinstance(node, Access) and node.object == iterator for node in walk(atom))
+
+
+def _has_chain(iterator: DataObject, body: Block) -> bool:
+    """Whether an assignment adds to the floating-point value that the iteration before left in the same place."""
+    constants = _constants(body)
+    declared = {one.object for node in walk(body) if isinstance(node, Declaration) for one in node.declarators}
+    for node in walk(body):
+        if not isinstance(node, Assignment) or not isinstance(node.type, ScalarType) or not node.type.is_floating:
+            continue
+        target = node.target
+        if target.object in declared or any(
+            _coefficient(subscript, iterator, constants) != 0 for subscript in target.subscripts
+        ):
+            continue
+        if node.operator != "=" or any(inner == target for inner in walk(node.value)):
+            return True
+    return False
+
+
+def constant_trip(loop: Loop) -> int | None:
+    """The loop's number of iterations, where its bounds are literals and it steps by 1."""
+    lower, upper, step = (literal_value(part) for part in (loop.lower, loop.upper, loop.step))
+    if lower is None or upper is None or step != 1 or loop.comparison not in ("<", "<="):
+        return None
+    return max(0, upper - lower + (loop.comparison == "<="))

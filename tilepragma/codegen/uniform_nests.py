@@ -1,0 +1,228 @@
+"""Nests that all workers of a gang go through together: rounds that are the same for all, and what a worker does alone under a guard.
+
+for (rounds …) {
+    const long i_first = …, i_last = …;      /* of the gang's tile in this round */
+    const int i = i_first + i_worker;
+    const int inside = …;                    /* whether this worker has an iteration here */
+    stage, barrier
+    if (inside) { … }
+    barrier
+}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from tilepragma.codegen.idle import is_idle
+from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.manifest import axis_name
+from tilepragma.codegen.numbers import Numbers
+from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.writer import Writer
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Scope, Storage, integer
+from tilepragma.ir.looptree import (
+    Barrier,
+    Block,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    If,
+    Loop,
+    Stage,
+    Statement,
+    TiledLoop,
+    TileNest,
+)
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import INT, Type
+
+#: The first and the last value of an iterator in the gang's tile, as text.
+Ends = dict[DataObject, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class UniformNestPrinter:
+    """`print_alone` prints what a worker does under its guard; `print_stage` a stage, given the ends of the iterators of its tile, and
+    a condition under which the tile has an iteration.
+    """
+
+    writer: Writer
+    printer: Printer
+    numbers: Numbers
+    print_alone: Callable[[Block], None]
+    print_stage: Callable[[Stage, Ends, str], None]
+
+    def nest(self, nest: TileNest) -> None:
+        """Print the nest with its body. Its loops are those that `plan/verifier_staging` lets pass."""
+        self.writer.line("/* Where the distributed tiles of this instance begin, in iterations. */")
+        for tiled in nest.loops:
+            self._bind(tiled)
+        with ExitStack() as stack:
+            for tile in nest.order:
+                if tile.axis is None:
+                    tiled = next(one for one in nest.loops if one.loop.index == tile.loop)
+                    name, stride = self.numbers.name(tiled, "round"), self.numbers.stride(tiled, tile)
+                    count = self.numbers.count(tiled, tile)
+                    end = count if stride == "1" else f"{count} * {stride}"
+                    advance = f"++{name}" if stride == "1" else f"{name} += {stride}"
+                    stack.enter_context(self.writer.block(f"for ({self._wide} {name} = 0; {name} < {end}; {advance})"))
+            self._body(nest)
+
+    @property
+    def _wide(self) -> str:
+        return self.printer.dialect.wide
+
+    def _bind(self, tiled: TiledLoop) -> None:
+        for tile in tiled.tiles:
+            if tile.axis is not None:
+                index, stride = self.numbers.fresh(axis_name(tile.axis)), self.numbers.stride(tiled, tile)
+                value = index if stride == "1" else f"{index} * {stride}"
+                type_ = "int" if tile.kind is TileKind.WORKER else self._wide
+                self.writer.line(f"const {type_} {self.numbers.name(tiled, tile.kind.value)} = {value};")
+
+    def _body(self, nest: TileNest) -> None:
+        ends: Ends = {}
+        tests = []
+        for tiled in nest.loops:
+            first = self.numbers.name(tiled, "first")
+            offsets = [
+                self.numbers.name(tiled, "round" if tile.axis is None else tile.kind.value) for tile in tiled.tiles
+            ]
+            workers = [tile for tile in tiled.tiles if tile.kind is TileKind.WORKER]
+            own = offsets.pop() if workers else ""
+            lower = self.numbers.lower(tiled)
+            start = " + ".join([*([lower] if lower != "0" else []), *offsets])
+            iterator = self.printer.type(tiled.loop.iterator.element, self.printer.name(tiled.loop.iterator))
+            if not any(tile.axis is not None for tile in tiled.tiles):
+                self.writer.line(f"const {iterator} = {start};")
+                continue
+            count = self.numbers.axis_count(workers[0].axis) if workers and workers[0].axis is not None else "1"
+            trip = self.numbers.trip(tiled)
+            end = trip if lower == "0" else f"{lower} + {trip}"
+            last = self.numbers.name(tiled, "last")
+            self.writer.line(f"const {self._wide} {first} = {start};")
+            self.writer.line(f"const {self._wide} {last} = tilek_minimum({first} + {count}, {end}) - 1;")
+            value = f"{first} + {own}" if own else first
+            self.writer.line(f"const {iterator} = {value};")
+            tests.append(f"{value} <= {last}")
+            ends[tiled.loop.iterator] = (first, last)
+        inside = self.numbers.fresh("inside")
+        self.writer.line(f"const int {inside} = {' && '.join(tests)};")
+        some = " && ".join(f"{first} <= {last}" for first, last in ends.values())
+        _Together(self, ends, inside, some).block(nest.body)
+
+
+@dataclass(frozen=True)
+class _Together:
+    """Statements that all workers come to. `inside` is the guard of what each does alone; `some` holds where the tile has an iteration."""
+
+    nest: UniformNestPrinter
+    ends: Ends
+    inside: str
+    some: str
+
+    def block(self, block: Block) -> None:
+        statements = list(block.statements)
+        place = 0
+        while place < len(statements):
+            if _meets(statements[place]):
+                statements[place + 1 :] = self._meeting(statements[place], tuple(statements[place + 1 :]))
+                place += 1
+                continue
+            end = place
+            while end < len(statements) and not _meets(statements[end]):
+                end += 1
+            self._alone(tuple(statements[place:end]), tuple(statements[end:]))
+            place = end
+
+    def _meeting(self, statement: Statement, rest: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """Print what workers meet at; what stands behind it then."""
+        writer, printer = self.nest.writer, self.nest.printer
+        if isinstance(statement, Barrier):
+            writer.line(printer.dialect.barrier)
+        elif isinstance(statement, Stage):
+            ends, rest = self._inner(statement, rest)
+            self.nest.print_stage(statement, self.ends | ends, self.some)
+        elif isinstance(statement, Block):
+            with writer.block():
+                self.block(statement)
+        else:
+            assert isinstance(statement, Loop), "barriers stand in blocks and loops of uniform nests"
+            declared = printer.type(statement.iterator.element, printer.name(statement.iterator))
+            loop = with_bounds_apart(writer, printer, self.nest.numbers, statement, declared)
+            with writer.block(loop_head(printer, loop, declared)):
+                self.block(loop.body)
+        return rest
+
+    def _inner(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
+        """The ends of the loops behind the stage whose iterators its boxes have, declared in the iterators' types; and these loops
+        between them.
+        """
+        terms = (term for one in stage.arrays for side in one.sides for term in side.terms)
+        wanted = {term.iterator: term.extent for term in terms if term.iterator not in self.ends}
+        found: Ends = {}
+        behind: list[Statement] = []
+        for statement in rest:
+            if isinstance(statement, Loop) and statement.iterator in wanted:
+                iterator, printer = statement.iterator, self.nest.printer
+                first, last = inner_ends(self.nest.numbers, iterator)
+                lower, upper = printer.expression(statement.lower, 1), printer.expression(statement.upper, 11)
+                self.nest.writer.line(f"const {printer.type(iterator.element, first)} = {lower};")
+                self.nest.writer.line(f"const {printer.type(iterator.element, last)} = {upper} - 1;")
+                found[iterator] = (first, last)
+                statement = _between(statement, first, last, wanted[iterator])
+            behind.append(statement)
+        return found, tuple(behind)
+
+    def _alone(self, statements: tuple[Statement, ...], rest: tuple[Statement, ...]) -> None:
+        needed = {node.object for later in rest for node in walk(later) if isinstance(node, Access)}
+        kept: list[Statement] = []
+        for place, statement in enumerate(statements):
+            if is_idle(statement, (*statements[place + 1 :], *rest)):
+                continue
+            if isinstance(statement, Declaration) and any(one.object in needed for one in statement.declarators):
+                kept += self._hoisted(statement.declarators)
+            else:
+                kept.append(statement)
+        if kept:
+            with self.nest.writer.block(f"if ({self.inside})"):
+                self.nest.print_alone(Block(tuple(kept)))
+
+    def _hoisted(self, declarators: tuple[Declarator, ...]) -> Iterator[Statement]:
+        """The objects declared for all that follows; their values are given under the guard."""
+        for one in declarators:
+            object_ = replace(one.object, const=False)
+            self.nest.writer.line(f"{self.nest.printer.declaration(object_)};")
+            if one.initializer is not None and not isinstance(one.initializer, tuple):
+                target = Access(object_, (), (), object_.element)
+                yield ExpressionStatement(Assignment("=", target, one.initializer, object_.element))
+
+
+def inner_ends(numbers: Numbers, iterator: DataObject) -> tuple[str, str]:
+    """The names of the first and the last value of the iterator of a loop behind a stage."""
+    return numbers.fresh(f"{iterator.name}_first"), numbers.fresh(f"{iterator.name}_last")
+
+
+def _between(loop: Loop, first: str, last: str, extent: object) -> Statement:
+    """The loop between ends that are known by name; a full tile by itself, whose iterations are a constant number."""
+    type_ = loop.iterator.element
+    start, end = _scalar(first, type_), _scalar(last, type_)
+    short = replace(loop, lower=start, comparison="<=", upper=end)
+    if not isinstance(extent, int):
+        return short
+    is_full = Binary("==", Binary("-", end, start, type_), integer(extent - 1), INT)
+    full = replace(loop, lower=start, comparison="<", upper=Binary("+", start, integer(extent), type_))
+    return If(is_full, Block((full,)), Block((short,)))
+
+
+def _scalar(name: str, type_: Type) -> Access:
+    return Access(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL), (), (), type_)
+
+
+def _meets(statement: Statement) -> bool:
+    """Whether workers meet at it or in it."""
+    return any(isinstance(node, (Barrier, Stage)) for node in walk(statement))

@@ -1,0 +1,343 @@
+"""Register tiles on cores: a few rows by a few vectors of the elements that a product sums up stay in registers.
+
+    for tiles of k, for j_tile, for i_tile:
+        C_tile = the elements [i_tile, i_tile + R) x [j_tile, j_tile + C)
+        for k: for the R x C elements: the statement, with constant bounds
+        the elements = C_tile
+
+Compilers unroll the loops over the tile and keep it in registers, since nothing else can point into the local array. What a tile has
+at its border or below a diagonal runs in loops of its own; nothing is asked inside the full ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
+from tilepragma.ir.polynomial import Polynomial, expression, number
+from tilepragma.ir.substitution import with_objects
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.types import LONG, ScalarType
+from tilepragma.plan.point_wavefronts import BoundedTile
+from tilepragma.plan.row_loops import Bounds, PlannedPart, RowLoops, base_name, term, value
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.part_scan import Restriction
+    from tilepragma.polyhedral.register_rows import RegisterRows
+    from tilepragma.polyhedral.register_tiles import PanelScan, RegisterBox, RegisterScan
+    from tilepragma.polyhedral.scanning import Scanned
+    from tilepragma.polyhedral.schedule import StatementSchedule
+    from tilepragma.polyhedral.scop import ScopStatement
+
+    Statements = tuple[StatementSchedule, ...]
+
+ROWS, COLUMN_BITS, LEAST_COLUMNS = 8, 1024, 24
+"""Extents of a register tile: 8 rows by 2 vectors of 512 bits, or by 24 elements where these are fewer: loops over 16 or less gcc unrolls
+before it vectorises them, and then does not. Of 2 to 14 rows by 16 to 64 columns the fastest on AVX-512, and among the fastest on AVX2.
+"""
+BLOCK_ROWS, BLOCK_COLUMNS = 6, 4
+"""Register tiles below or beside each other in a thread's block: between those below each other a panel as wide as a tile stays in the cache."""
+THROUGH_TILE = 256
+"""Values of the row that runs through a register tile: so many rows of a panel stay in a cache of 1 MiB with room to spare."""
+
+
+def block_extent(loops: RowLoops, planned: PlannedPart, rows: RegisterRows, level: int) -> int:
+    """Values of the row at `level` that one thread takes at a time."""
+    if level == rows.column:
+        return columns_of(_element(loops, planned, rows)) * BLOCK_COLUMNS
+    return ROWS * BLOCK_ROWS if level == rows.row else 1
+
+
+def columns_of(element: ScalarType) -> int:
+    """The columns of a register tile of such elements."""
+    return max(LEAST_COLUMNS, COLUMN_BITS // element.bits)
+
+
+def register_tiles(
+    loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
+) -> tuple[Statement, ...] | None:
+    """Loops over the register tiles inside a tile of the part's rows; None where there is no simple form.
+
+    Raises UnboundedRowError, OperationLimitError.
+    """
+    from tilepragma.polyhedral.part_scan import Restriction
+    from tilepragma.polyhedral.register_tiles import known_origins
+
+    statements = planned.part.statements
+    around: list[Loop] = []
+    for level in rows.outside:
+        iterator = loops.names.scalar(f"{base_name(statements, level)}_row")
+        bounds = loops.row_range(statements, level, tile.rows)
+        around.append(loops.loop(iterator, bounds.lower, bounds.upper))
+        tile = _inside(loops, statements, tile, Restriction(level, value(iterator)))
+    whole = tile.rows
+    level = rows.through[-1]
+    base = base_name(statements, level)
+    size: Expression = integer(THROUGH_TILE)
+    if not rows.packed:
+        size = value(loops.sizes.of(planned.number, level, base, THROUGH_TILE, THROUGH_TILE))
+    first = loops.names.scalar(f"{base}_first")
+    bounds = loops.row_range(statements, level, tile.rows)
+    if _is_made_of_locals(bounds.lower):
+        return None
+    around.append(replace(loops.loop(first, bounds.lower, bounds.upper), step=size))
+    tile = _inside(loops, statements, tile, Restriction(level, value(first), size))
+    columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
+    extents = (ROWS, columns_of(_element(loops, planned, rows)))
+    bounds = loops.row_range(statements, rows.column, whole)
+    around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
+    below = loops.names.scalar(f"{base_name(statements, rows.row)}_tile")
+    own = _Tile(rows, (below, columns), extents, first, loops.row_range(statements, rows.row, whole))
+    tile = replace(tile, known=tile.known.also(known_origins(loops.code, statements[0], rows, whole)))
+    body = _panel(loops, planned, own, tile) if rows.packed else _below_each_other(loops, planned, own, tile)
+    if body is None:
+        return None
+    for loop in reversed(around):
+        body = (replace(loop, body=Block(body)),)
+    return body
+
+
+def _is_made_of_locals(bound: Polynomial) -> bool:
+    """Whether a bound differs from tile to tile; tiles that begin there are dear to prove, and below diagonals hardly full."""
+    return any(isinstance(node, Access) and node.object.scope is Scope.LOCAL for node in walk(expression(bound)))
+
+
+def _inside(loops: RowLoops, statements: Statements, tile: BoundedTile, own: Restriction) -> BoundedTile:
+    """The tile, in one more row, within the loop that its value or origin is the iterator of."""
+    known = tile.known.also(loops.code.known_sum(statements, (own.level,), tile.rows, own))
+    return replace(tile, rows=(*tile.rows, own), known=known)
+
+
+def _element(loops: RowLoops, planned: PlannedPart, rows: RegisterRows) -> ScalarType:
+    """The type of the elements that are updated."""
+    references = _source(loops, planned).references
+    element = next(one.object.element for one in references if one.object.name == rows.array and one.writes)
+    assert isinstance(element, ScalarType), "what is updated by a sum is a number"
+    return element
+
+
+def _source(loops: RowLoops, planned: PlannedPart) -> ScopStatement:
+    (each,) = planned.part.statements
+    return next(one for one in loops.code.scop.statements if one.name == each.statement.name)
+
+
+def _below_each_other(
+    loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile
+) -> tuple[Statement, ...] | None:
+    """The loop over the rows' tiles."""
+    iterator, _ = own.origins
+    body = _tile(loops, planned, own, tile)
+    if body is None:
+        return None
+    loop = loops.loop(iterator, own.bounds.lower, own.bounds.upper, body)
+    return (replace(loop, step=integer(own.extents[0])),)
+
+
+def _panel(loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile) -> tuple[Statement, ...] | None:
+    """The same, while what its columns read in strides is in panels, packed in the order in which it is read."""
+    from tilepragma.polyhedral.register_tiles import scan_panel
+
+    (each,) = planned.part.statements
+    taken = frozenset(loops.names.taken)
+    found = scan_panel(loops.code, each, own.box, tile.rows, tile.known, loops.next_index, taken)
+    if found is None:
+        return None
+    if found.otherwise is not None:
+        loops.next_index = found.otherwise.next_index
+    body = _below_each_other(loops, planned, own, replace(tile, known=found.known))
+    if body is None:
+        return None
+    buffers = tuple(_packed(loops, planned, own, place, found) for place in own.rows.packed)
+    full = Buffered(buffers, Block(body))
+    if found.condition is None:
+        return (full,)
+    return (If(found.condition, Block((full,)), Block(_statements(found.otherwise))),)
+
+
+def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel: PanelScan) -> Buffer:
+    """What an access reads of a tile's columns, a row of the panel for each value of the row that runs through."""
+    (each,) = planned.part.statements
+    source = _source(loops, planned)
+    reference = source.references[place]
+    access = next(
+        node
+        for node in walk(source.node)
+        if isinstance(node, Access) and node.object == reference.object and node.range == reference.range
+    )
+    levels = (own.rows.through[-1], own.rows.column)
+    through, column = (source.loops[_place(each.rows[level].coefficients)].iterator for level in levels)
+    local = {one: replace(one, scope=Scope.LOCAL) for one in (through, column)}
+    first, (_, start) = own.first, own.origins
+    heads = (
+        replace(_counted(loops, local[through], 0, Block(())), lower=panel.lower, comparison="<=", upper=panel.upper),
+        replace(
+            _counted(loops, local[column], 0, Block(())),
+            lower=value(start),
+            upper=expression(term(start) + number(own.extents[1])),
+        ),
+    )
+    subscripts = (_beyond(local[through], first), _beyond(local[column], start))
+    name = loops.names.scalar(f"{reference.object.name}_panel").name
+    lengths = (integer(THROUGH_TILE), integer(own.extents[1]))
+    panel_object = DataObject(name, name, reference.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
+    return Buffer(panel_object, heads, (), with_objects(access, local), subscripts, False)
+
+
+def _beyond(iterator: DataObject, start: DataObject) -> Expression:
+    return Binary("-", value(iterator), value(start), LONG)
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """A register tile: the iterators of the loops over its origins, row first, and its extents; `first` is that of the loop around over
+    the origins of what runs through. `bounds` are those of the origins of rows: no tile of what runs through narrows them, so that
+    all tiles of one column begin at the same origins.
+    """
+
+    rows: RegisterRows
+    origins: tuple[DataObject, DataObject]
+    extents: tuple[int, int]
+    first: DataObject
+    bounds: Bounds
+
+    @property
+    def box(self) -> RegisterBox:
+        """The same for the engine."""
+        from tilepragma.polyhedral.register_tiles import RegisterBox
+
+        row, column = self.origins
+        return RegisterBox(self.rows, (value(row), value(column)), self.extents)
+
+
+def _tile(loops: RowLoops, planned: PlannedPart, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
+    """The points of one register tile."""
+    from tilepragma.polyhedral.register_tiles import scan_register_tile
+
+    (each,) = planned.part.statements
+    taken = frozenset(loops.names.taken)
+    found = scan_register_tile(loops.code, each, own.box, inside.rows, inside.known, loops.next_index, taken)
+    if found is None:
+        return None
+    for one in _scans(found):
+        loops.next_index = max(loops.next_index, one.next_index)
+    full = _full(loops, planned, own, found.through.block)
+    if full is None:
+        return None
+    body = (*_statements(found.before), *full, *_statements(found.after))
+    if found.condition is None:
+        return body
+    rest = _statements(found.otherwise)
+    return (If(found.condition, Block(body), Block(rest) if rest else None),)
+
+
+def _scans(found: RegisterScan) -> Iterator[Scanned]:
+    yield from (one for one in (found.before, found.through, found.after, found.otherwise) if one is not None)
+
+
+def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
+    return () if scanned is None else scanned.block.statements
+
+
+def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> tuple[Statement, ...] | None:
+    """The loops `through` a tile at its origin, made into those over all of it, with its elements in a buffer."""
+    (each,) = planned.part.statements
+    names = [
+        each.statement.iterators[_place(each.rows[level].coefficients)] for level in (own.rows.row, own.rows.column)
+    ]
+    leaf = _leaf(through, frozenset(names))
+    if leaf is None:
+        return None
+    origin: list[Statement] = []
+    steps: list[tuple[DataObject, int]] = []
+    instead: dict[DataObject, Declaration] = {}
+    for name, extent in zip(names, own.extents, strict=True):
+        declarator = next(one for one in _declarators(leaf) if one.object.name == name)
+        assert declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
+        start = replace(loops.names.scalar(f"{name}_origin"), element=declarator.object.element, const=True)
+        step = replace(loops.names.scalar(f"{name}_step"), element=declarator.object.element)
+        origin.append(Declaration((Declarator(start, declarator.initializer),)))
+        steps.append((step, extent))
+        moved = Binary("+", value(start), value(step), declarator.object.element)
+        instead[declarator.object] = Declaration((replace(declarator, initializer=moved),))
+    kept = tuple(
+        instead.get(_declared_by(one), one) if isinstance(one, Declaration) else one for one in leaf.statements
+    )
+    buffer = _buffer(loops, own, Block(kept), tuple(steps))
+    if buffer is None:
+        return None
+    body = _replaced(through, leaf, Block(_over(loops, tuple(steps), Block(kept))))
+    return (*origin, Buffered((buffer,), body))
+
+
+def _place(coefficients: tuple[int, ...]) -> int:
+    return coefficients.index(1)
+
+
+def _declared_by(declaration: Declaration) -> DataObject:
+    return declaration.declarators[0].object
+
+
+def _declarators(block: Block) -> Iterator[Declarator]:
+    for one in block.statements:
+        if isinstance(one, Declaration):
+            yield from one.declarators
+
+
+def _leaf(body: Block, names: frozenset[str]) -> Block | None:
+    """The one block in which iterators of these names are declared."""
+    found = [
+        node
+        for node in walk(body)
+        if isinstance(node, Block) and names <= {one.object.name for one in _declarators(node) if one.object.const}
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _replaced(body: Block, leaf: Block, other: Block) -> Block:
+    if body is leaf:
+        return other
+    statements = tuple(
+        _replaced(one, leaf, other)
+        if isinstance(one, Block)
+        else with_blocks(one, lambda block: _replaced(block, leaf, other))
+        for one in body.statements
+    )
+    return replace(body, statements=statements)
+
+
+def _over(loops: RowLoops, steps: tuple[tuple[DataObject, int], ...], body: Block) -> tuple[Statement, ...]:
+    """`for (row = 0; row < R; ++row) for (column = 0; column < C; ++column)`"""
+    statements: tuple[Statement, ...] = (body,)
+    for step, extent in reversed(steps):
+        statements = (_counted(loops, step, extent, Block(statements)),)
+    return statements
+
+
+def _counted(loops: RowLoops, iterator: DataObject, extent: int, body: Block) -> Loop:
+    loops.next_index += 1
+    return Loop(loops.next_index - 1, iterator, True, integer(0), "<", integer(extent), integer(1), False, body, None)
+
+
+def _buffer(loops: RowLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObject, int], ...]) -> Buffer | None:
+    """The elements of a tile in a local array, as the leaf names them; None where it names what it updates in several ways."""
+    written = {one.subscripts for one in uses(leaf) if one.writes and one.object.name == own.rows.array}
+    accesses = [
+        node
+        for node in walk(leaf)
+        if isinstance(node, Access) and node.object.name == own.rows.array and node.subscripts in written
+    ]
+    access = accesses[0]
+    if len(written) > 1 or any(one.path for one in accesses) or not isinstance(access.type, ScalarType):
+        return None
+    mentioned = {node.object for part in access.subscripts for node in walk(part) if isinstance(node, Access)}
+    needed = tuple(one for one in leaf.statements if isinstance(one, Declaration) and _declared_by(one) in mentioned)
+    name = loops.names.scalar(f"{own.rows.array}_tile").name
+    lengths = tuple(integer(extent) for _, extent in steps)
+    local = DataObject(name, name, access.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
+    heads = tuple(_counted(loops, step, extent, Block(())) for step, extent in steps)
+    subscripts: tuple[Expression, ...] = tuple(value(step) for step, _ in steps)
+    return Buffer(local, heads, needed, access, subscripts, True)

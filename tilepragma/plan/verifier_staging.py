@@ -1,0 +1,184 @@
+"""Stages are sound: what can be said of them without the mathematics. That boxes hold what is read is `polyhedral/plan_proof_staging`'s.
+
+What a launch stages it must not write; the copies stand between the stage and the last use of them, barriers at both ends; and
+all workers of a gang come to every stage with the same box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tilepragma.ir.accesses import leaves_early, uses
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.dump import subscripts_text
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
+from tilepragma.ir.looptree import (
+    Barrier,
+    Block,
+    Declaration,
+    Loop,
+    Return,
+    Stage,
+    Staged,
+    TiledLoop,
+    TileNest,
+)
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+
+
+def wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
+    """A sentence for everything that is wrong with the stages of a launch."""
+    if any(isinstance(node, Stage) or (isinstance(node, TileNest) and node.uniform) for node in walk(launch.body)):
+        yield f"launch {launch.name} has stages outside its staged form"
+    if launch.staged is None:
+        return
+    parts = launch.staged.statements
+    if len(parts) != 1 or not isinstance(parts[0], TileNest) or not parts[0].uniform:
+        yield f"the staged form of launch {launch.name} is not one uniform nest"
+        return
+    yield from _wrong_nest(launch, parts[0])
+    yield from _wrong_places(parts[0].body, launch)
+    yield from _wrong_arrays(plan, launch, parts[0])
+
+
+def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
+    for tiled in nest.loops:
+        if tiled not in launch.loops:
+            yield f"loop {tiled.symbol} of the staged form is none of the launch"
+        kinds = [tile.kind for tile in tiled.tiles]
+        dealt = [kind for kind in kinds if kind is not TileKind.DYNAMIC]
+        if kinds[0] is not TileKind.DYNAMIC or dealt not in ([], [TileKind.GANG], [TileKind.GANG, TileKind.WORKER]):
+            yield f"the tiles of loop {tiled.symbol} are not those of a uniform nest"
+        if polynomial(tiled.loop.step).constant != 1 or tiled.loop.decreasing or not tiled.launch_bounds:
+            yield f"loop {tiled.symbol} of a uniform nest does not count up by 1 between bounds of the launch"
+    nodes = list(walk(nest.body))
+    if any(isinstance(node, Return) for node in nodes) or leaves_early(nest.body):
+        yield f"an iteration of launch {launch.name} may end before its barriers"
+    if any(isinstance(node, TileNest) for node in nodes):
+        yield f"the staged form of launch {launch.name} has a nest in its nest"
+
+
+def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
+    """Barriers and stages stand in blocks and loops alone, and what is declared beside them can be declared for all workers."""
+    meets = any(_meets(statement) for statement in block.statements)
+    for statement in block.statements:
+        if isinstance(statement, (Barrier, Stage)):
+            continue
+        if isinstance(statement, (Block, Loop)):
+            inner = statement if isinstance(statement, Block) else statement.body
+            if _meets(inner):
+                yield from _wrong_places(inner, launch)
+        elif isinstance(statement, Declaration):
+            simple = all(
+                one.object.rank == 0 and not isinstance(one.initializer, tuple) for one in statement.declarators
+            )
+            if meets and not simple:
+                yield f"launch {launch.name} declares an array between barriers of a uniform nest"
+        elif _meets(statement):
+            yield f"a barrier or stage of launch {launch.name} stands under a condition"
+
+
+def _meets(node: Any) -> bool:
+    return any(isinstance(one, (Barrier, Stage)) for one in walk(node))
+
+
+def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[str]:
+    functions = plan.kernel.functions
+    written = {use.object for use in uses(nest, functions) if use.writes}
+    held = {argument.object for argument in plan.arrays}
+    stages = list(_stages(nest.body, ()))
+    objects = list(dict.fromkeys(one.object for _, _, stage, _ in stages for one in stage.arrays))
+    served = [(one.object, text) for _, _, stage, _ in stages for one in stage.arrays for text in one.reads]
+    for object_, text in dict.fromkeys(one for one in served if served.count(one) > 1):
+        yield f"'{object_.host}{text}' is read in two boxes of launch {launch.name}"
+    known = {one.loop.iterator for one in nest.loops if all(tile.axis is None for tile in one.tiles)}
+    known |= (
+        set(plan.scalars) - written - set(launch.privates) | set(launch.values) | {one.object for one in plan.sizes}
+    )
+    if not plan.apart:
+        yield f"launch {launch.name} stages arrays that another name may write"
+    for object_ in objects:
+        name = object_.host
+        if object_ in written or object_ not in held or object_.volatile or object_.scope is Scope.LOCAL:
+            yield f"'{name}' is staged, but launch {launch.name} does not only read it"
+        if not isinstance(object_.element, ScalarType) or object_.storage is Storage.SCALAR:
+            yield f"'{name}' is staged, but is no array of numbers"
+    for block, place, stage, around in stages:
+        for staged in stage.arrays:
+            yield from _wrong_uses(nest, block, place, staged)
+            yield from _wrong_sides(nest, staged, known | set(around), block.statements[place + 1 :])
+
+
+def _stages(block: Block, around: tuple[DataObject, ...]) -> Iterator[tuple[Block, int, Stage, tuple[DataObject, ...]]]:
+    """Every stage with its block, its place there and the iterators of the loops around it."""
+    for place, statement in enumerate(block.statements):
+        if isinstance(statement, Stage):
+            yield block, place, statement, around
+        elif isinstance(statement, Block):
+            yield from _stages(statement, around)
+        elif isinstance(statement, Loop):
+            yield from _stages(statement.body, (*around, statement.iterator))
+
+
+def _wrong_uses(nest: TileNest, block: Block, place: int, staged: Staged) -> Iterator[str]:
+    """The accesses to a box stand behind the stage in its block, a barrier before the first of them and one after the last."""
+    name, object_ = staged.object.host, staged.object
+    using = [at for at, one in enumerate(block.statements) if _accesses(one, staged)]
+    barriers = [at for at, one in enumerate(block.statements) if isinstance(one, Barrier)]
+    inside = sum(len(_accesses(one, staged)) for one in block.statements)
+    if inside != len(_accesses(nest.body, staged)) or any(at < place for at in using):
+        yield f"'{name}' is read before it is staged, or elsewhere"
+        return
+    if any(len(access.subscripts) != object_.rank for access in _accesses(nest.body, staged)):
+        yield f"'{name}' is staged, and handed on as a whole"
+    if not using:
+        yield f"'{name}' is staged and never read"
+        return
+    if not any(place < at < using[0] for at in barriers):
+        yield f"no barrier stands between the copy of '{name}' and its first use"
+    if not any(at > using[-1] for at in barriers):
+        yield f"no barrier stands between the last use of '{name}' and its next copy"
+
+
+def _accesses(node: Any, staged: Staged) -> list[Access]:
+    """The accesses to the box."""
+    found = (one for one in walk(node) if isinstance(one, Access) and one.object == staged.object)
+    return [one for one in found if subscripts_text(one.subscripts) in staged.reads]
+
+
+def _wrong_sides(nest: TileNest, staged: Staged, known: set[DataObject], rest: tuple[Any, ...]) -> Iterator[str]:
+    """Boxes begin where all workers say they do, and are as long as their iterators take values."""
+    name = staged.object.host
+    if len(staged.sides) != staged.object.rank:
+        yield f"the box of '{name}' has {len(staged.sides)} sides"
+    dealt = {tiled.loop.iterator: tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
+    loops = {one.iterator: one for one in rest if isinstance(one, Loop)}
+    for side in staged.sides:
+        strange = {node.object for node in walk(side.least) if isinstance(node, Access)} - known
+        for object_ in sorted(one.name for one in strange):
+            yield f"the box of '{name}' begins at '{object_}', which is not the same for all workers"
+        if side.width < 0:
+            yield f"the box of '{name}' has a side without elements"
+        for term in side.terms:
+            tiled, loop = dealt.get(term.iterator), loops.get(term.iterator)
+            if tiled is None and loop is not None and not _is_same_for_all(loop, known):
+                yield f"the loop over '{term.iterator.name}' behind the copy of '{name}' differs between workers"
+            if tiled is None and (loop is None or not isinstance(term.extent, int)):
+                yield f"'{term.iterator.name}' is no iterator of the tile that the box of '{name}' is of"
+            if tiled is not None and term.extent != _extent(tiled):
+                yield f"the box of '{name}' has another extent along '{term.iterator.name}' than the gang's tile"
+
+
+def _is_same_for_all(loop: Loop, known: set[DataObject]) -> bool:
+    read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
+    counts_up = polynomial(loop.step).constant == 1 and not loop.decreasing and loop.comparison == "<"
+    return counts_up and read <= known
+
+
+def _extent(tiled: TiledLoop) -> object:
+    """How many values a gang's tile has: as many as the axis of the loop's workers, else one."""
+    return next((tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER), 1)

@@ -1,0 +1,168 @@
+"""Buffers hold, while the code inside runs, the elements that it means, and these alone.
+
+    E : { [i, l] -> [x] }      the element of iteration l of a buffer's loops, in instance i of the statement that it stands around
+    L : { [i, l] -> [y] }      where it is in the buffer
+
+In each instance L is one to one with E and lies in the buffer. An access inside either is spelled like the buffer's, and means an
+element that E has, at the place that L gives it; or it meets no element of E, if any is written. What is filled, and
+written back, is surely accessed, and written, inside: nothing outside the array is touched, and nothing that others write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import islpy as isl
+
+from tilepragma.ir.accesses import Use, uses
+from tilepragma.ir.buffers import place_in_buffer
+from tilepragma.ir.expressions import Call, Callee, Expression, Storage
+from tilepragma.ir.looptree import Barrier, Buffer, If, Loop, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
+from tilepragma.polyhedral.plan_proof_match import Finding
+from tilepragma.polyhedral.plan_proof_tree import Held, Leaf
+
+_RULE = "buffers hold what they are for"
+
+
+def broken_buffers(held: tuple[Held, ...]) -> Iterator[Finding]:
+    """A sentence for every buffer that would change what the statements around it stand for compute, or is not shown not to."""
+    for one in held:
+        name = one.buffer.access.object.host
+        try:
+            yield from (Finding(_RULE, f"the buffer of '{name}' {fault}", True) for fault in _faults(one))
+        except NotAffineError as error:
+            yield Finding(_RULE, f"the buffer of '{name}' is not understood: {error.why.reason}", False)
+        except _NotShownError as error:
+            yield Finding(_RULE, f"the buffer of '{name}' {error}", False)
+
+
+class _NotShownError(Exception):
+    """What cannot be said of a buffer; the text follows its name."""
+
+
+@dataclass(frozen=True)
+class _Meant:
+    """An access inside: `elements` is { [i] -> [x] } over the buffer's instances, `places` { [i] -> [x, y] }, y being the buffer's subscripts
+    there; None where it is spelled otherwise.
+    """
+
+    use: Use
+    elements: isl.Map
+    places: isl.Map | None
+
+
+def _faults(held: Held) -> Iterator[str]:
+    buffer = held.buffer
+    _check_form(held)
+    elements, places = _function(buffer.access.subscripts, held.frame), _function(buffer.subscripts, held.frame)
+    lengths = [_length(buffer, place) for place in range(len(buffer.subscripts))]
+    pairs = _over_instances(elements.flat_range_product(places), held.domain, held.depth)
+    kept = _over_instances(elements, held.domain, held.depth)
+    if not _over_instances(places, held.domain, held.depth).range().is_subset(_array(lengths, pairs.get_ctx())):
+        yield "is too small"
+        return
+    if not _is_one_to_one(pairs, len(buffer.access.subscripts)):
+        yield "has one place for several elements, or several for one"
+    inside = [meant for leaf in held.leaves for meant in _meant(leaf, held)]
+    written = any(one.use.writes for one in inside)
+    touched = isl.Map.empty(kept.get_space())
+    for one in inside:
+        if one.places is None:
+            if written and not one.elements.intersect(kept).is_empty():
+                yield "has elements that are also accessed in another way meanwhile"
+            continue
+        if not one.places.is_subset(pairs):
+            yield "lacks elements that are accessed"
+        if one.use.writes and not buffer.stored:
+            yield "is written but not written back"
+        if not one.use.conditional and (one.use.writes or not buffer.stored):
+            touched = touched.union(one.elements)
+    if not kept.is_subset(touched):
+        yield "has elements that are not surely accessed"
+
+
+def _check_form(held: Held) -> None:
+    """Raises _NotShownError where the buffer is of a form that nothing is shown for."""
+    buffer = held.buffer
+    if held.opaque or any(loop.decreasing for loop in buffer.loops):
+        raise _NotShownError("has bounds that are not understood")
+    if buffer.access.path or len(buffer.access.subscripts) != buffer.access.object.rank:
+        raise _NotShownError("does not hold whole elements")
+    if buffer.object.storage is not Storage.CONTIGUOUS or len(buffer.subscripts) != buffer.object.rank:
+        raise _NotShownError("is no array")
+    for leaf in held.leaves:
+        for part in _evaluated(leaf.node):
+            for node in walk(part):
+                if isinstance(node, Call) and node.callee is Callee.USER:
+                    raise _NotShownError("stands around a call")
+                if isinstance(node, (TileNest, Barrier)):
+                    raise _NotShownError("stands around loops that are dealt out")
+
+
+def _meant(leaf: Leaf, held: Held) -> Iterator[_Meant]:
+    """The accesses of a leaf to the buffer's array. Raises NotAffineError, _NotShownError."""
+    buffer = held.buffer
+    for part in _evaluated(leaf.node):
+        for use in uses(part):
+            if use.object != buffer.access.object:
+                continue
+            if use.path or len(use.subscripts) != use.object.rank or leaf.opaque:
+                raise _NotShownError("stands around an access that is not understood")
+            elements = _function(use.subscripts, leaf.frame)
+            place = place_in_buffer(use.object, use.subscripts, buffer)
+            both = None if place is None else elements.flat_range_product(_function(place, leaf.frame))
+            yield _Meant(
+                use,
+                _over_instances(elements, leaf.domain, held.depth),
+                None if both is None else _over_instances(both, leaf.domain, held.depth),
+            )
+
+
+def _evaluated(node: Any) -> tuple[Any, ...]:
+    """What a leaf evaluates: of an If or a Loop the decision alone."""
+    if isinstance(node, If):
+        return (node.condition,)
+    if isinstance(node, Loop):
+        return (node.lower, node.upper, node.step)
+    return (node,)
+
+
+def _function(subscripts: tuple[Expression, ...], frame: Frame) -> isl.Map:
+    """{ [i] -> [subscripts(i)] }. Raises NotAffineError."""
+    result = isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 0))
+    for subscript in subscripts:
+        result = result.flat_range_product(isl.Map.from_pw_aff(affine(subscript, frame)))
+    return result
+
+
+def _over_instances(relation: isl.Map, domain: isl.Set, depth: int) -> isl.Map:
+    """{ [i] -> [x] : exists l : [i, l] -> [x] }, of the domain alone; i has `depth` dimensions."""
+    inner = relation.dim(isl.dim_type.in_) - depth
+    return relation.intersect_domain(domain).project_out(isl.dim_type.in_, depth, inner).coalesce()
+
+
+def _is_one_to_one(pairs: isl.Map, rank: int) -> bool:
+    """Whether, in { [i] -> [x, y] }, x gives y and y gives x for each i; x has `rank` dimensions."""
+    given = pairs.dim(isl.dim_type.out)
+    to_places = pairs.move_dims(isl.dim_type.in_, pairs.dim(isl.dim_type.in_), isl.dim_type.out, 0, rank)
+    to_elements = pairs.move_dims(isl.dim_type.in_, pairs.dim(isl.dim_type.in_), isl.dim_type.out, rank, given - rank)
+    return bool(to_places.is_single_valued()) and bool(to_elements.is_single_valued())
+
+
+def _length(buffer: Buffer, place: int) -> int:
+    length = buffer.object.lengths[place]
+    found = getattr(length, "value", None)
+    if not isinstance(found, int):
+        raise _NotShownError("has a length that is no number")
+    return found
+
+
+def _array(lengths: list[int], context: isl.Context) -> isl.Set:
+    """{ [y] : 0 <= y < lengths }"""
+    names = [f"y{place}" for place in range(len(lengths))]
+    limits = " and ".join(f"0 <= {name} < {length}" for name, length in zip(names, lengths, strict=True))
+    return isl.Set(f"{{ [{', '.join(names)}] : {limits} }}", context=context)

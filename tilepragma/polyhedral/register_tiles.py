@@ -1,0 +1,288 @@
+"""Tiles whose elements stay in registers: a few rows by a few vectors of an array's elements, while what remains runs through.
+
+    { S[i] -> [r, c, k] }      the element X[f(r, c)] that S updates depends on the rows r and c of a permutable band alone
+
+A tile is R values of r by C of c, from the origin [r_0, c_0] on. Of all k, those are `full` at which S runs for the whole tile:
+
+    { [k] : for all 0 <= a < R, 0 <= b < C : S runs at [r_0 + a, c_0 + b, k] }
+
+There the loops over a and b have constant bounds. What is left of the tile runs before and after; every order of a permutable
+band is right, and elements see their own instances in the order of k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from tilepragma.ir.expressions import Expression
+from tilepragma.polyhedral.known import Known, in_rows
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+from tilepragma.polyhedral.parametric_tiles import row_range, symbol_reader
+from tilepragma.polyhedral.part_scan import PartCode, Restrictions
+from tilepragma.polyhedral.register_rows import RegisterRows
+from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
+from tilepragma.polyhedral.schedule import StatementSchedule
+
+_ORIGINS = ("tilek_row_origin", "tilek_column_origin")
+
+
+@dataclass(frozen=True)
+class RegisterBox:
+    """The tile: its origins in the rows `row` and `column`, expressions of integer type, and its extents in each."""
+
+    rows: RegisterRows
+    origins: tuple[Expression, Expression]
+    extents: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class RegisterScan:
+    """Loops over the points of a register tile. `condition`: there is something full; None where there always is.
+
+    `through` are the loops over the full k, around the instance at the tile's origin. `before` and `after` are what surrounds it,
+    `otherwise` is all of a tile with nothing full; None where there is none.
+    """
+
+    condition: Expression | None
+    before: Scanned | None
+    through: Scanned
+    after: Scanned | None
+    otherwise: Scanned | None
+
+
+@dataclass(frozen=True)
+class PanelScan:
+    """Inside tiles of the rows that run through, and of columns: `condition`: each column is there at all of their values, from `lower` to
+    `upper`; None where they always are. `known` is what holds then, `otherwise` are loops over all points where it does not.
+    """
+
+    condition: Expression | None
+    lower: Expression
+    upper: Expression
+    known: Known
+    otherwise: Scanned | None
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Of a tile the points { [t] } before, at and after what is full, and those of a tile where nothing is."""
+
+    condition: isl.Set
+    before: isl.Set
+    full: isl.Set
+    after: isl.Set
+    otherwise: isl.Set
+
+
+def known_origins(code: PartCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions) -> Known:
+    """Of the origins of register tiles between the least and the greatest value of their rows inside the restrictions. Raises
+    OperationLimitError.
+    """
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is known of register tiles"):
+        inside = code.inside((each,), restrictions)
+        row, column = (
+            in_rows(inside, (level,), name) for level, name in zip((rows.row, rows.column), _ORIGINS, strict=True)
+        )
+        return row.also(column)
+
+
+def scan_register_tile(
+    code: PartCode,
+    each: StatementSchedule,
+    box: RegisterBox,
+    restrictions: Restrictions,
+    known: Known,
+    first_index: int,
+    taken: frozenset[str],
+) -> RegisterScan | None:
+    """The loops over one tile, inside the restrictions, of whose origin something may be `known`; new ones are numbered from `first_index`,
+    no new iterator is called one of `taken`. None where what is full has no simple form. Raises OperationLimitError.
+    """
+    (inside,) = code.inside((each,), restrictions)
+    context = code.facts(restrictions, known)
+    symbols = code.symbols(restrictions, taken)
+    symbols = Symbols({**symbols.parameters, **dict(zip(_ORIGINS, box.origins, strict=True))}, symbols.taken)
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
+        pieces = _pieces(inside, box, _elements(inside, box.rows.array))
+        if pieces is None:
+            return None
+        given = context.intersect(pieces.condition)
+        condition = pieces.condition.gist(context)
+        always = context.is_subset(pieces.condition)
+        test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition)
+    across = (*box.rows.outside, *box.rows.through, box.rows.row, box.rows.column)
+    along = (*box.rows.outside, *box.rows.through)
+    wanted = (
+        (pieces.before, across, given),
+        (pieces.full, along, given),
+        (pieces.after, across, given),
+        (None if always else pieces.otherwise, across, context),
+    )
+    index = first_index
+    parts: list[Scanned | None] = []
+    for points, order, facts in wanted:
+        if points is None or points.intersect_params(facts).is_empty():
+            parts.append(None)
+            continue
+        times = code.times(each, tuple(each.rows[level] for level in order))
+        own = replace(inside, times=times.intersect_domain(inside.times.intersect_range(points).domain()))
+        scanned = scan((own,), symbols, index, facts)
+        index = scanned.next_index
+        parts.append(scanned)
+    before, through, after, otherwise = parts
+    if through is None:
+        return None
+    return RegisterScan(
+        None if test is None else symbol_reader(symbols).condition(test), before, through, after, otherwise
+    )
+
+
+def scan_panel(
+    code: PartCode,
+    each: StatementSchedule,
+    box: RegisterBox,
+    restrictions: Restrictions,
+    known: Known,
+    first_index: int,
+    taken: frozenset[str],
+) -> PanelScan | None:
+    """The panel that tiles below each other have in common: the columns of the box, at the values of the one row that runs through.
+
+    Arguments as for `scan_register_tile`. None where it has no simple form. Raises OperationLimitError.
+    """
+    (inside,) = code.inside((each,), restrictions)
+    column, (through,) = box.rows.column, box.rows.through
+    symbols = code.symbols(restrictions, taken)
+    symbols = Symbols({**symbols.parameters, _ORIGINS[1]: box.origins[1]}, symbols.taken)
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
+        context = code.facts(restrictions, known)
+        domain = inside.times.intersect_domain(inside.statement.domain).range()
+        whole = _columns(domain, box)
+        points = domain.intersect(whole)
+        used = points.project_out(isl.dim_type.set, box.rows.row, 1)
+        at = column - (box.rows.row < column)
+        every = used.project_out(isl.dim_type.set, at, 1)
+        lifted = every.insert_dims(isl.dim_type.set, at, 1).insert_dims(isl.dim_type.set, box.rows.row, 1)
+        needed = lifted.intersect(whole).project_out(isl.dim_type.set, box.rows.row, 1)
+        condition = _joined(every.params().subtract(needed.subtract(used).params()))
+        if condition.is_empty() or condition.n_basic_set() != 1:
+            return None
+        condition = condition.remove_divs()
+        given = context.intersect(condition)
+        always = context.is_subset(condition)
+        test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
+    narrow = replace(inside, times=inside.times.intersect_range(points))
+    bounds = row_range((narrow,), through, symbols, given)
+    if bounds is None:
+        return None
+    otherwise = None
+    if not always:
+        across = (*box.rows.outside, box.rows.row, *box.rows.through, column)
+        times = code.times(each, tuple(each.rows[level] for level in across))
+        own = replace(inside, times=times.intersect_domain(narrow.times.domain()))
+        otherwise = scan((own,), symbols, first_index, context)
+    told = None if test is None else symbol_reader(symbols).condition(test)
+    return PanelScan(told, bounds.lower, bounds.upper, Known(known.facts.intersect(condition)), otherwise)
+
+
+def _elements(inside: ScannedStatement, array: str) -> _Elements:
+    references = [one for one in inside.statement.references if one.object.name == array]
+    target = next(one for one in references if one.writes)
+    at = inside.times.intersect_domain(inside.statement.domain).reverse()
+    others = [one for one in references if not one.relation.is_equal(target.relation)]
+    return _Elements(at.apply_range(target.relation), tuple(at.apply_range(one.relation) for one in others))
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """{ [t] -> X[x] }: the element that is updated, and the others of its array that are read."""
+
+    updated: isl.Map
+    others: tuple[isl.Map, ...]
+
+    def clash(self, points: isl.Set) -> isl.Set:
+        """[p] -> { : an element updated at some of the points is read as another one at some of them }"""
+        updated = points.apply(self.updated)
+        clashes = isl.Set.empty(points.params().get_space())
+        for other in self.others:
+            clashes = clashes.union(updated.intersect(points.apply(other)).params())
+        return clashes
+
+
+def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements) -> _Pieces | None:
+    domain = inside.times.intersect_domain(inside.statement.domain).range()
+    whole = _box(domain, box)
+    points = domain.intersect(whole)
+    levels = (box.rows.row, box.rows.column)
+    every = _without(points, levels)
+    missed = _without(_with(every, levels).intersect(whole).subtract(points), levels)
+    full = _joined(every.subtract(missed))
+    if full.is_empty() or full.n_basic_set() != 1:
+        return None
+    through = _with(full, levels).intersect(whole)
+    condition = _joined(full.params().subtract(elements.clash(through)))
+    if condition.n_basic_set() != 1:
+        return None
+    condition = condition.remove_divs()
+    rest = every.subtract(full)
+    before, after = (
+        pairs.intersect_domain(rest).intersect_range(full).domain().coalesce()
+        for pairs in (rest.lex_lt_set(full), rest.lex_gt_set(full))
+    )
+    if (
+        not rest.intersect_params(condition).subtract(before).subtract(after).is_empty()
+        or not before.intersect(after).is_empty()
+    ):
+        return None
+    first = _with(full, levels).intersect(_box(domain, replace(box, extents=(1, 1))))
+    return _Pieces(
+        condition,
+        _with(before, levels).intersect(points),
+        first,
+        _with(after, levels).intersect(points),
+        points,
+    )
+
+
+def _joined(points: isl.Set) -> isl.Set:
+    """The same as one convex set where it is one."""
+    points = points.remove_redundancies().coalesce()
+    if points.n_basic_set() > 1:
+        hull = isl.Set.from_basic_set(points.unshifted_simple_hull())
+        return hull if hull.is_subset(points) else points
+    return points
+
+
+def _without(points: isl.Set, levels: Iterable[int]) -> isl.Set:
+    """{ [k] : exists a, b : [a, b, k] in the set }"""
+    for level in sorted(levels, reverse=True):
+        points = points.project_out(isl.dim_type.set, level, 1)
+    return points.coalesce()
+
+
+def _with(points: isl.Set, levels: Iterable[int]) -> isl.Set:
+    """{ [a, b, k] : [k] in the set }"""
+    for level in sorted(levels):
+        points = points.insert_dims(isl.dim_type.set, level, 1)
+    return points
+
+
+def _columns(like: isl.Set, box: RegisterBox) -> isl.Set:
+    """[c_0] -> { [t] : c_0 <= t_c < c_0 + C }"""
+    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
+    limits = f"{_ORIGINS[1]} <= t{box.rows.column} < {_ORIGINS[1]} + {box.extents[1]}"
+    return isl.Set(f"[{_ORIGINS[1]}] -> {{ [{', '.join(names)}] : {limits} }}", context=like.get_ctx())
+
+
+def _box(like: isl.Set, box: RegisterBox) -> isl.Set:
+    """[r_0, c_0] -> { [t] : r_0 <= t_r < r_0 + R and c_0 <= t_c < c_0 + C }"""
+    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
+    levels = (box.rows.row, box.rows.column)
+    limits = " and ".join(
+        f"{origin} <= t{level} < {origin} + {extent}"
+        for origin, level, extent in zip(_ORIGINS, levels, box.extents, strict=True)
+    )
+    return isl.Set(f"[{', '.join(_ORIGINS)}] -> {{ [{', '.join(names)}] : {limits} }}", context=like.get_ctx())
