@@ -28,6 +28,7 @@ from tilepragma.plan.launches import finished_launch
 from tilepragma.plan.mapping import Clauses
 from tilepragma.plan.scalars import ScalarContext, classify
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.plan.summary import mentions
 from tilepragma.plan.symbols import loop_symbols
 
 
@@ -76,7 +77,9 @@ def make_automatic(
     notes: tuple[str, ...] = (),
     depths: Depths | None = None,
 ) -> Automatic | Refusal:
-    """The strategy's answer, where the drafts can be launched. Without `depths`, all loops of the host's tree count as the user's."""
+    """The strategy's answer, where the drafts can be launched. Without `depths`, all loops of the host's tree count as the user's but those
+    over tiles.
+    """
     results = []
     for drafts in (host, device):
         builder = _Builder(region, frozenset(size.object for size in sizes))
@@ -91,19 +94,20 @@ def make_automatic(
         device_steps,
         tuple(dict.fromkeys((*shared, *more))),
         sizes,
-        depths if depths is not None else _depths(host_steps, 0),
+        depths if depths is not None else _depths(host_steps, 0, frozenset(size.object for size in sizes)),
         notes,
     )
 
 
-def _depths(steps: tuple[Step, ...], around: int) -> Depths:
+def _depths(steps: tuple[Step, ...], around: int, sizes: frozenset[DataObject]) -> Depths:
     found = Depths()
     for step in steps:
         if isinstance(step, Launch):
             own = _depth(step.body)
             one = Depths(around + own, 0, own) if step.axes else Depths(0, around + own, 0)
         else:
-            one = _depths(step.steps, around + (counts_as_work(step.loop) if isinstance(step, HostLoop) else 0))
+            work = 0 if isinstance(step, HostCondition) or mentions(step.loop, sizes) else counts_as_work(step.loop)
+            one = _depths(step.steps, around + work, sizes)
         found = Depths(
             max(found.parallel, one.parallel),
             max(found.sequential, one.sequential),

@@ -80,11 +80,13 @@ def negated(condition: Expression) -> Expression:
 
 
 class Drafting:
-    """Gives pieces the default mapping, and loops that stand in several pieces numbers of their own, which no two loops of the plan share."""
+    """Gives pieces the default mapping, and loops that stand in several pieces numbers of their own from `first_index` on: no two loops
+    of the plan share one.
+    """
 
-    def __init__(self, region: Region) -> None:
+    def __init__(self, region: Region, first_index: int) -> None:
         self.region = region
-        self.next_index = region.first_index
+        self.next_index = first_index
         self.device = False
         self.seen: set[int] = set()
 

@@ -6,7 +6,7 @@ Statements are taken in order, loops from the outside in:
   3. one that can be distributed (plan/distribution.py) becomes several loops, each planned so;
   4. any other runs on the host around the launches of its body, unless all of these would be sequential.
 Whatever is left is a launch of one instance. For devices a loop of the first two kinds is distributed too, where some part of it can then
-be dealt out over more axes; on the host it stays together, for locality.
+be dealt out over more axes; on the host it stays together, for locality, and where it cannot its parts take turns (plan/strips.py).
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from tilepragma.plan.pieces import (
 from tilepragma.plan.proof import dependence_reason
 from tilepragma.plan.reductions import reduction_operator
 from tilepragma.plan.strategy import Automatic, Refusal, Region
+from tilepragma.plan.strips import Strips
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.point_order import Steps
@@ -75,7 +76,8 @@ def structure(region: Region) -> Automatic | Refusal:
     from tilepragma.polyhedral.operation_limit import OperationLimitError
 
     nests: dict[int, NestDependences] = {}
-    planners = [_Planner(region, device, nests) for device in (False, True)]
+    strips = Strips(region)
+    planners = [_Planner(region, device, nests, strips) for device in (False, True)]
     try:
         host, device = (
             planner.statements(region.statements, _At((), None, region.live_out - region.final)) for planner in planners
@@ -85,9 +87,9 @@ def structure(region: Region) -> Automatic | Refusal:
     reasons, notes = planners[0].reasons, planners[0].notes
     if not is_parallel(host):
         return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
-    numbering = Drafting(region)
+    numbering = Drafting(region, strips.next_index)
     drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
-    answer = make_automatic("loops as written", region, *drafts, notes=tuple(dict.fromkeys(notes)))
+    answer = make_automatic("loops as written", region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
     return answer if isinstance(answer, Refusal) else dataclasses.replace(answer, steps=_steps(region))
 
 
@@ -129,6 +131,7 @@ class _Planner:
     region: Region
     device: bool
     nests: dict[int, NestDependences]
+    strips: Strips
     reasons: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -198,7 +201,8 @@ class _Planner:
         if whole is not None and not self.device:
             return (whole,)
         parts = distributed(loop, len(at.around), at.nest, lambda part: self._axes(part, at))
-        return tuple(self._dealt(part, at) or self._ordered(part, at) for part in parts)
+        pieces = tuple(self._dealt(part, at) or self._ordered(part, at) for part in parts)
+        return pieces if self.device else self.strips.of(loop, pieces)
 
     def _ordered(self, loop: Loop, at: _At) -> Piece:
         """The loop on the host, where that leads to launches worth the name; else in one instance."""

@@ -35,7 +35,7 @@ def plan_kind(plan: KernelPlan) -> PlanKind:
 def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool:
     """Whether the host goes through wavefronts of tiles: a loop of its own has a bound that mentions a tile's size."""
     objects = {size.object for size in sizes}
-    return any(_mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
+    return any(mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
 
 
 def has_shapes(plan: KernelPlan) -> bool:
@@ -55,7 +55,8 @@ def used_sizes(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> tuple[Ti
     return tuple(size for size in sizes if size.object in used)
 
 
-def _mentions(loop: Loop, sizes: Set[DataObject]) -> bool:
+def mentions(loop: Loop, sizes: Set[DataObject]) -> bool:
+    """Whether a bound of the loop does so of a tile's size: it runs over tiles."""
     bounds = (loop.lower, loop.upper)
     return any(isinstance(node, Access) and node.object in sizes for bound in bounds for node in walk(bound))
 
