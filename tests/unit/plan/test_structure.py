@@ -11,6 +11,7 @@ from tilepragma.plan.automatic import choose
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.structure import structure
+from tilepragma.plan.verifier_proofs import prove
 from tilepragma.polyhedral.point_order import Steps
 
 
@@ -75,8 +76,8 @@ JACOBI = """for (int t = 0; t < steps; t++) {
         (
             "int n, double *q, double *s, double a[n][n]",
             "for (int i = 0; i < n; i++) { q[i] = 0; for (int j = 0; j < n; j++) { s[j] += a[i][j]; q[i] += a[i][j]; } }",
+            "for i_strip [launch(i) launch(j)]",
             "launch(i) launch(j)",
-            None,
         ),
         (
             "int n, double *a, double b[n][n]",
@@ -271,3 +272,30 @@ def test_a_sum_that_the_user_lets_go_is_reduced_inside_host_loops_too() -> None:
     )
     assert tree(found.host_steps) == "for t [one launch(i) one launch(i)]"
     assert [[one.object.name for one in launch.reductions] for launch in found.host] == [[], ["s"], [], []]
+
+
+ATAX = """
+void f(int m, int n, double a[m][n], double *restrict x, double *restrict y, double *restrict t) {{
+#pragma tilek kernel
+  for (int i = 0; i < m; i++) {{
+    t[i] = 0;
+    for (int j = 0; j < n; j++) t[i] += {first} * x[j];
+    for (int j = 0; j < n; j++) y[j] += {second} * t[i];
+  }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "strips"),
+    [
+        ("a[i][j]", "a[i][j]", True),
+        ("a[i][j]", "a[j][i]", False),  # a row and a column
+        ("a[i][j]", "x[j]", False),  # vectors stay in the cache anyway
+    ],
+)
+def test_parts_that_stream_through_the_same_array_take_turns(first: str, second: str, strips: bool) -> None:
+    found = plan(ATAX.format(first=first, second=second))
+    loops = [step for step in found.host_steps if isinstance(step, HostLoop)]
+    assert [loop.loop.iterator.name for loop in loops] == (["i_strip"] if strips else [])
+    assert not any(isinstance(step, HostLoop) for step in found.device_steps)
+    assert prove(found) == ()
