@@ -1,7 +1,7 @@
 """Which parts get tiles that begin together, diamonds, on cores and on devices.
 
 On cores all that have such tiles: a wavefront of skewed tiles of time steps has as many tiles as there are tiles of time, few for a few
-time steps, and jacobi-2d on two cores takes 0.6 of the time with diamonds. On devices, where a launch for each time step is the other way,
+time steps, and jacobi-2d on two cores takes 0.6 to 0.8 of the time with diamonds. On devices, where a launch for each time step is the other way,
 only where the user asks for them: nobody has timed them there.
 """
 
