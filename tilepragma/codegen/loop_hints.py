@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.dialect import Dialect
-from tilepragma.ir.expressions import Access, Assignment, Call, DataObject, Expression, Storage
+from tilepragma.ir.expressions import Access, Assignment, Call, DataObject, Expression, Increment, Storage
 from tilepragma.ir.looptree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import walk
@@ -33,8 +33,8 @@ def loop_hints(
     is short: only then do local arrays become registers, and so does one of vectors, whose parts are interleaved.
 
     A sum in one element is a chain in which each addition waits for the one before: a multiply-add would take longer than the addition
-    alone. Other loops whose accesses all step through memory one by one, or stay, are as good as vectors: the width is said, since
-    compilers for processors with the widest vectors take half of it on their own.
+    alone. Other loops whose accesses all step through memory one by one, or stay, each iteration writing elements of its own, are as good as
+    vectors: the width is said, since compilers for processors with the widest vectors take half of it on their own.
     """
     if not dialect.hints:
         return LoopHints()
@@ -55,6 +55,8 @@ def _vector_width(iterator: DataObject, step: Expression, body: Block) -> int | 
     if literal_value(step) != 1 or not all(_is_plain(statement) for statement in body.statements):
         return None
     constants = _constants(body)
+    if not _keeps_apart(iterator, body, constants):
+        return None
     largest = 0
     for node in walk(body):
         if isinstance(node, Access) and (node.subscripts or node.object.storage is not Storage.SCALAR):
@@ -64,6 +66,22 @@ def _vector_width(iterator: DataObject, step: Expression, body: Block) -> int | 
         elif isinstance(getattr(node, "type", None), ScalarType) and node.type.is_floating:
             largest = max(largest, node.type.bits)
     return _VECTOR * 8 // largest if largest else None
+
+
+def _keeps_apart(iterator: DataObject, body: Block, constants: dict[DataObject, Expression]) -> bool:
+    """Whether each iteration has elements of its own of every array that the loop writes, by the subscripts alone: told of a width, some
+    compilers take it although iterations wait for each other.
+    """
+    declared = {one.object for node in walk(body) if isinstance(node, Declaration) for one in node.declarators}
+    targets = [node.target for node in walk(body) if isinstance(node, (Assignment, Increment))]
+    written = {one.object: one for one in targets if isinstance(one, Access) and one.object not in declared}
+    if not all(isinstance(one, Access) for one in targets) or any(
+        _step(one, iterator, constants) != 1 for one in written.values()
+    ):
+        return False
+    return all(
+        node == written[node.object] for node in walk(body) if isinstance(node, Access) and node.object in written
+    )
 
 
 def _is_plain(statement: Statement) -> bool:

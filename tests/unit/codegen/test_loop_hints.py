@@ -56,7 +56,9 @@ def row_is(value: object) -> Declaration:
         ([row_is(binary("*", 3, J)), assign(at(F, ROW), 0)], NOTHING),
         ([assign(S, binary("+", S, binary("*", at(A, K, J), at(B, K, J))))], CHAIN),
         ([assign(at(A, K, K), binary("*", at(A, K, J), at(B, K, J)), "+=")], CHAIN),
-        ([assign(at(G, K), at(G, J), "+=")], vectors(16)),
+        ([assign(at(G, K), at(G, J), "+=")], NOTHING),
+        ([assign(at(G, binary("+", J, 2)), at(G, J))], NOTHING),  # waits for two iterations before
+        ([assign(at(G, J), binary("+", at(G, J), at(G, N)))], NOTHING),  # an element of the same array
         ([If(expr(S), Block((assign(at(F, J), 0),)), None, NOWHERE)], NOTHING),
         ([loop(1, K, 0, N, (assign(at(A, K, J), 0),))], NOTHING),
     ],
