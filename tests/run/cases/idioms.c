@@ -716,3 +716,30 @@ CASE(strips)
         free(t);
     }
 }
+
+// case waiting_two_iterations: a recurrence over two iterations beside a loop that is dealt out, which compilers must not take for vectors
+static void waiting_two_iterations(int n, int *k, double *x, const double *y)
+{
+#pragma tilek kernel
+    for (int i = n; i >= 1; i--) {
+        for (int j = 2; j < n - 1; j++)
+            k[j + 1] = (k[j - 1] + k[j - 1]) % 1001;
+        for (int j = i; j <= n; j++) {
+            x[j] = -0.5 * y[j];
+            k[j] = (k[j] + k[j] + k[n]) % 1001;
+        }
+    }
+}
+
+CASE(waiting_two_iterations)
+{
+    int k[65];
+    double *const x = check_doubles(65), *const y = check_doubles(65);
+    for (int i = 0; i < 65; i++)
+        k[i] = (int)(check_random((size_t)i) % 1001);
+    waiting_two_iterations(64, k, x, y);
+    check_record("k", k, sizeof k);
+    check_record("x", x, 65 * sizeof *x);
+    free(x);
+    free(y);
+}
