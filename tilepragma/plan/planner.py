@@ -24,7 +24,16 @@ from tilepragma.plan.final_values import final_values
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
-from tilepragma.plan.kernel_plan import ArrayArgument, FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import (
+    ArrayArgument,
+    FinalValue,
+    HostCondition,
+    KernelPlan,
+    LastValue,
+    Launch,
+    Step,
+    launches_in,
+)
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.mapping import (
     Clauses,

@@ -10,6 +10,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import function_uses, uses
@@ -20,8 +21,9 @@ from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, 
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import INT, ScalarType
-from tilepragma.plan.invariance import written_objects
+from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.launches import named_in_clauses
+from tilepragma.plan.named_subscripts import named_sums, with_sums
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.constant_rows import Rows
@@ -51,9 +53,11 @@ def with_rows(kernel: Kernel) -> RowKernel:
     rows: dict[DataObject, Rows] = {}
     seen, left, nodes = [], [], list(walk(kernel.body))
     try:
-        found = array_subscripts(kernel.body.statements, kernel.functions, written_objects(kernel))
+        written = written_objects(kernel)
+        found = array_subscripts(kernel.body.statements, kernel.functions, written)
+        named = named_sums(uses(kernel.body, kernel.functions), kernel, host_evaluable(written))
         for object_ in (one for one in kernel.objects if one in objects and one in found):
-            one = constant_rows(found[object_])
+            one = constant_rows(found[object_], partial(with_sums, named=named))
             if isinstance(one, Rows) and _serves(one, object_, nodes):
                 rows[object_] = one
                 lengths = "".join(f"[{length}]" for length in _lengths(one))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilepragma.ir.expressions import Expression
@@ -50,9 +50,11 @@ class Leaving:
     length: int
 
 
-def constant_rows(used: Sequence[Subscript]) -> Rows | Leaving | None:
-    """The rows that all subscripts of one array agree on; None where nothing suggests any. Raises OperationLimitError."""
-    sums = _sums(used)
+def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> Rows | Leaving | None:
+    """The rows that all subscripts of one array agree on; None where nothing suggests any. `written_out` puts what locals stand for in their
+    place, as far as it is known; whether that is what the subscript has is proven. Raises OperationLimitError.
+    """
+    sums = _sums(used, written_out)
     chains = list(_chains(one.value for one in sums)) if sums is not None else []
     if sums is None or not chains:
         return None
@@ -69,24 +71,34 @@ def constant_rows(used: Sequence[Subscript]) -> Rows | Leaving | None:
 
 @dataclass(frozen=True)
 class _Sum:
-    """A subscript, collected (`written`), what that is without names of sums (`value`), and where it stands."""
+    """A subscript, collected (`written`), what that is without the locals in it (`value`), and where it stands."""
 
     written: Polynomial
     value: Polynomial
     places: tuple[Subscript, ...]
 
 
-def _sums(used: Iterable[Subscript]) -> tuple[_Sum, ...] | None:
-    """The different subscripts; None where one is no affine function, or not the same sum in two places."""
+def _sums(used: Iterable[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> tuple[_Sum, ...] | None:
+    """The different subscripts; None where one is no affine function, or not the same sum everywhere."""
     found: dict[Polynomial, _Sum] = {}
     for one in used:
         written = polynomial(one.value)
-        value = one.frame.written_out(written)
+        value = written_out(written)
         known = found.get(written, _Sum(written, value, ()))
-        if one.function is None or known.value != value:
+        if not _has(one, value):
             return None
         found[written] = replace(known, places=(*known.places, one))
     return tuple(found.values())
+
+
+def _has(one: Subscript, value: Polynomial) -> bool:
+    """Whether the subscript is affine, and has this value: { [i] : domain(i) } subset of { [i] : subscript(i) = value(i) }."""
+    if one.function is None:
+        return False
+    try:
+        return bool(one.domain.is_subset(one.function.eq_set(affine_polynomial(value, one.value, one.frame))))
+    except NotAffineError:
+        return False
 
 
 def _chains(values: Iterable[Polynomial]) -> Iterator[tuple[int, ...]]:
