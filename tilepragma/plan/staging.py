@@ -18,7 +18,14 @@ from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.dump import subscripts_text
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
+from tilepragma.ir.expressions import (
+    Access,
+    DataObject,
+    Scope,
+    Storage,
+    access_to,
+    integer,
+)
 from tilepragma.ir.looptree import (
     Axis,
     Barrier,
@@ -39,7 +46,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.staging_boxes import Candidate, candidates
-from tilepragma.plan.staging_references import loop_ends, only_read, readings, scalar_atom
+from tilepragma.plan.staging_references import loop_ends, only_read, readings
 
 #: Bytes that a launch may take of a gang's memory, for boxes or for the trees of reductions: every device has them (OpenCL promises them, CUDA more).
 LOCAL_BYTES = 32768
@@ -189,7 +196,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
     """`for (t = lower; t < upper; t += size) { stage; barrier; for (l = t; l < min(t + size, upper); ++l) …; barrier }`"""
     ends = loop_ends(loop, {})
     assert ends is not None, "a loop that can be split"
-    start, upper = of_atom(scalar_atom(iterator)), ends.greatest + number(1)
+    start, upper = of_atom(access_to(iterator)), ends.greatest + number(1)
     inner = replace(
         loop,
         lower=expression(start),
