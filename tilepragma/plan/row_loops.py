@@ -49,10 +49,10 @@ class Bounds:
     upper: Polynomial
 
 
-def names_in(kernel: Kernel) -> frozenset[str]:
-    """Every identifier that the region's own text mentions, and its functions'."""
+def names_in(kernel: Kernel, *bodies: Block) -> frozenset[str]:
+    """Every identifier that the region's own text mentions, its functions', and what was made of them."""
     objects: set[DataObject] = set(kernel.objects)
-    for body in (kernel.body, *(function.body for function in kernel.functions)):
+    for body in (kernel.body, *bodies, *(function.body for function in kernel.functions)):
         for node in walk(body):
             if isinstance(node, (Access, Declarator)):
                 objects.add(node.object)

@@ -40,8 +40,10 @@ class Candidate:
     @property
     def is_worth_it(self) -> bool:
         """By the rule of docs/EMISSION.md."""
+        if self.uses_of_element < 1:
+            return False
         if self.columns:
-            return self.run >= _LEAST_RUN and self.uses_of_element >= 1
+            return self.run >= _LEAST_RUN
         return self.uses_of_worker > 1 and self.row_reuse >= _LEAST_REUSE
 
 
