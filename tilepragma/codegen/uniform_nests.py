@@ -45,7 +45,7 @@ from tilepragma.ir.looptree import (
     TiledLoop,
     TileNest,
 )
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import walk, workers_meet
 from tilepragma.ir.types import INT
 
 #: The first and the last value of an iterator in the gang's tile, as text.
@@ -137,12 +137,12 @@ class _Together:
         statements = list(block.statements)
         place = 0
         while place < len(statements):
-            if _meets(statements[place]):
+            if workers_meet(statements[place]):
                 statements[place + 1 :] = self._meeting(statements[place], tuple(statements[place + 1 :]))
                 place += 1
                 continue
             end = place
-            while end < len(statements) and not _meets(statements[end]):
+            while end < len(statements) and not workers_meet(statements[end]):
                 end += 1
             self._alone(tuple(statements[place:end]), tuple(statements[end:]))
             place = end
@@ -225,8 +225,3 @@ def _between(loop: Loop, first: str, last: str, extent: object) -> Statement:
     is_full = Binary("==", Binary("-", end, start, type_), integer(extent - 1), INT)
     full = replace(loop, lower=start, comparison="<", upper=Binary("+", start, integer(extent), type_))
     return If(is_full, Block((full,)), Block((short,)))
-
-
-def _meets(statement: Statement) -> bool:
-    """Whether workers meet at it or in it."""
-    return any(isinstance(node, (Barrier, Stage)) for node in walk(statement))
