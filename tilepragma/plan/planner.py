@@ -55,6 +55,7 @@ from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
 from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged
+from tilepragma.plan.vouching import keeps_elements_in_registers, without_vouching
 from tilepragma.plan.wrapping import launch_conditions
 
 if TYPE_CHECKING:
@@ -98,8 +99,10 @@ def make_plan(
         kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
     said = _take_apart(kernel, own)
-    if said.clauses or not targets or own.has_errors:
+    if said.user or not targets or own.has_errors:
         planned = Planned(_plan(kernel, said, floating, own, targets))
+    elif said.clauses:
+        planned = _vouched(kernel, said, floating, own, targets)
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
     for item in own:
@@ -108,6 +111,23 @@ def make_plan(
         return None
     verify_rules(planned.plan)
     return planned
+
+
+def _vouched(
+    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+) -> Planned:
+    """The plan of a region whose loops the user calls independent: the engine's own where that keeps elements in registers and is
+    proven without the user's word, which then is right and says no more.
+    """
+    plain = without_vouching(kernel)
+    if plain is not None:
+        found = Diagnostics()
+        planned = _least_as_written(plain, _take_apart(plain, found), floating, found, targets)
+        if not found.has_errors and keeps_elements_in_registers(planned.plan):
+            for item in found:
+                diagnostics.add(item)
+            return planned
+    return Planned(_plan(kernel, said, floating, diagnostics, targets))
 
 
 def _least_as_written(

@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import islpy as isl
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.dump import subscripts_text
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Function, If, Loop, Stage, Staged, StagedSide
+from tilepragma.ir.looptree import Function, Loop, Stage, Staged, StagedSide
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.plan_proof_match import Finding
 from tilepragma.polyhedral.plan_proof_tree import Leaf, inside_loop
@@ -109,16 +108,8 @@ def _away(terms: list[tuple[int, StagedSide, int]], leaf: Leaf, use: Use) -> isl
 
 
 def _uses(leaf: Leaf, functions: tuple[Function, ...]) -> Iterator[Use]:
-    """What the leaf itself reads: of a condition or loop, the part that it evaluates."""
-    node = leaf.node
-    parts: tuple[Any, ...] = (node,)
-    if isinstance(node, If):
-        parts = (node.condition,)
-    elif isinstance(node, Loop):
-        parts = (node.lower, node.upper, node.step)
-    elif isinstance(node, Stage):
-        parts = ()
-    for part in parts:
+    """What the leaf itself reads."""
+    for part in leaf.evaluated:
         yield from uses(part, functions)
 
 
