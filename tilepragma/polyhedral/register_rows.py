@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.polyhedral.adjacency import Vector, is_gentle, only_move, step_by
 from tilepragma.polyhedral.model import Access, Statement
 from tilepragma.polyhedral.schedule import StatementSchedule, unit
 
@@ -45,7 +46,7 @@ def register_rows(
     target = _updated(statement.accesses)
     if target is None:
         return None
-    moves = {level: _step(target, statement, each.rows[level].coefficients) for level in levels}
+    moves = {level: _move(target, statement, each.rows[level].coefficients) for level in levels}
     if any(move is None for move in moves.values()):
         return None
     through = tuple(level for level in levels if not any(moves[level] or ()))
@@ -62,14 +63,14 @@ def register_rows(
     packed = tuple(
         place
         for place, access in enumerate(statement.accesses)
-        if not _is_gentle(access, statement, each.rows[column].coefficients)
+        if not is_gentle(access.relation, statement.domain, each.rows[column].coefficients)
     )
     still = (row, *outside)
     if packed and len(through) > 1:
         return None
     for place in packed:
         access = statement.accesses[place]
-        steps = [_step(access, statement, each.rows[level].coefficients) for level in still]
+        steps = [_move(access, statement, each.rows[level].coefficients) for level in still]
         if (
             access.array == target.array
             or access.write
@@ -85,7 +86,7 @@ def comes_back(statement: Statement) -> bool:
     target = _updated(statement.accesses)
     if target is None or statement.depth < 3:
         return False
-    moves = [_step(target, statement, unit(statement.depth, place)) for place in range(statement.depth)]
+    moves = [_move(target, statement, unit(statement.depth, place)) for place in range(statement.depth)]
     return None not in moves and sum(any(move or ()) for move in moves) in range(2, statement.depth)
 
 
@@ -107,35 +108,17 @@ def _updated(accesses: tuple[Access, ...]) -> Access | None:
     return target if read and target.relation.dim(isl.dim_type.out) and target.relation.is_single_valued() else None
 
 
-def _step(access: Access, statement: Statement, direction: tuple[int, ...]) -> tuple[int, ...] | None:
-    """By how much each subscript moves in a step along the direction; None where that differs from place to place."""
-    space = statement.domain.get_space()
-    local = isl.LocalSpace.from_space(space)
-    affs = isl.AffList.alloc(statement.domain.get_ctx(), len(direction))
-    for place, value in enumerate(direction):
-        affs = affs.add(isl.Aff.var_on_domain(local, isl.dim_type.set, place).add_constant_val(value))
-    step = isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(space.map_from_set(), affs))
-    deltas = access.relation.reverse().apply_range(step).apply_range(access.relation).deltas()
-    found = []
-    for place in range(deltas.dim(isl.dim_type.set)):
-        least, greatest = deltas.neg().dim_max_val(place), deltas.dim_max_val(place)
-        if not greatest.is_int() or not least.is_int() or greatest.to_python() != -least.to_python():
-            return None
-        found.append(int(greatest.to_python()))
-    return tuple(found)
+def _move(access: Access, statement: Statement, direction: Vector) -> Vector | None:
+    """By how much each subscript moves from one iteration to the next along the direction; None where that differs from place to place."""
+    return only_move(access.relation, step_by(statement.domain, direction))
 
 
-def _still(statement: Statement, target: Access, direction: tuple[int, ...]) -> int:
+def _still(statement: Statement, target: Access, direction: Vector) -> int:
     """How many elements besides the one that is updated stay the same in a step along the direction."""
     others = [one for one in statement.accesses if one.relation.dim(isl.dim_type.out)]
     others = [one for one in others if not one.relation.is_equal(target.relation)]
-    return sum(not any(_step(one, statement, direction) or (1,)) for one in others)
+    return sum(not any(_move(one, statement, direction) or (1,)) for one in others)
 
 
-def _is_along(move: tuple[int, ...] | None) -> bool:
+def _is_along(move: Vector | None) -> bool:
     return bool(move) and move is not None and not any(move[:-1]) and move[-1] == 1
-
-
-def _is_gentle(access: Access, statement: Statement, direction: tuple[int, ...]) -> bool:
-    move = _step(access, statement, direction)
-    return move is not None and (not any(move) or _is_along(move))
