@@ -103,8 +103,7 @@ def scan_register_tile(
     """
     (inside,) = code.inside((each,), restrictions)
     context = code.facts(restrictions, known)
-    symbols = code.symbols(restrictions, taken)
-    symbols = Symbols({**symbols.parameters, **dict(zip(_ORIGINS, box.origins, strict=True))}, symbols.taken)
+    symbols = _with_origins(code.symbols(restrictions, taken), box)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
         pieces = _pieces(inside, box, _elements(inside, box.rows.array))
         if pieces is None:
@@ -155,8 +154,7 @@ def scan_panel(
     """
     (inside,) = code.inside((each,), restrictions)
     column, (through,) = box.rows.column, box.rows.through
-    symbols = code.symbols(restrictions, taken)
-    symbols = Symbols({**symbols.parameters, _ORIGINS[1]: box.origins[1]}, symbols.taken)
+    symbols = _with_origins(code.symbols(restrictions, taken), box)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
         context = code.facts(restrictions, known)
         domain = inside.times.intersect_domain(inside.statement.domain).range()
@@ -186,6 +184,20 @@ def scan_panel(
         otherwise = scan((own,), symbols, first_index, context)
     told = None if test is None else symbol_reader(symbols).condition(test)
     return PanelScan(told, bounds.lower, bounds.upper, Known(known.facts.intersect(condition)), otherwise)
+
+
+def _with_origins(symbols: Symbols, box: RegisterBox) -> Symbols:
+    """The symbols, and the box's origins."""
+    return Symbols({**symbols.parameters, **dict(zip(_ORIGINS, box.origins, strict=True))}, symbols.taken)
+
+
+def _within(like: isl.Set, limits: Iterable[tuple[str, int, int]]) -> isl.Set:
+    """[o, ...] -> { [t] : o <= t_l < o + s, ... } for (o, l, s) of the limits, in the space of such points"""
+    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
+    triples = tuple(limits)
+    origins = ", ".join(origin for origin, _, _ in triples)
+    conditions = " and ".join(f"{origin} <= t{level} < {origin} + {extent}" for origin, level, extent in triples)
+    return isl.Set(f"[{origins}] -> {{ [{', '.join(names)}] : {conditions} }}", context=like.get_ctx())
 
 
 def _elements(inside: ScannedStatement, array: str) -> _Elements:
@@ -272,17 +284,9 @@ def _with(points: isl.Set, levels: Iterable[int]) -> isl.Set:
 
 def _columns(like: isl.Set, box: RegisterBox) -> isl.Set:
     """[c_0] -> { [t] : c_0 <= t_c < c_0 + C }"""
-    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
-    limits = f"{_ORIGINS[1]} <= t{box.rows.column} < {_ORIGINS[1]} + {box.extents[1]}"
-    return isl.Set(f"[{_ORIGINS[1]}] -> {{ [{', '.join(names)}] : {limits} }}", context=like.get_ctx())
+    return _within(like, [(_ORIGINS[1], box.rows.column, box.extents[1])])
 
 
 def _box(like: isl.Set, box: RegisterBox) -> isl.Set:
     """[r_0, c_0] -> { [t] : r_0 <= t_r < r_0 + R and c_0 <= t_c < c_0 + C }"""
-    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
-    levels = (box.rows.row, box.rows.column)
-    limits = " and ".join(
-        f"{origin} <= t{level} < {origin} + {extent}"
-        for origin, level, extent in zip(_ORIGINS, levels, box.extents, strict=True)
-    )
-    return isl.Set(f"[{', '.join(_ORIGINS)}] -> {{ [{', '.join(names)}] : {limits} }}", context=like.get_ctx())
+    return _within(like, zip(_ORIGINS, (box.rows.row, box.rows.column), box.extents, strict=True))
