@@ -12,7 +12,7 @@ from benchmarks.suite.cases import POLYBENCH, Case
 from benchmarks.suite.hand import HAND, PatchError, with_additions
 
 KERNELS = Path(__file__).resolve().parent / "kernels"
-_ARRAY = re.compile(r"\*const (\w+) = suite_array")
+_ARRAY = re.compile(r"\bARRAY\((\w+),")
 #: Initial data that take longer than the kernel: a product of a matrix with itself. The data are replaced by random ones anyway.
 _SLOW_START = ("cholesky", "lu", "ludcmp")
 _SLOW_PART = re.compile(r"^[ \t]*/\* Make the matrix positive semi-definite", re.MULTILINE)
