@@ -81,7 +81,7 @@ def _findings(
     yield from broken_scopes(executed, region.sources)
     yield from wrong_boxes(found)
     yield from broken_dependences(region.dependences, executed, vouched=vouched)
-    yield from broken_buffers(held)
+    yield from broken_buffers(held, region.scop)
 
 
 def executed_by(
