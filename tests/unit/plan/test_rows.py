@@ -62,7 +62,8 @@ def test_the_user_s_arrays_come_back() -> None:
     ],
 )
 def test_other_arrays_stay_as_they_are(parameters: str, before: str, statement: str) -> None:
-    source = f"{before} void f(int n, {parameters}) {{\n#pragma tilek kernel\nfor (int y = 0; y < n; y++) for (int x = 0; x < 39; x++) {{ {statement} }} }}"
+    nest = "for (int y = 0; y < n; y++) for (int x = 0; x < 39; x++)"
+    source = f"{before} void f(int n, {parameters}) {{\n#pragma tilek kernel\n{nest} {{ {statement} }} }}"
     assert all(one.rows_in is None for one in plan(source).kernel.objects)
 
 
