@@ -75,15 +75,6 @@ class DataObject:
         """The object as the user has it: what sections are of, and what the runtime knows."""
         return self if self.rows_in is None else self.rows_in
 
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Of an array that is seen by rows: how many elements of the user's each subscript counts, the last one 1."""
-        strides = [1]
-        for length in reversed(self.lengths[1:]):
-            assert isinstance(length, IntegerLiteral), "rows have constant lengths"
-            strides.insert(0, strides[0] * length.value)
-        return tuple(strides)
-
 
 @dataclass(frozen=True)
 class Member:
