@@ -198,11 +198,7 @@ def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, con
         return 2
     prepare(place)
     limits = measured_limits(place)
-    console.print(
-        f"{place.threads} threads, {' '.join(place.flags)}; a copy moves {1e-9 * limits.bandwidth:.1f} GB/s, multiply-adds "
-        f"{1e-9 * limits.operations['double']:.0f} GFLOP/s double, {1e-9 * limits.operations['float']:.0f} float",
-        highlight=False,
-    )
+    console.print(tables.headline(description(place), limits), highlight=False)
     jobs = [(case, type_) for case in cases for type_ in types_of(case, given)]
     with Progress(console=Console(stderr=True), transient=True) as progress:
         built = build_all(place, jobs, progress)
@@ -232,6 +228,7 @@ def main() -> int:
             plot.check()
         if given.show is not None:
             stored = read(given.show)
+            console.print(tables.headline(stored.machine, stored.limits), highlight=False)
             show(given, stored if given.gpu is None else replace(stored, gpu=read_gpu(given)), console)
             return 0
         return perform(given, cases, scratch, console)

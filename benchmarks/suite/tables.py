@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -128,6 +129,13 @@ def goals_table(found: Sequence[Goal]) -> Table:
         reached = "" if goal.reached is None else f"{goal.reached:.2f}{goal.unit}"
         table.add_row(goal.figure, bound, reached, words[goal.met], goal.note)
     return table
+
+
+def headline(machine: Mapping[str, Any], limits: Limits) -> str:
+    """With how many threads and options everyone runs, and what the machine reaches."""
+    rates = ", ".join(f"{1e-9 * rate:.0f} GFLOP/s {type_}" for type_, rate in limits.operations.items())
+    reached = f"a copy moves {1e-9 * limits.bandwidth:.1f} GB/s, multiply-adds {rates}"
+    return f"{machine['threads']} threads, {machine['flags']}; {reached}"
 
 
 def show(console: Console, report: Report) -> None:
