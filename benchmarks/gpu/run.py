@@ -36,7 +36,10 @@ def tool(command: list[str], **variables: str) -> str:
 
 
 def build_runtime(compiler: list[str]) -> None:
-    """libtilek.a of the runtime's sources, and the main function of all programs."""
+    """libtilek.a of the runtime's sources, and the main function of all programs. Made once."""
+    library = HERE / "libtilek.a"
+    if library.is_file():
+        return
     sources = sorted((HERE / "runtime").glob("*.c"))
     flags = ["-O2", "-std=c99", "-fPIC", "-pthread", "-fvisibility=hidden", "-Iruntime/include", "-Iruntime"]
 
@@ -48,8 +51,7 @@ def build_runtime(compiler: list[str]) -> None:
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         objects = list(pool.map(compile_one, sources))
     tool([*compiler, "-std=c99", "-O2", "-c", "-o", "support.o", "support.c"])
-    (HERE / "libtilek.a").unlink(missing_ok=True)
-    tool(["ar", "rcs", "libtilek.a", *objects])
+    tool(["ar", "rcs", library.name, *objects])
 
 
 def build(compiler: list[str], program: str, options: list[str], *sources: str) -> str:

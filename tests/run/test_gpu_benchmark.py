@@ -15,8 +15,8 @@ from benchmarks.gpu.cases import CASES, GpuCase
 from tests.support.programs import ROOT
 from tests.support.targets import target_environment
 
-#: One of each figure; the staged kernels alone take seconds on the stand-in.
-KERNELS = ("metafork-reversal.float", "ics-tmv.double", "product.float", "jacobi-3d.float")
+#: Of three shapes; others take seconds on the stand-in.
+KERNELS = ("metafork-reversal.float", "product.float", "jacobi-2d.float")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_every_figure_is_measured(folder: Path) -> None:
     whole = json.loads(report.read_text())
     assert set(whole["results"]) == set(KERNELS)
     assert all(each["median"] > 0 and len(each["seconds"]) == 1 for each in whole["results"].values())
-    assert set(whole["figures"]) == {"reversal", "streaming", "sgemm", "jacobi-3d"}
+    assert set(whole["figures"]) == {"reversal", "sgemm", "jacobi-2d"}
     assert all(each["value"] is None or each["value"] > 0 for each in whole["figures"].values())
     assert whole["machine"]["copy"] > 0 and not whole["comparable"]
     command = (sys.executable, "-m", "benchmarks.suite", "--show", "/dev/null", "--gpu", str(report))
