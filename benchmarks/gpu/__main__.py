@@ -61,10 +61,10 @@ def translate(case: GpuCase, check: bool, folder: Path) -> None:
     original.unlink()
 
 
-def pack(folder: Path, cases: Iterable[GpuCase] = CASES) -> None:
-    """Everything into `folder`. Raises PackError and OSError."""
+def pack(folder: Path, cases: Iterable[GpuCase] = CASES, *, tiny: bool = False) -> None:
+    """Everything into `folder`; `tiny`: only what `run.py --tiny` needs. Raises PackError and OSError."""
     cases = tuple(cases)
-    for kind, check in (("full", False), ("check", True)):
+    for kind, check in (("check", True),) if tiny else (("full", False), ("check", True)):
         (folder / kind).mkdir(parents=True, exist_ok=True)
         for case in cases:
             translate(case, check, folder / kind)
