@@ -74,6 +74,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument(
         "--gpu", type=Path, metavar="FILE", help="put these results of the GPU's benchmark beside the goals"
     )
+    options.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there, for a page")
     options.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the ratios (.svg, .png, .pdf; needs matplotlib)"
     )
@@ -184,6 +185,8 @@ def read_gpu(given: argparse.Namespace) -> dict[str, Any] | None:
 
 def show(given: argparse.Namespace, report: Report, console: Console) -> None:
     tables.show(console, report)
+    if given.markdown is not None:
+        given.markdown.write_text(tables.as_markdown(report))
     if given.plot is not None:
         plot.draw(report.rows, report.targets, given.plot)
 

@@ -122,3 +122,16 @@ def test_tables_show_goals_and_costs() -> None:
     text = console.export_text()
     for cell in ("1.500 (1.50)", "3.000 (3.00)", "<= 2 %", "50.00 %", "NO", "open"):
         assert cell in text
+
+
+def test_tables_for_a_page() -> None:
+    made = row("a", gcc=2.0, tilepragma_threads=1.0)
+    made.contenders["PLUTO"] = Measurement(match="not built: no\nway")
+    text = tables.as_markdown(
+        Report({"threads": 2, "flags": "-O3"}, Limits(1e9, {"double": 2e9}), (made,), ("threads",))
+    )
+    assert text.startswith("2 threads, -O3; a copy moves 1.0 GB/s, multiply-adds 2 GFLOP/s double\n\n### seconds")
+    assert "| kernel | type | gcc | PLUTO | tilepragma threads |\n| --- | --- | ---: | ---: | ---: |\n" in text
+    assert "| a | double | 2.000 | failed | 1.000 |\n" in text
+    assert "| threads, least of these | >= 0.9 | 2.00 | yes | a double 2.00 |\n" in text
+    assert text.endswith("\n- a double, PLUTO: not built: no way\n")
