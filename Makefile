@@ -2,6 +2,8 @@
 .PHONY: help environment test-environment demo test nightly bench suite lint format clean distclean
 
 PYTEST_WORKERS ?= 2
+# Tests that share programs run in one worker, and all in the order of tests/conftest.py: what fails fast comes first.
+PYTEST_GROUPS := --dist loadgroup --no-loadscope-reorder
 VENV := .venv/bin
 # The tools of this checkout come first, for the samples' makefiles too.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -25,7 +27,7 @@ demo: environment
 	@$(VENV)/python -m tilepragma.cli.demo samples
 
 test: test-environment
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_OPTIONS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_GROUPS) $(PYTEST_OPTIONS)
 
 nightly: test-environment
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL TILEPRAGMA_NESTS=2000 $(VENV)/python -m pytest -q -rP -n $(PYTEST_WORKERS) \

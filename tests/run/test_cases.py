@@ -12,7 +12,13 @@ from tests.support.programs import FLAGS, Suite, Workshop, first_difference
 from tests.support.targets import TargetEnvironment
 
 FILES = tuple(read_cases(path) for path in sorted((Path(__file__).parent / "cases").glob("*.c")))
-CASES = [pytest.param(file, case, id=f"{Path(file.path).stem}-{case.name}") for file in FILES for case in file.cases]
+CASES = [
+    pytest.param(
+        file, case, id=f"{Path(file.path).stem}-{case.name}", marks=pytest.mark.xdist_group(f"cases {file.path}")
+    )
+    for file in FILES
+    for case in file.cases
+]
 
 
 @functools.cache
@@ -34,7 +40,10 @@ def test_translated_agrees_with_original(
 GNU = ("-std=gnu11", "-O3", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-g")
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: Path(file.path).stem)
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, id=Path(file.path).stem, marks=pytest.mark.xdist_group(f"gnu {file.path}")) for file in FILES],
+)
 def test_cases_agree_under_gnu11_and_o3(workshop: Workshop, file: CaseFile) -> None:
     # Dialect and optimiser are the host's matter; one target is enough to see them.
     built = suite(workshop, file, GNU)

@@ -1,4 +1,4 @@
-"""Hashes that are computed once: those of the LoopTree's values go through all that lies below them."""
+"""Hashes and texts that are computed once: those of the LoopTree's values go through all that lies below them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_NAME = "_hash"
+_HASH, _TEXT = "_hash", "_text"
 
 
 def hashed_once(kind: type[T]) -> type[T]:
@@ -15,10 +15,19 @@ def hashed_once(kind: type[T]) -> type[T]:
 
     def remembered(self: T) -> int:
         fields = vars(self)
-        found: int | None = fields.get(_NAME)
+        found: int | None = fields.get(_HASH)
         if found is None:
-            found = fields[_NAME] = computed(self)
+            found = fields[_HASH] = computed(self)
         return found
 
     kind.__hash__ = remembered  # type: ignore[method-assign,assignment]
     return kind
+
+
+def text_once(value: object) -> str:
+    """`repr(value)` of a frozen value, kept like its hash."""
+    fields = vars(value)
+    found: str | None = fields.get(_TEXT)
+    if found is None:
+        found = fields[_TEXT] = repr(value)
+    return found
