@@ -6,6 +6,7 @@ not run; with numbers as arguments a pool is declared that the boxes lie in, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tilepragma.codegen.constants import literal_value
@@ -27,7 +28,9 @@ from tilepragma.ir.expressions import (
     Scope,
     Storage,
     Unary,
+    access_to,
     integer,
+    local_scalar,
 )
 from tilepragma.ir.looptree import Axis, Block, Stage, Staged, StagedSide, TileNest
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
@@ -35,7 +38,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.types import INT, LONG, ScalarType, Type
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.staging import staged_arrays
-from tilepragma.plan.staging_references import Values, scalar_atom, settled_values, written_out
+from tilepragma.plan.staging_references import Values, settled_values, written_out
 
 _WORD = 8
 
@@ -105,7 +108,7 @@ class StagingPrinter:
         for term in (term for one in self.arrays for side in one.sides for term in side.terms):
             iterator = term.iterator
             if iterator not in found:
-                here = of_atom(scalar_atom(iterator))
+                here = of_atom(access_to(iterator))
                 ends = [_atom(name, iterator.element) for name in inner_ends(self.numbers, iterator)]
                 found[iterator] = (here - ends[0], here - ends[1])
         return found
@@ -122,13 +125,13 @@ class StagingPrinter:
             for term in side.terms:
                 factor = number(term.coefficient)
                 passed = offsets[term.iterator][0 if term.coefficient > 0 else 1]
-                value = value - factor * of_atom(scalar_atom(term.iterator)) + factor * passed
+                value = value - factor * of_atom(access_to(term.iterator)) + factor * passed
             place = _small(value)
             if total is None:
                 total = place
                 continue
             pitch = self._pitch(one) if one.odd and dimension == one.object.rank - 1 else self._size(one, dimension)
-            total = Binary("+", Binary("*", total, _local(pitch, INT), INT), place, INT)
+            total = Binary("+", Binary("*", total, local_scalar(pitch, INT), INT), place, INT)
         assert total is not None, "arrays have dimensions"
         return total
 
@@ -198,8 +201,9 @@ class StagingPrinter:
                     else f"{index} * {pitch} + {places[dimension]}"
                 )
             tests = " && ".join(f"{place} < {span}" for place, span in zip(places, spans, strict=True))
+            tests += "".join(f" && {test}" for test in _in_user_array(one, places, spans))
             subscripts = tuple(
-                Binary("+", _local(self._lower(one, dimension)), _local(place), LONG)
+                Binary("+", local_scalar(self._lower(one, dimension), LONG), local_scalar(place, LONG), LONG)
                 for dimension, place in enumerate(places)
             )
             source = self.printer.expression(Access(one.object, subscripts, (), one.object.element))
@@ -299,12 +303,21 @@ class StagingPrinter:
         return self.numbers.fresh("workers")
 
 
-def _local(name: str, type_: Type = LONG) -> Access:
-    return Access(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL), (), (), type_)
+def _in_user_array(one: Staged, places: list[str], spans: list[str]) -> Iterator[str]:
+    """Tests that an element of the box lies between the first and the last that is read, where there are others."""
+    if not one.before and not one.after:
+        return
+    strides = [f"{stride} * " if stride > 1 else "" for stride in one.object.strides]
+    place = " + ".join(f"{stride}{name}" for stride, name in zip(strides, places, strict=True))
+    if one.before:
+        yield f"{place} >= {one.before}"
+    if one.after:
+        last = " + ".join(f"{stride}({span} - 1)" for stride, span in zip(strides, spans, strict=True))
+        yield f"{place} <= {last} - {one.after}"
 
 
 def _atom(name: str, type_: Type) -> Polynomial:
-    return of_atom(_local(name, type_))
+    return of_atom(local_scalar(name, type_))
 
 
 def _small(value: Polynomial) -> Expression:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.ir.dump import subscripts_text
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import DataObject, access_to
 from tilepragma.ir.looptree import Axis, Staged, StagedSide, StagedTerm
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number
 from tilepragma.ir.types import ScalarType
-from tilepragma.plan.staging_references import Reading, Span, scalar_atom
+from tilepragma.plan.staging_references import Reading, Span
 
 #: Rows of workers that read a row of the array, on the average, from which on a copy pays.
 _LEAST_REUSE = 2.0
@@ -40,8 +40,10 @@ class Candidate:
     @property
     def is_worth_it(self) -> bool:
         """By the rule of docs/EMISSION.md."""
+        if self.uses_of_element < 1:
+            return False
         if self.columns:
-            return self.run >= _LEAST_RUN and self.uses_of_element >= 1
+            return self.run >= _LEAST_RUN
         return self.uses_of_worker > 1 and self.row_reuse >= _LEAST_REUSE
 
 
@@ -114,7 +116,17 @@ def _candidate(
         least = sure[0].rests[dimension] + number(lowest)
         sides.append(((lowest, highest), StagedSide(found, expression(least), highest - lowest)))
     inside = [one for one in read if all(_holds(ends, at) for (ends, _), at in zip(sides, one.offsets, strict=True))]
-    return _judged(object_, tuple(side for _, side in sides), [one.reading for one in inside], counts)
+    judged = _judged(object_, tuple(side for _, side in sides), [one.reading for one in inside], counts)
+    if judged is None or object_.rows_in is None:
+        return judged
+    before, after = (min(_apart(object_, one, sides, end) for one in sure) for end in (0, 1))
+    return replace(judged, staged=replace(judged.staged, before=before, after=after))
+
+
+def _apart(object_: DataObject, one: _Placed, sides: Sequence[tuple[tuple[int, int], StagedSide]], end: int) -> int:
+    """How many elements of the user's array lie between an end of the box (0: the first) and that of an access."""
+    places = zip(object_.strides, sides, one.offsets, strict=True)
+    return sum(stride * abs(offsets[end] - ends[end]) for stride, (ends, _), offsets in places)
 
 
 def _holds(ends: tuple[int, int], offsets: tuple[int, int]) -> bool:
@@ -125,7 +137,7 @@ def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomi
     """The coefficients of the iterators, in their order, and the rest; None where one is no number."""
     factors = []
     for iterator in terms:
-        parts = value.split(scalar_atom(iterator))
+        parts = value.split(access_to(iterator))
         factor = None if parts is None else parts[0].constant
         if parts is None or factor is None:
             return None
