@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
+from tilepragma.base.remembered import hashed_once
 from tilepragma.ir.types import DOUBLE, INT, ScalarType, Type
 
 
@@ -41,6 +42,7 @@ class Scope(Enum):
     """inside a loop, condition or inner block of the region, or inside a function: private to each iteration"""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class DataObject:
     """A variable, or an array reached through an invariant path (`grid->u`): what sections, modes and liveness are of.
@@ -90,6 +92,7 @@ class Index:
     index: Expression
 
 
+@hashed_once
 @dataclass(frozen=True)
 class IntegerLiteral:
     """An integer (or character) constant; `spelling` is legal C of the very same type ("3", "0x10u", "8l")."""
@@ -110,6 +113,7 @@ class FloatingLiteral:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Access:
     """`object[subscripts…]path…`. Fewer subscripts than the object's rank denote a pointer to a row (call arguments only)."""
@@ -121,6 +125,7 @@ class Access:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Unary:
     """`operator operand`, operator one of + - ! ~."""
@@ -131,6 +136,7 @@ class Unary:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Binary:
     """`left operator right` without side effect of its own: arithmetic, shifts, comparisons, && and ||."""
@@ -164,6 +170,7 @@ class Increment:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Conditional:
     """`condition ? then : otherwise`."""
@@ -175,6 +182,7 @@ class Conditional:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Cast:
     """`(type)operand`, as the user wrote it."""
@@ -195,6 +203,7 @@ class Callee(Enum):
     """of tilek.h, in expressions that no user wrote: tilek_minimum, tilek_maximum, tilek_floor_quotient, tilek_ceiling_quotient (all 64-bit)"""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Call:
     """`function(arguments…)`."""
