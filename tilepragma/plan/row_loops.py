@@ -142,9 +142,17 @@ class RowLoops:
     device: bool
     next_index: int
 
-    def row_range(self, statements: tuple[StatementSchedule, ...], level: int, inside: Restrictions) -> Bounds:
-        """The least and greatest value of a row inside a tile. Raises UnboundedRowError, OperationLimitError."""
-        return bounds_of(self.code.row_range(statements, level, inside))
+    def row_range(
+        self,
+        statements: tuple[StatementSchedule, ...],
+        level: int,
+        inside: Restrictions,
+        known: Known | None = None,
+    ) -> Bounds:
+        """The least and greatest value of a row inside a tile of which something may be `known`. Raises UnboundedRowError,
+        OperationLimitError.
+        """
+        return bounds_of(self.code.row_range(statements, level, inside, known))
 
     def tile_range(
         self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: Restrictions

@@ -22,6 +22,7 @@ from tilepragma.ir.looptree import Block, Statement
 from tilepragma.ir.polynomial import Polynomial
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop
 from tilepragma.plan.point_wavefronts import BoundedTile, point_wavefronts
+from tilepragma.plan.register_plan import with_full_tiles
 from tilepragma.plan.row_loops import (
     Around,
     Bounds,
@@ -173,7 +174,8 @@ def inner_tiles(
     if not levels and loops.device:
         return point_wavefronts(loops, planned, tile)
     if not levels:
-        return loops.points(planned.part, planned.points.order, tile.rows, tile.known), {}
+        points = loops.points(planned.part, planned.points.order, tile.rows, tile.known)
+        return (points if loops.device else with_full_tiles(loops, planned, tile, points)), {}
     row = _tiled_row(loops, planned, levels[0], tile.rows)
     body, tiles = inner_tiles(loops, planned, levels[1:], replace(tile, rows=(*tile.rows, row.inside)))
     return (loops.loop(row.tile, row.lower, row.upper, (row.origin, *body)),), tiles

@@ -73,6 +73,14 @@ class PanelScan:
 
 
 @dataclass(frozen=True)
+class AloneScan:
+    """Tiles in which a statement runs alone: the `condition` for them, None where all are such; `known` is what holds there."""
+
+    condition: Expression | None
+    known: Known
+
+
+@dataclass(frozen=True)
 class _Pieces:
     """Of a tile the points { [t] } before, at and after what is full, and those of a tile where nothing is."""
 
@@ -93,6 +101,37 @@ def known_origins(code: PartCode, each: StatementSchedule, rows: RegisterRows, r
         for other in more:
             first = first.also(other)
         return first
+
+
+def alone_in_tiles(
+    code: PartCode,
+    statements: tuple[StatementSchedule, ...],
+    each: StatementSchedule,
+    array: str,
+    restrictions: Restrictions,
+    known: Known,
+) -> AloneScan | None:
+    """[o, s] -> { : S has points in the tile, no other of the statements has, and no element of the array that S updates is read as another }
+
+    There the order of S's points is that of each element's updates alone. None where that has no simple form. Raises OperationLimitError.
+    """
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding the tiles in which a statement runs alone"):
+        scanned = code.inside(statements, restrictions)
+        context = code.facts(restrictions, known)
+        mine = next(one for one in scanned if one.statement.name == each.statement.name)
+        points = mine.times.intersect_domain(mine.statement.domain).range()
+        condition = points.params().subtract(_elements(mine, array).clash(points))
+        for other in scanned:
+            if other is not mine:
+                condition = condition.subtract(other.times.intersect_domain(other.statement.domain).params())
+        condition = _joined(condition.intersect(context))
+        if condition.is_empty() or condition.n_basic_set() != 1:
+            return None
+        condition = condition.remove_divs()
+        always = context.is_subset(condition)
+        test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
+    told = None if test is None else symbol_reader(code.symbols(restrictions)).condition(test)
+    return AloneScan(told, Known(known.facts.intersect(condition)))
 
 
 def scan_register_tile(
@@ -271,8 +310,10 @@ def _joined(points: isl.Set) -> isl.Set:
     """The same as one convex set where it is one."""
     points = points.remove_redundancies().coalesce()
     if points.n_basic_set() > 1:
-        hull = isl.Set.from_basic_set(points.unshifted_simple_hull())
-        return hull if hull.is_subset(points) else points
+        for hull in (points.unshifted_simple_hull(), points.simple_hull()):
+            around = isl.Set.from_basic_set(hull)
+            if around.is_subset(points):
+                return around
     return points
 
 
