@@ -27,6 +27,8 @@ from tilepragma.polyhedral.register_rows import RegisterRows
 from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.schedule import StatementSchedule
 
+_FEW = 8
+"""Values of a row that tiles have unless somebody asks for fewer."""
 _ORIGINS = ("tilek_row_origin", "tilek_column_origin")
 
 
@@ -124,10 +126,11 @@ def alone_in_tiles(
         for other in scanned:
             if other is not mine:
                 condition = condition.subtract(other.times.intersect_domain(other.statement.domain).params())
-        condition = _joined(condition.intersect(context))
-        if condition.is_empty() or condition.n_basic_set() != 1:
+        condition = _simple_part(
+            condition.intersect(context), context, [one.row.size for one in restrictions if one.size]
+        )
+        if condition is None:
             return None
-        condition = condition.remove_divs()
         always = context.is_subset(condition)
         test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
     told = None if test is None else symbol_reader(code.symbols(restrictions)).condition(test)
@@ -315,6 +318,26 @@ def _joined(points: isl.Set) -> isl.Set:
             if around.is_subset(points):
                 return around
     return points
+
+
+def _simple_part(condition: isl.Set, context: isl.Set, sizes: list[str]) -> isl.Set | None:
+    """The condition as one convex set, or most of it: the tiles of a few values in each row, of which `sizes` are the parameters, and none of
+    those that are there for one value of a parameter alone.
+    """
+    whole = _joined(condition)
+    if whole.is_empty() or whole.n_basic_set() == 1:
+        return None if whole.is_empty() else whole.remove_divs()
+    common = " and ".join(f"{name} >= {_FEW}" for name in sizes)
+    large = isl.Set(f"[{', '.join(sizes)}] -> {{ : {common} }}", context=condition.get_ctx())
+    solid = isl.Set.empty(condition.get_space())
+    for piece in condition.intersect(large).coalesce().get_basic_sets():
+        if not any(constraint.is_equality() for constraint in piece.get_constraints()):
+            solid = solid.union(isl.Set.from_basic_set(piece))
+    part = _joined(solid.remove_divs())
+    if part.is_empty() or part.n_basic_set() != 1 or not part.is_subset(condition):
+        return None
+    anywhere = part.gist(large).intersect(context)
+    return anywhere if anywhere.is_subset(condition) else part
 
 
 def _without(points: isl.Set, levels: Iterable[int]) -> isl.Set:
