@@ -79,13 +79,11 @@ def with_full_tiles(
 
     Raises UnboundedRowError, OperationLimitError.
     """
-    from tilepragma.polyhedral.register_rows import register_rows
     from tilepragma.polyhedral.register_tiles import alone_in_tiles
 
     part = planned.part
-    deepest = max(each.statement.depth for each in part.statements)
     for each in part.statements:
-        rows = register_rows(each, part.outer, part.band) if each.statement.depth == deepest else None
+        rows = planned.registers.get(each.statement.name)
         if rows is None:
             continue
         found = alone_in_tiles(loops.code, part.statements, each, rows.array, tile.rows, tile.known)

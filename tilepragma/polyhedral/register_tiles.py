@@ -126,15 +126,13 @@ def alone_in_tiles(
         for other in scanned:
             if other is not mine:
                 condition = condition.subtract(other.times.intersect_domain(other.statement.domain).params())
-        condition = _simple_part(
-            condition.intersect(context), context, [one.row.size for one in restrictions if one.size]
-        )
-        if condition is None:
+        simple = _simple_part(condition.intersect(context), context, [one.row.size for one in restrictions if one.size])
+        if simple is None:
             return None
-        always = context.is_subset(condition)
-        test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
+        always = context.is_subset(simple)
+        test = None if always else isl.AstBuild.from_context(context).expr_from_set(simple.gist(context))
     told = None if test is None else symbol_reader(code.symbols(restrictions)).condition(test)
-    return AloneScan(told, Known(known.facts.intersect(condition)))
+    return AloneScan(told, Known(known.facts.intersect(simple)))
 
 
 def scan_register_tile(
