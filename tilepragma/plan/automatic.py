@@ -11,7 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.hyperplane_plan import hyperplanes
+from tilepragma.plan.overlapped_plan import overlapped
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
@@ -42,6 +44,8 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         search.look_at(strategy(region))
         if search.is_over:
             break
+    if region.kernel.directive.temporal is TemporalTiles.OVERLAPPED and search.best is not None:
+        search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
     return Choice(search.best or search.second_best, tuple(search.rejected), search.reason)
 
 
@@ -100,6 +104,27 @@ class _Search:
         elif answer.depths.launched > best.depths.launched:
             clause = f"each launch does the work of {_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: {clause}")
+
+    def overlap(self, best: Automatic, answer: Automatic | Refusal) -> None:
+        """Take the device steps of the answer, which the user asks for."""
+        if isinstance(answer, Refusal):
+            self._reject(f"overlapped tiles: {answer.reason}", answer.reason)
+            return
+        made = replace(
+            best,
+            strategy=f"{best.strategy} on cores, overlapped tiles on devices",
+            device_steps=answer.device_steps,
+            shared=tuple(dict.fromkeys((*best.shared, *answer.shared))),
+            sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),
+            asked_on_devices=True,
+            storage=answer.storage,
+        )
+        against = self.objection(made)
+        if against is not None:
+            self._reject(f"overlapped tiles: {against}", against)
+            return
+        self.best = made
+        self.rejected += (f"{best.strategy}, on devices: overlapped tiles are asked for (TILEK_TILES)", *answer.notes)
 
     def _take(self, answer: Automatic, clause: str) -> None:
         if self.objection(answer) is None:

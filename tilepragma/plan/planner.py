@@ -19,7 +19,7 @@ from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.coalescing import vouched_worker_loop
 from tilepragma.plan.continues import close_iterations, condition_iterations
-from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
+from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, own_argument, said_live_out
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
@@ -338,7 +338,7 @@ def _plan(
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        array_arguments(data, steps.shared),
+        (*array_arguments(data, steps.shared), *map(own_argument, steps.storage)),
         _scalars(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,

@@ -123,7 +123,7 @@ class Automatic:
     """What a strategy makes of a region. `shared` are the scalars that its launches reach by address.
 
     `notes` are clauses on what was given up on the way. `steps` are those of the innermost loops on the host; None where they are not known.
-    `asked_on_devices`: the user asks for what its device steps do.
+    `asked_on_devices`: the user asks for what its device steps do. `storage` are arrays of its own (Scope.TEMPORARY) that its launches use.
     """
 
     strategy: str
@@ -135,6 +135,7 @@ class Automatic:
     notes: tuple[str, ...] = ()
     steps: Steps | None = None
     asked_on_devices: bool = False
+    storage: tuple[DataObject, ...] = ()
 
 
 Strategy = Callable[[Region], Automatic | Refusal]

@@ -216,6 +216,7 @@ def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
         loops = (node for node in walk(launch.body) if isinstance(node, Loop))
         iterators |= {loop.iterator for loop in loops if loop.declares_iterator}
         known = by_address | set(plan.scalars) | set(launch.privates) | iterators
+        known |= {window.object for window in launch.windows}
         for use in _body_uses(plan, launch):
             if use.object.scope is Scope.LOCAL:
                 continue

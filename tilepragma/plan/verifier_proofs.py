@@ -175,8 +175,9 @@ def _in_steps(plan: KernelPlan, known: Original, runs: Runs) -> Iterator[Fault]:
     written = written_objects(kernel)
     region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
+    held = _held(plan)
     for steps, sizes in runs:
-        for finding in prove_steps(region, proven_steps(plan, steps), sizes, vouched=vouched):
+        for finding in prove_steps(region, proven_steps(plan, steps), sizes, vouched=vouched, held=held):
             yield Fault(finding.rule, finding.message, finding.certain)
 
 
@@ -261,5 +262,5 @@ def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep,
         else:
             owned, needed = frozenset(step.privates), needed_before(plan, step)
             reduced = frozenset(one.object for one in step.reductions)
-            result.append(ProvenLaunch(step.name, step.body, step.axes, owned, reduced, needed))
+            result.append(ProvenLaunch(step.name, step.body, step.axes, owned, reduced, needed, step.windows))
     return tuple(result)

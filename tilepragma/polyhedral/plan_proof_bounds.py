@@ -78,6 +78,17 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
                 return
 
 
+def outside_section(array: HeldArray, elements: isl.Set, frame: Frame) -> bool | None:
+    """Whether some of { [x] } lies outside of what is held of an array; None where that is not known."""
+    for place, bounds in enumerate(array.section):
+        held = _between(bounds, frame)
+        if held is None or not _comparable(held, elements, frame):
+            return None
+        if not elements.is_subset(_at(place, held, array.object.rank)):
+            return True
+    return len(array.section) != array.object.rank
+
+
 def _beyond(array: HeldArray, reference: Reference, where: str) -> Finding:
     start = reference.range.start
     text = (

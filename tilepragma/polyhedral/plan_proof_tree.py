@@ -18,7 +18,7 @@ import islpy as isl
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Axis, Barrier, Block, Buffer, Buffered, Declaration, If, Loop, Statement, TileNest
+from tilepragma.ir.looptree import Axis, Barrier, Block, Buffer, Buffered, Declaration, If, Loop, Statement, TileNest, Window
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
 from tilepragma.polyhedral.extraction import declare
 from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, satisfying
@@ -27,7 +27,7 @@ from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, sa
 @dataclass(frozen=True)
 class ProvenLaunch:
     """One launch: every instance has a copy of the objects `owned`, and of those `reduced` until its end. Of the copied objects it needs
-    those in `needed` from before it.
+    those in `needed` from before it. `windows` are arrays of which each gang has a part for itself.
     """
 
     name: str
@@ -36,6 +36,7 @@ class ProvenLaunch:
     owned: frozenset[DataObject] = frozenset()
     reduced: frozenset[DataObject] = frozenset()
     needed: frozenset[DataObject] = frozenset()
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True)
