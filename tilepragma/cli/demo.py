@@ -76,7 +76,7 @@ def _table() -> Table:
     table = Table(title="Samples: the original on one core against each target")
     for heading in ("sample", "target"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("size", "time", "speed-up", "largest diff."):
+    for heading in ("size", "time", "speed-up", "difference"):
         table.add_column(heading, justify="right", no_wrap=True)
     return table
 

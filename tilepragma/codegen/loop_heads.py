@@ -9,7 +9,17 @@ from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
-from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, Unary, integer
+from tilepragma.ir.expressions import (
+    Access,
+    Binary,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    Unary,
+    access_to,
+    integer,
+)
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.types import ScalarType
 
@@ -49,7 +59,7 @@ def _apart(writer: Writer, printer: Printer, name: str, bound: Expression) -> Ex
         return bound
     object_ = DataObject(name, name, bound.type, Storage.SCALAR, Scope.LOCAL, const=True)
     writer.line(f"{printer.declaration(object_)} = {printer.expression(bound, 1)};")
-    return Access(object_, (), (), bound.type)
+    return access_to(object_)
 
 
 def counts_down_to_zero(loop: Loop) -> bool:

@@ -9,8 +9,9 @@ from tilepragma.codegen.dialect import Dialect
 from tilepragma.ir.expressions import Access, Assignment, Call, DataObject, Expression, Increment, Storage
 from tilepragma.ir.looptree import Block, Declaration, ExpressionStatement, ForLoop, Loop, Statement, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, polynomial
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import mentions, walk
 from tilepragma.ir.types import ScalarType
+from tilepragma.plan.staging_references import Values, settled_values, written_out
 
 #: Bytes of the widest vectors of today's processors; narrower ones take a vector in parts.
 _VECTOR = 64
@@ -54,13 +55,13 @@ def _vector_width(iterator: DataObject, step: Expression, body: Block) -> int | 
     """Elements of a vector; None where the loop's accesses take other steps, or its statements are more than assignments."""
     if literal_value(step) != 1 or not all(_is_plain(statement) for statement in body.statements):
         return None
-    constants = _constants(body)
-    if not _keeps_apart(iterator, body, constants):
+    values = settled_values(body)
+    if not _keeps_apart(iterator, body, values):
         return None
     largest = 0
     for node in walk(body):
         if isinstance(node, Access) and (node.subscripts or node.object.storage is not Storage.SCALAR):
-            if _step(node, iterator, constants) not in (0, 1):
+            if _step(node, iterator, values) not in (0, 1):
                 return None
             largest = max(largest, _bits(node))
         elif isinstance(getattr(node, "type", None), ScalarType) and node.type.is_floating:
@@ -68,7 +69,7 @@ def _vector_width(iterator: DataObject, step: Expression, body: Block) -> int | 
     return _VECTOR * 8 // largest if largest else None
 
 
-def _keeps_apart(iterator: DataObject, body: Block, constants: dict[DataObject, Expression]) -> bool:
+def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:
     """Whether each iteration has elements of its own of every array that the loop writes, by the subscripts alone: told of a width, some
     compilers take it although iterations wait for each other.
     """
@@ -76,7 +77,7 @@ def _keeps_apart(iterator: DataObject, body: Block, constants: dict[DataObject, 
     targets = [node.target for node in walk(body) if isinstance(node, (Assignment, Increment))]
     written = {one.object: one for one in targets if isinstance(one, Access) and one.object not in declared}
     if not all(isinstance(one, Access) for one in targets) or any(
-        _step(one, iterator, constants) != 1 for one in written.values()
+        _step(one, iterator, values) != 1 for one in written.values()
     ):
         return False
     return all(
@@ -95,72 +96,40 @@ def _bits(access: Access) -> int:
     return access.type.bits if isinstance(access.type, ScalarType) else 0
 
 
-def _constants(body: Block) -> dict[DataObject, Expression]:
-    """The constants that the body declares, with their values."""
-    return {
-        one.object: one.initializer
-        for node in walk(body)
-        if isinstance(node, Declaration)
-        for one in node.declarators
-        if one.object.const and one.initializer is not None and not isinstance(one.initializer, tuple)
-    }
-
-
-def _step(access: Access, iterator: DataObject, constants: dict[DataObject, Expression]) -> int | None:
+def _step(access: Access, iterator: DataObject, values: Values) -> int | None:
     """Elements between the places of two iterations: 0, 1, or None for anything else."""
     if len(access.subscripts) < access.object.rank or access.path:
         return None
-    steps = [_coefficient(subscript, iterator, constants) for subscript in access.subscripts]
+    steps = [_coefficient(subscript, iterator, values) for subscript in access.subscripts]
     if any(step != 0 for step in steps[:-1]):
         return None
     return steps[-1] if steps and steps[-1] in (0, 1) else 0 if not steps else None
 
 
-def _coefficient(expression: Expression, iterator: DataObject, constants: dict[DataObject, Expression]) -> int | None:
+def _coefficient(expression: Expression, iterator: DataObject, values: Values) -> int | None:
     """What one iteration adds to the expression; None where that is no constant."""
-    value = _expanded(polynomial(expression), constants)
+    value = written_out(polynomial(expression), values)
+    if value is None:
+        return None
     own = next((atom for atom in value.atoms if isinstance(atom, Access) and atom.object == iterator), None)
     parts = value.split(own) if own is not None else (Polynomial(()), value)
-    if parts is None or any(_mentions(atom, iterator) for part in parts for atom in part.atoms):
+    if parts is None or any(mentions(atom, iterator) for part in parts for atom in part.atoms):
         return None
     return parts[0].constant
 
 
-def _expanded(value: Polynomial, constants: dict[DataObject, Expression]) -> Polynomial:
-    """The value with the body's constants put in; constants name only those declared before them, so this ends."""
-    for _ in range(len(constants)):
-        named = next((atom for atom in value.atoms if isinstance(atom, Access) and atom.object in constants), None)
-        if named is None or value.split(named) is None:
-            break
-        assert isinstance(named, Access)
-        value = value.substitute(named, polynomial(constants[named.object]))
-    return value
-
-
-def _mentions(atom: Expression, iterator: DataObject) -> bool:
-    return any(isinstance(node, Access) and node.object == iterator for node in walk(atom))
-
-
 def _has_chain(iterator: DataObject, body: Block) -> bool:
     """Whether an assignment adds to the floating-point value that the iteration before left in the same place."""
-    constants = _constants(body)
+    values = settled_values(body)
     declared = {one.object for node in walk(body) if isinstance(node, Declaration) for one in node.declarators}
     for node in walk(body):
         if not isinstance(node, Assignment) or not isinstance(node.type, ScalarType) or not node.type.is_floating:
             continue
         target = node.target
         if target.object in declared or any(
-            _coefficient(subscript, iterator, constants) != 0 for subscript in target.subscripts
+            _coefficient(subscript, iterator, values) != 0 for subscript in target.subscripts
         ):
             continue
         if node.operator != "=" or any(inner == target for inner in walk(node.value)):
             return True
     return False
-
-
-def constant_trip(loop: Loop) -> int | None:
-    """The loop's number of iterations, where its bounds are literals and it steps by 1."""
-    lower, upper, step = (literal_value(part) for part in (loop.lower, loop.upper, loop.step))
-    if lower is None or upper is None or step != 1 or loop.comparison not in ("<", "<="):
-        return None
-    return max(0, upper - lower + (loop.comparison == "<="))

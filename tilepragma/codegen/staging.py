@@ -27,7 +27,9 @@ from tilepragma.ir.expressions import (
     Scope,
     Storage,
     Unary,
+    access_to,
     integer,
+    local_scalar,
 )
 from tilepragma.ir.looptree import Axis, Block, Stage, Staged, StagedSide, TileNest
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
@@ -35,7 +37,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.types import INT, LONG, ScalarType, Type
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.staging import staged_arrays
-from tilepragma.plan.staging_references import Values, scalar_atom, settled_values, written_out
+from tilepragma.plan.staging_references import Values, settled_values, written_out
 
 _WORD = 8
 
@@ -105,7 +107,7 @@ class StagingPrinter:
         for term in (term for one in self.arrays for side in one.sides for term in side.terms):
             iterator = term.iterator
             if iterator not in found:
-                here = of_atom(scalar_atom(iterator))
+                here = of_atom(access_to(iterator))
                 ends = [_atom(name, iterator.element) for name in inner_ends(self.numbers, iterator)]
                 found[iterator] = (here - ends[0], here - ends[1])
         return found
@@ -122,13 +124,13 @@ class StagingPrinter:
             for term in side.terms:
                 factor = number(term.coefficient)
                 passed = offsets[term.iterator][0 if term.coefficient > 0 else 1]
-                value = value - factor * of_atom(scalar_atom(term.iterator)) + factor * passed
+                value = value - factor * of_atom(access_to(term.iterator)) + factor * passed
             place = _small(value)
             if total is None:
                 total = place
                 continue
             pitch = self._pitch(one) if one.odd and dimension == one.object.rank - 1 else self._size(one, dimension)
-            total = Binary("+", Binary("*", total, _local(pitch, INT), INT), place, INT)
+            total = Binary("+", Binary("*", total, local_scalar(pitch, INT), INT), place, INT)
         assert total is not None, "arrays have dimensions"
         return total
 
@@ -199,7 +201,7 @@ class StagingPrinter:
                 )
             tests = " && ".join(f"{place} < {span}" for place, span in zip(places, spans, strict=True))
             subscripts = tuple(
-                Binary("+", _local(self._lower(one, dimension)), _local(place), LONG)
+                Binary("+", local_scalar(self._lower(one, dimension), LONG), local_scalar(place, LONG), LONG)
                 for dimension, place in enumerate(places)
             )
             source = self.printer.expression(Access(one.object, subscripts, (), one.object.element))
@@ -299,12 +301,8 @@ class StagingPrinter:
         return self.numbers.fresh("workers")
 
 
-def _local(name: str, type_: Type = LONG) -> Access:
-    return Access(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL), (), (), type_)
-
-
 def _atom(name: str, type_: Type) -> Polynomial:
-    return of_atom(_local(name, type_))
+    return of_atom(local_scalar(name, type_))
 
 
 def _small(value: Polynomial) -> Expression:

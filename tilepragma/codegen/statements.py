@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tilepragma.codegen.buffers import comment, with_buffers
 from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
-from tilepragma.codegen.loop_hints import constant_trip, loop_hints
+from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
@@ -35,6 +35,7 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
+from tilepragma.plan.chain_checks import literal_trip
 
 
 def _no_stage(stage: Stage, ends: Ends, some: str) -> None:
@@ -145,7 +146,7 @@ class StatementPrinter:
             )
         if node.declares_iterator:
             node = with_bounds_apart(self.writer, self.printer, self.numbers, node, declared)
-        hints = loop_hints(self.printer.dialect, node.iterator, node.step, node.body, constant_trip(node))
+        hints = loop_hints(self.printer.dialect, node.iterator, node.step, node.body, literal_trip(node))
         for line in hints.before:
             self.writer.line(line)
         self._head(loop_head(self.printer, node, declared) + " {", node)

@@ -23,7 +23,15 @@ from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Scope, Storage, integer
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    DataObject,
+    access_to,
+    integer,
+    local_scalar,
+)
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
@@ -37,8 +45,8 @@ from tilepragma.ir.looptree import (
     TiledLoop,
     TileNest,
 )
-from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, Type
+from tilepragma.ir.traversal import walk, workers_meet
+from tilepragma.ir.types import INT
 
 #: The first and the last value of an iterator in the gang's tile, as text.
 Ends = dict[DataObject, tuple[str, str]]
@@ -129,12 +137,12 @@ class _Together:
         statements = list(block.statements)
         place = 0
         while place < len(statements):
-            if _meets(statements[place]):
+            if workers_meet(statements[place]):
                 statements[place + 1 :] = self._meeting(statements[place], tuple(statements[place + 1 :]))
                 place += 1
                 continue
             end = place
-            while end < len(statements) and not _meets(statements[end]):
+            while end < len(statements) and not workers_meet(statements[end]):
                 end += 1
             self._alone(tuple(statements[place:end]), tuple(statements[end:]))
             place = end
@@ -198,7 +206,7 @@ class _Together:
             object_ = replace(one.object, const=False)
             self.nest.writer.line(f"{self.nest.printer.declaration(object_)};")
             if one.initializer is not None and not isinstance(one.initializer, tuple):
-                target = Access(object_, (), (), object_.element)
+                target = access_to(object_)
                 yield ExpressionStatement(Assignment("=", target, one.initializer, object_.element))
 
 
@@ -210,19 +218,10 @@ def inner_ends(numbers: Numbers, iterator: DataObject) -> tuple[str, str]:
 def _between(loop: Loop, first: str, last: str, extent: object) -> Statement:
     """The loop between ends that are known by name; a full tile by itself, whose iterations are a constant number."""
     type_ = loop.iterator.element
-    start, end = _scalar(first, type_), _scalar(last, type_)
+    start, end = local_scalar(first, type_), local_scalar(last, type_)
     short = replace(loop, lower=start, comparison="<=", upper=end)
     if not isinstance(extent, int):
         return short
     is_full = Binary("==", Binary("-", end, start, type_), integer(extent - 1), INT)
     full = replace(loop, lower=start, comparison="<", upper=Binary("+", start, integer(extent), type_))
     return If(is_full, Block((full,)), Block((short,)))
-
-
-def _scalar(name: str, type_: Type) -> Access:
-    return Access(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL), (), (), type_)
-
-
-def _meets(statement: Statement) -> bool:
-    """Whether workers meet at it or in it."""
-    return any(isinstance(node, (Barrier, Stage)) for node in walk(statement))

@@ -7,7 +7,6 @@ from tilepragma.frontend.loop_headers import Header, countdown_of, is_iterator, 
 from tilepragma.frontend.written import has_effects, written_in
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import (
-    Access,
     Assignment,
     Binary,
     Cast,
@@ -28,7 +27,7 @@ from tilepragma.ir.looptree import (
     Loop,
     Statement,
 )
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import mentions
 from tilepragma.ir.types import INT, LONG, ScalarType
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
@@ -235,17 +234,13 @@ def _check_body(iterator: DataObject, parts: dict[str, Expression], body: Block,
         if has_effects(expression):
             raise _NotCanonicalError(f"its {what} has side effects", header.range)
         spoiled = written.spoils(expression)
-        if spoiled is None and what != "lower bound" and _mentions(expression, iterator):
+        if spoiled is None and what != "lower bound" and mentions(expression, iterator):
             spoiled = iterator
         if spoiled is not None:
             raise _NotCanonicalError(f"its {what} changes: '{spoiled.host}' is written in the loop", header.range)
     early = _early_exit(body)
     if early is not None:
         raise _NotCanonicalError("it is left by 'break'", early.range)
-
-
-def _mentions(expression: Expression, iterator: DataObject) -> bool:
-    return any(isinstance(node, Access) and node.object == iterator for node in walk(expression))
 
 
 def _early_exit(block: Block) -> Break | None:

@@ -240,3 +240,13 @@ def integer(value: int, type_: ScalarType = INT) -> IntegerLiteral:
     """The literal `value`, for expressions that no user wrote."""
     suffix = "" if type_ == INT else "l" if type_.signed else "ul"
     return IntegerLiteral(value, f"{value}{suffix}", type_)
+
+
+def access_to(object_: DataObject) -> Access:
+    """The object without subscripts: a scalar's value, or a whole array."""
+    return Access(object_, (), (), object_.element)
+
+
+def local_scalar(name: str, type_: Type) -> Access:
+    """The value of a scalar of that name in emitted code, for expressions that no user wrote."""
+    return access_to(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL))

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Block, Buffered, Statement, TileNest
+from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.looptree import Barrier, Block, Buffered, Stage, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)
@@ -44,6 +44,16 @@ def walk(node: Any) -> Iterator[Any]:
     yield node
     for child in children(node):
         yield from walk(child)
+
+
+def workers_meet(node: Any) -> bool:
+    """Whether the workers of a gang meet at it or in it: at a barrier, or at a copy of their tile."""
+    return any(isinstance(one, (Barrier, Stage)) for one in walk(node))
+
+
+def mentions(expression: Expression, object_: DataObject) -> bool:
+    """Whether the expression reads the object."""
+    return any(isinstance(node, Access) and node.object == object_ for node in walk(expression))
 
 
 def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:

@@ -8,10 +8,10 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import AxisKind, TileClause, TileKind
-from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Axis, ForLoop, Loop, Tile
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import mentions
 from tilepragma.plan.tiling import TilingError, tile_numbers, trip_count
 
 #: tilek.h, TILEK_MAX_TILES: one more may be appended.
@@ -109,11 +109,7 @@ def _argument(clause: TileClause, counts: Mapping[Axis, int]) -> int | None:
 
 def depends_on(loop: Loop, iterator: DataObject) -> bool:
     """Whether the bounds or the step of `loop` mention `iterator`."""
-    return any(
-        isinstance(node, Access) and node.object == iterator
-        for bound in (loop.lower, loop.upper, loop.step)
-        for node in walk(bound)
-    )
+    return any(mentions(bound, iterator) for bound in (loop.lower, loop.upper, loop.step))
 
 
 def legal_order(order: tuple[Tile, ...], needs: Mapping[int, frozenset[int]]) -> tuple[Tile, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tilepragma.ir.accesses import Use
-from tilepragma.ir.expressions import Access, Binary, Expression
+from tilepragma.ir.expressions import Access, Binary, Expression, access_to
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.polynomial import (
     Polynomial,
@@ -182,7 +182,7 @@ def last_value(loop: Loop) -> Polynomial:
 
 def _range(loop: Loop) -> _Range:
     lower, upper, step = polynomial(loop.lower), polynomial(loop.upper), polynomial(loop.step)
-    atom = Access(loop.iterator, (), (), loop.iterator.element)
+    atom = access_to(loop.iterator)
     size = step.constant
     dense = size is not None and abs(size) == 1
     down = loop.decreasing

@@ -11,7 +11,7 @@ from typing import Any
 
 from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.expressions import DataObject, Expression, access_to
 from tilepragma.ir.looptree import Block, Kernel, Loop, Tile, TiledLoop
 from tilepragma.ir.polynomial import expression, polynomial
 from tilepragma.ir.traversal import children, walk
@@ -91,7 +91,7 @@ def _last(bound: Expression, around: list[Loop]) -> Expression:
     """`bound` as it is in the last iteration of the loops around it."""
     value = polynomial(bound)
     for outer in reversed(around):
-        atom = Access(outer.iterator, (), (), outer.iterator.element)
+        atom = access_to(outer.iterator)
         if atom in value.atoms:
             value = value.substitute(atom, last_value(outer))
     return bound if value == polynomial(bound) else expression(value)

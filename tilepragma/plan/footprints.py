@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import ClauseExpression
-from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to
 from tilepragma.ir.looptree import Kernel
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom
 from tilepragma.ir.types import ScalarType
@@ -170,5 +170,5 @@ class _Arithmetic:
             return number(int(text.rstrip("uUlL")))
         if kind == "name" and text in self._scalars:
             object_ = self._scalars[text]
-            return of_atom(Access(object_, (), (), object_.element))
+            return of_atom(access_to(object_))
         return None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.expressions import access_to
 from tilepragma.ir.looptree import Block, Buffered
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.coalescing import private_names
@@ -33,7 +34,6 @@ from tilepragma.plan.row_loops import (
     declared,
     names_in,
     term,
-    value,
 )
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies
@@ -258,7 +258,7 @@ class _Drafts:
         size = self.loops.sizes.of(planned.number, level, base, extent, extent)
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
-        tile = (*outside, Restriction(level, value(first), value(size)))
+        tile = (*outside, Restriction(level, access_to(first), access_to(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)
         inner = None
         if registers is not None:
@@ -280,7 +280,7 @@ class _Drafts:
         ordered = by_transactions(part.statements, part.at_once, every, private_names(self.loops.code.scop))
         levels, outside = (*ordered[: MOST_DIMENSIONS - 1], *ordered[MOST_DIMENSIONS - 1 :][-1:]), around.rows
         iterators = [self.loops.names.scalar(f"{base_name(part.statements, level)}_row") for level in levels]
-        tile = tuple(Restriction(level, value(one)) for level, one in zip(levels, iterators, strict=True))
+        tile = tuple(Restriction(level, access_to(one)) for level, one in zip(levels, iterators, strict=True))
         known = around.known
         for own in tile:
             known = known.also(self.loops.code.known_sum(part.statements, (own.level,), outside, own))

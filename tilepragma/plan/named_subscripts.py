@@ -8,7 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from tilepragma.ir.accesses import Use
-from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
+from tilepragma.ir.expressions import (
+    Access,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    access_to,
+)
 from tilepragma.ir.looptree import Declarator, Kernel, Loop
 from tilepragma.ir.polynomial import Polynomial, expression, polynomial
 from tilepragma.ir.traversal import children
@@ -60,7 +67,7 @@ def _counts(object_: DataObject) -> bool:
 
 def _written_out(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:
     for object_, known in named.items():
-        atom = Access(object_, (), (), object_.element)
+        atom = access_to(object_)
         if atom in value.atoms and value.split(atom) is not None:
             value = value.substitute(atom, known)
     return value

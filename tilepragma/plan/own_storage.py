@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import function_uses
-from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression, Scope, Storage
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    access_to,
+)
 from tilepragma.ir.looptree import Block, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, number
 from tilepragma.ir.substitution import with_accesses
@@ -211,7 +220,7 @@ class _Rewriting:
 
     def _expanded(self, one: Expansion) -> tuple[DataObject, Callable[[Access], Access]]:
         """The new array, and what becomes of an access, whose loops are known by their iterators."""
-        iterators = [Access(loop.iterator, (), (), loop.iterator.element) for loop in one.loops]
+        iterators = [access_to(loop.iterator) for loop in one.loops]
         ending = "_".join(["of", *(loop.iterator.name for loop in one.loops)])
         own, bounds = self._array(one.object, ending, one.cells)
 
@@ -266,7 +275,7 @@ class _Rewriting:
         from tilepragma.polyhedral.copy_loops import copy_loops, iterator
 
         own = [iterator(self._name(f"{copy.object.name}_{place}")) for place in range(copy.object.rank)]
-        source = Access(copy.object, tuple(map(_value, own)), (), copy.object.element)
+        source = Access(copy.object, tuple(map(access_to, own)), (), copy.object.element)
         assignment = Assignment("=", change(source), source, copy.object.element)
         # Not a box around them, which would be one simple nest: what nobody touches need not be there at all.
         made = copy_loops(self.region.scop, copy.cells, own, assignment, copy.around, self.next_index)
@@ -285,7 +294,7 @@ class _Rewriting:
             return ()
         extra = [iterator(self._name(f"{one.object.name}_{loop.iterator.name}")) for loop in one.loops]
         own = [iterator(self._name(f"{one.object.name}_{place}")) for place in range(one.object.rank)]
-        target = Access(one.object, tuple(map(_value, own)), (), one.object.element)
+        target = Access(one.object, tuple(map(access_to, own)), (), one.object.element)
         instead = {loop.iterator: value for loop, value in zip(one.loops, extra, strict=True)}
         source = with_accesses(
             change(target),
@@ -299,10 +308,6 @@ class _Rewriting:
         made = copy_loops(self.region.scop, cells, (*extra, *own), assignment, (), self.next_index)
         self.next_index = made.next_index
         return made.block.statements
-
-
-def _value(object_: DataObject) -> Access:
-    return Access(object_, (), (), object_.element)
 
 
 def _shifted(subscripts: tuple[Expression, ...], lowers: tuple[Polynomial | None, ...]) -> tuple[Expression, ...]:

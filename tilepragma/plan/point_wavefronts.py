@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.expressions import access_to
 from tilepragma.ir.looptree import Block, If, Statement
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number, polynomial
 from tilepragma.plan.coalescing import private_names
@@ -27,7 +28,6 @@ from tilepragma.plan.row_loops import (
     floor_quotient,
     term,
     total,
-    value,
 )
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def point_wavefronts(loops: RowLoops, planned: PlannedPart, inside: BoundedTile)
     tile = {each.level: each for each in whole}
     front = loops.names.scalar("front")
     fronts = _fronts(loops, found, tile)
-    step = Restriction(found.level, value(front))
+    step = Restriction(found.level, access_to(front))
     rows = found.summed or (found.level,)
     known = known.also(loops.code.known_sum(found.part.statements, rows, _outside(found, tile), step))
     if found.summed:
@@ -144,7 +144,7 @@ def _group(
         base = base_name(group.statements, level)
         step, point = loops.names.scalar(f"{base}_step"), loops.names.scalar(f"{base}_point")
         last, start = whole.upper - whole.lower, whole.lower
-        fixed.append(Restriction(level, value(point)))
+        fixed.append(Restriction(level, access_to(point)))
         if level in tile and (size := tile[level].size) is not None:
             start = polynomial(tile[level].origin)
             least = floor_quotient(whole.lower, size) * polynomial(size)

@@ -21,7 +21,7 @@ from tilepragma.ir.expressions import (
     Increment,
 )
 from tilepragma.ir.looptree import Block, ExpressionStatement, If
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import children, mentions
 from tilepragma.ir.types import ScalarType
 
 _COMPOUND = {"+": ("+=", "-="), "*": ("*=",), "&": ("&=",), "|": ("|=",), "^": ("^=",)}
@@ -129,7 +129,7 @@ def _selected(value: Expression, object_: DataObject, operator: str) -> tuple[An
     if isinstance(value, Conditional):
         compared = _compared(value.condition, object_, operator)
         for new, old in ((value.then, value.otherwise), (value.otherwise, value.then)):
-            if _is(_bare(old), object_) and not _mentions(new, object_):
+            if _is(_bare(old), object_) and not mentions(new, object_):
                 wanted = operator if old is value.otherwise else _opposite(operator)
                 compared = _compared(value.condition, object_, wanted)
                 if compared is not None and compared == _bare(new):
@@ -184,7 +184,3 @@ def _bare(value: Expression) -> Expression:
 
 def _is(value: Any, object_: DataObject) -> bool:
     return isinstance(value, Access) and value.object == object_ and not value.path
-
-
-def _mentions(value: Expression, object_: DataObject) -> bool:
-    return any(isinstance(node, Access) and node.object == object_ for node in walk(value))

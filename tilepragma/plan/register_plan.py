@@ -16,14 +16,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.expressions import Access, Binary, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.expressions import (
+    Access,
+    Binary,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    access_to,
+    integer,
+)
 from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.plan.point_wavefronts import BoundedTile
-from tilepragma.plan.row_loops import Bounds, PlannedPart, RowLoops, base_name, term, value
+from tilepragma.plan.row_loops import Bounds, PlannedPart, RowLoops, base_name, term
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.part_scan import Restriction
@@ -73,19 +82,19 @@ def register_tiles(
         iterator = loops.names.scalar(f"{base_name(statements, level)}_row")
         bounds = loops.row_range(statements, level, tile.rows)
         around.append(loops.loop(iterator, bounds.lower, bounds.upper))
-        tile = _inside(loops, statements, tile, Restriction(level, value(iterator)))
+        tile = _inside(loops, statements, tile, Restriction(level, access_to(iterator)))
     whole = tile.rows
     level = rows.through[-1]
     base = base_name(statements, level)
     size: Expression = integer(THROUGH_TILE)
     if not rows.packed:
-        size = value(loops.sizes.of(planned.number, level, base, THROUGH_TILE, THROUGH_TILE))
+        size = access_to(loops.sizes.of(planned.number, level, base, THROUGH_TILE, THROUGH_TILE))
     first = loops.names.scalar(f"{base}_first")
     bounds = loops.row_range(statements, level, tile.rows)
     if _is_made_of_locals(bounds.lower):
         return None
     around.append(replace(loops.loop(first, bounds.lower, bounds.upper), step=size))
-    tile = _inside(loops, statements, tile, Restriction(level, value(first), size))
+    tile = _inside(loops, statements, tile, Restriction(level, access_to(first), size))
     columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
     extents = (ROWS, columns_of(_element(loops, planned, rows)))
     bounds = loops.row_range(statements, rows.column, whole)
@@ -176,7 +185,7 @@ def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel
         replace(_counted(loops, local[through], 0, Block(())), lower=panel.lower, comparison="<=", upper=panel.upper),
         replace(
             _counted(loops, local[column], 0, Block(())),
-            lower=value(start),
+            lower=access_to(start),
             upper=expression(term(start) + number(own.extents[1])),
         ),
     )
@@ -188,7 +197,7 @@ def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel
 
 
 def _beyond(iterator: DataObject, start: DataObject) -> Expression:
-    return Binary("-", value(iterator), value(start), LONG)
+    return Binary("-", access_to(iterator), access_to(start), LONG)
 
 
 @dataclass(frozen=True)
@@ -210,7 +219,7 @@ class _Tile:
         from tilepragma.polyhedral.register_tiles import RegisterBox
 
         row, column = self.origins
-        return RegisterBox(self.rows, (value(row), value(column)), self.extents)
+        return RegisterBox(self.rows, (access_to(row), access_to(column)), self.extents)
 
 
 def _tile(loops: RowLoops, planned: PlannedPart, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
@@ -261,7 +270,7 @@ def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> 
         step = replace(loops.names.scalar(f"{name}_step"), element=declarator.object.element)
         origin.append(Declaration((Declarator(start, declarator.initializer),)))
         steps.append((step, extent))
-        moved = Binary("+", value(start), value(step), declarator.object.element)
+        moved = Binary("+", access_to(start), access_to(step), declarator.object.element)
         instead[declarator.object] = Declaration((replace(declarator, initializer=moved),))
     kept = tuple(
         instead.get(_declared_by(one), one) if isinstance(one, Declaration) else one for one in leaf.statements
@@ -339,5 +348,5 @@ def _buffer(loops: RowLoops, own: _Tile, leaf: Block, steps: tuple[tuple[DataObj
     lengths = tuple(integer(extent) for _, extent in steps)
     local = DataObject(name, name, access.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
     heads = tuple(_counted(loops, step, extent, Block(())) for step, extent in steps)
-    subscripts: tuple[Expression, ...] = tuple(value(step) for step, _ in steps)
+    subscripts: tuple[Expression, ...] = tuple(access_to(step) for step, _ in steps)
     return Buffer(local, heads, needed, access, subscripts, True)

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.expressions import (
+    Access,
+    Call,
+    Callee,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    access_to,
+    integer,
+)
 from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
@@ -39,10 +49,10 @@ class Bounds:
     upper: Polynomial
 
 
-def names_in(kernel: Kernel) -> frozenset[str]:
-    """Every identifier that the region's own text mentions, and its functions'."""
+def names_in(kernel: Kernel, *bodies: Block) -> frozenset[str]:
+    """Every identifier that the region's own text mentions, its functions', and what was made of them."""
     objects: set[DataObject] = set(kernel.objects)
-    for body in (kernel.body, *(function.body for function in kernel.functions)):
+    for body in (kernel.body, *bodies, *(function.body for function in kernel.functions)):
         for node in walk(body):
             if isinstance(node, (Access, Declarator)):
                 objects.add(node.object)
@@ -51,14 +61,9 @@ def names_in(kernel: Kernel) -> frozenset[str]:
     return frozenset(object_.name for object_ in objects) | {function.name for function in kernel.functions}
 
 
-def value(object_: DataObject) -> Access:
-    """The object as an expression."""
-    return Access(object_, (), (), object_.element)
-
-
 def term(object_: DataObject) -> Polynomial:
     """The object as a polynomial."""
-    return of_atom(value(object_))
+    return of_atom(access_to(object_))
 
 
 def total(values: Iterable[Polynomial]) -> Polynomial:
@@ -150,13 +155,13 @@ class RowLoops:
         self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: Restrictions
     ) -> Bounds:
         """The numbers of a row's tiles inside a tile of other rows. Raises UnboundedRowError, OperationLimitError."""
-        return bounds_of(self.code.tile_range(statements, level, value(size), inside))
+        return bounds_of(self.code.tile_range(statements, level, access_to(size), inside))
 
     def wavefronts(
         self, statements: tuple[StatementSchedule, ...], sizes: Mapping[int, DataObject], inside: Restrictions
     ) -> Wavefronts:
         """The wavefronts of tiles of rows, by their levels, inside a tile of other rows."""
-        return self.code.wavefronts(statements, {level: value(size) for level, size in sizes.items()}, inside)
+        return self.code.wavefronts(statements, {level: access_to(size) for level, size in sizes.items()}, inside)
 
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
         """`for (long iterator = lower; iterator <= upper; ++iterator)`"""
@@ -202,7 +207,7 @@ class Around:
         """The same with one more loop: over `row`, by `iterator`. Raises OperationLimitError."""
         from tilepragma.polyhedral.part_scan import Restriction
 
-        own = Restriction(row.level, value(iterator))
+        own = Restriction(row.level, access_to(iterator))
         within = loops.code.known_sum(row.statements, (row.level,), self.rows, own)
         return Around((*self.rows, own), self.known.also(within))
 

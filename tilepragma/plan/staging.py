@@ -18,7 +18,14 @@ from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.dump import subscripts_text
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
+from tilepragma.ir.expressions import (
+    Access,
+    DataObject,
+    Scope,
+    Storage,
+    access_to,
+    integer,
+)
 from tilepragma.ir.looptree import (
     Axis,
     Barrier,
@@ -38,8 +45,9 @@ from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polyn
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.staging_boxes import Candidate, candidates
-from tilepragma.plan.staging_references import loop_ends, only_read, readings, scalar_atom
+from tilepragma.plan.staging_references import loop_ends, only_read, readings
 
 #: Bytes that a launch may take of a gang's memory, for boxes or for the trees of reductions: every device has them (OpenCL promises them, CUDA more).
 LOCAL_BYTES = 32768
@@ -55,7 +63,8 @@ def with_staging(plan: KernelPlan) -> KernelPlan:
     """
     if plan.as_written is not None or not plan.apart:
         return plan
-    planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1))
+    names = Names(set(names_in(plan.kernel, *(launch.body for launch in plan.device))))
+    planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1), names)
     steps = planner.steps(plan.device_steps, frozenset())
     plan = replace(plan, rejected=(*plan.rejected, *dict.fromkeys(planner.notes)))
     return plan if steps == plan.device_steps else _with_scalars(replace(plan, device_steps=steps))
@@ -92,6 +101,7 @@ class _Planner:
 
     plan: KernelPlan
     next_index: int
+    names: Names
     notes: list[str] = field(default_factory=list)
 
     def steps(self, steps: tuple[Step, ...], around: frozenset[DataObject]) -> tuple[Step, ...]:
@@ -156,11 +166,7 @@ class _Planner:
         if tile.split is None:
             body = Block((Stage(arrays), Barrier(), *statements, Barrier()))
             return Block((replace(tile.nest, body=body, uniform=True),))
-        names = {node.object.name for node in walk(self.plan.kernel.body) if isinstance(node, Access)}
-        name = f"{tile.split.loop.iterator.name}_tile"
-        while name in names:
-            name += "_"
-        iterator = DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL)
+        iterator = self.names.scalar(f"{tile.split.loop.iterator.name}_tile")
         rounds = _split(tile.split.loop, iterator, tile.size, arrays, self.next_index)
         self.next_index += 1
         place = tile.split.place
@@ -189,7 +195,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
     """`for (t = lower; t < upper; t += size) { stage; barrier; for (l = t; l < min(t + size, upper); ++l) …; barrier }`"""
     ends = loop_ends(loop, {})
     assert ends is not None, "a loop that can be split"
-    start, upper = of_atom(scalar_atom(iterator)), ends.greatest + number(1)
+    start, upper = of_atom(access_to(iterator)), ends.greatest + number(1)
     inner = replace(
         loop,
         lower=expression(start),

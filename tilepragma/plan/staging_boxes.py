@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilepragma.ir.dump import subscripts_text
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import DataObject, access_to
 from tilepragma.ir.looptree import Axis, Staged, StagedSide, StagedTerm
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number
 from tilepragma.ir.types import ScalarType
-from tilepragma.plan.staging_references import Reading, Span, scalar_atom
+from tilepragma.plan.staging_references import Reading, Span
 
 #: Rows of workers that read a row of the array, on the average, from which on a copy pays.
 _LEAST_REUSE = 2.0
@@ -40,8 +40,10 @@ class Candidate:
     @property
     def is_worth_it(self) -> bool:
         """By the rule of docs/EMISSION.md."""
+        if self.uses_of_element < 1:
+            return False
         if self.columns:
-            return self.run >= _LEAST_RUN and self.uses_of_element >= 1
+            return self.run >= _LEAST_RUN
         return self.uses_of_worker > 1 and self.row_reuse >= _LEAST_REUSE
 
 
@@ -125,7 +127,7 @@ def _without(value: Polynomial, terms: Terms) -> tuple[tuple[int, ...], Polynomi
     """The coefficients of the iterators, in their order, and the rest; None where one is no number."""
     factors = []
     for iterator in terms:
-        parts = value.split(scalar_atom(iterator))
+        parts = value.split(access_to(iterator))
         factor = None if parts is None else parts[0].constant
         if parts is None or factor is None:
             return None

@@ -22,6 +22,7 @@ from tilepragma.ir.expressions import (
     Increment,
     Scope,
     Storage,
+    access_to,
 )
 from tilepragma.ir.looptree import Block, Declaration, ForLoop, Function, If, Loop, Switch, TileNest, While
 from tilepragma.ir.polynomial import Polynomial, is_scalar, number, polynomial
@@ -48,11 +49,6 @@ class Reading:
     access: Access
     spans: tuple[Span | None, ...]
     certain: bool
-
-
-def scalar_atom(object_: DataObject) -> Access:
-    """The scalar as an atom of polynomials."""
-    return Access(object_, (), (), object_.element)
 
 
 def only_read(body: Block, functions: tuple[Function, ...]) -> frozenset[DataObject]:
@@ -180,7 +176,7 @@ class _Reader:
 
 def _taken_out(value: Polynomial, loop: Loop, ends: Span | None, sign: int) -> Polynomial | None:
     """The least value over the loop's iterations (sign 1) or the greatest (sign -1)."""
-    atom = scalar_atom(loop.iterator)
+    atom = access_to(loop.iterator)
     if atom not in value.atoms:
         return value
     parts = value.split(atom)

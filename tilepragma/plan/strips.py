@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tilepragma.ir.expressions import Expression, integer
+from tilepragma.ir.expressions import Expression, access_to, integer
 from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk, with_blocks
@@ -19,7 +19,7 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.pieces import LaunchPiece, LoopPiece, Piece
-from tilepragma.plan.row_loops import Names, floor_quotient, names_in, value
+from tilepragma.plan.row_loops import Names, floor_quotient, names_in
 from tilepragma.plan.strategy import Region
 
 STRIP = 32
@@ -49,7 +49,7 @@ class Strips:
         names = Names(set(names_in(self.region.kernel)) | {size.object.name for size in self.sizes})
         strip = names.scalar(f"{loop.iterator.host}_strip")
         size = TileSize(names.scalar(f"{loop.iterator.host}_size"), STRIP, STRIP)
-        extent = of_atom(value(size.object))
+        extent = of_atom(access_to(size.object))
         lower, end = polynomial(loop.lower), polynomial(loop.upper) + number(int(loop.comparison == "<="))
         around = Loop(
             self.next_index,
@@ -57,14 +57,14 @@ class Strips:
             True,
             integer(0),
             "<=",
-            expression(floor_quotient(end - lower - number(1), value(size.object))),
+            expression(floor_quotient(end - lower - number(1), access_to(size.object))),
             integer(1),
             False,
             Block(()),
             None,
         )
         self.sizes.append(size)
-        first = lower + of_atom(value(strip)) * extent
+        first = lower + of_atom(access_to(strip)) * extent
         bounds = _Bounds(loop.index, expression(first), expression(minimum((end, first + extent))))
         return (LoopPiece(around, tuple(bounds.piece(one) for one in launches)),)
 

@@ -25,7 +25,7 @@ from tilepragma.ir.looptree import (
     TileNest,
 )
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import walk, workers_meet
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
@@ -64,13 +64,13 @@ def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
 
 def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
     """Barriers and stages stand in blocks and loops alone, and what is declared beside them can be declared for all workers."""
-    meets = any(_meets(statement) for statement in block.statements)
+    meets = any(workers_meet(statement) for statement in block.statements)
     for statement in block.statements:
         if isinstance(statement, (Barrier, Stage)):
             continue
         if isinstance(statement, (Block, Loop)):
             inner = statement if isinstance(statement, Block) else statement.body
-            if _meets(inner):
+            if workers_meet(inner):
                 yield from _wrong_places(inner, launch)
         elif isinstance(statement, Declaration):
             simple = all(
@@ -78,12 +78,8 @@ def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
             )
             if meets and not simple:
                 yield f"launch {launch.name} declares an array between barriers of a uniform nest"
-        elif _meets(statement):
+        elif workers_meet(statement):
             yield f"a barrier or stage of launch {launch.name} stands under a condition"
-
-
-def _meets(node: Any) -> bool:
-    return any(isinstance(one, (Barrier, Stage)) for one in walk(node))
 
 
 def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[str]:

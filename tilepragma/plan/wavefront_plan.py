@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import DataObject, access_to
 from tilepragma.ir.looptree import Block, Statement
 from tilepragma.ir.polynomial import Polynomial
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop
@@ -33,7 +33,6 @@ from tilepragma.plan.row_loops import (
     declared,
     term,
     total,
-    value,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class _TiledRow:
         """The points of one tile."""
         from tilepragma.polyhedral.part_scan import Restriction
 
-        return Restriction(self.level, value(self.first), value(self.size))
+        return Restriction(self.level, access_to(self.first), access_to(self.size))
 
     @property
     def origin(self) -> Statement:
@@ -104,7 +103,7 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     inner, tiles = inner_tiles(loops, planned, inner_levels, bounded)
     fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
     every = bounds_of(fronts.range())
-    dealt = [bounds_of(fronts.tile_range(place, value(wavefront))) for place in range(len(rows) - 1)]
+    dealt = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
     launch = _launch(loops, wavefront, rows, dealt, inner, tiles)
     return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "")
 

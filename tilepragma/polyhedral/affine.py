@@ -30,6 +30,7 @@ from tilepragma.ir.expressions import (
     IntegerLiteral,
     Storage,
     Unary,
+    access_to,
 )
 from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
 from tilepragma.ir.polynomial import expression as collected
@@ -112,7 +113,7 @@ class Frame:
     def written_out(self, value: Polynomial) -> Polynomial:
         """The value without the scalars that are known as sums, where it is linear in them."""
         for object_, known in self.sums.items():
-            atom = Access(object_, (), (), object_.element)
+            atom = access_to(object_)
             if atom in value.atoms and value.split(atom) is not None:
                 value = value.substitute(atom, known)
         return value

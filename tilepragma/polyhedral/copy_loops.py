@@ -8,7 +8,16 @@ from dataclasses import replace
 import islpy as isl
 
 from tilepragma.base.ranges import NOWHERE
-from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    access_to,
+    integer,
+)
 from tilepragma.ir.looptree import Block, Declaration, ExpressionStatement, Loop, Statement
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import with_blocks
@@ -81,9 +90,7 @@ def _inside(scop: Scop, cells: isl.Set, around: tuple[Loop, ...]) -> tuple[isl.S
     """[o] -> { : o is an iteration of the loops around }, [o] -> { [x] : cell }, and what the parameters o stand for."""
     names = [f"around {loop.iterator.name} {place}" for place, loop in enumerate(around)]
     known = _as_parameters(_domain(scop, around), names).params()
-    values = {
-        name: Access(loop.iterator, (), (), loop.iterator.element) for name, loop in zip(names, around, strict=True)
-    }
+    values = {name: access_to(loop.iterator) for name, loop in zip(names, around, strict=True)}
     return known, _as_parameters(cells, names), values
 
 

@@ -27,6 +27,7 @@ from tilepragma.ir.expressions import (
     Increment,
     Scope,
     Storage,
+    access_to,
     integer,
 )
 from tilepragma.ir.looptree import (
@@ -143,7 +144,7 @@ def _chosen(statement: If) -> tuple[DataObject, Expression] | None:
     if then is None:
         return None
     object_, value = then
-    otherwise: Expression = Access(object_, (), (), object_.element)
+    otherwise: Expression = access_to(object_)
     if statement.otherwise is not None:
         other = _assigned(statement.otherwise)
         if other is None or other[0] != object_:

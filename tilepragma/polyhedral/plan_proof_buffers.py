@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import islpy as isl
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.buffers import place_in_buffer
 from tilepragma.ir.expressions import Call, Callee, Expression, Storage
-from tilepragma.ir.looptree import Barrier, Buffer, If, Loop, TileNest
+from tilepragma.ir.looptree import Barrier, Buffer, Stage, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.plan_proof_match import Finding
@@ -95,7 +94,9 @@ def _check_form(held: Held) -> None:
     if buffer.object.storage is not Storage.CONTIGUOUS or len(buffer.subscripts) != buffer.object.rank:
         raise _NotShownError("is no array")
     for leaf in held.leaves:
-        for part in _evaluated(leaf.node):
+        if isinstance(leaf.node, Stage):
+            raise _NotShownError("stands around a copy of the workers' tile")
+        for part in leaf.evaluated:
             for node in walk(part):
                 if isinstance(node, Call) and node.callee is Callee.USER:
                     raise _NotShownError("stands around a call")
@@ -106,7 +107,7 @@ def _check_form(held: Held) -> None:
 def _meant(leaf: Leaf, held: Held) -> Iterator[_Meant]:
     """The accesses of a leaf to the buffer's array. Raises NotAffineError, _NotShownError."""
     buffer = held.buffer
-    for part in _evaluated(leaf.node):
+    for part in leaf.evaluated:
         for use in uses(part):
             if use.object != buffer.access.object:
                 continue
@@ -120,15 +121,6 @@ def _meant(leaf: Leaf, held: Held) -> Iterator[_Meant]:
                 _over_instances(elements, leaf.domain, held.depth),
                 None if both is None else _over_instances(both, leaf.domain, held.depth),
             )
-
-
-def _evaluated(node: Any) -> tuple[Any, ...]:
-    """What a leaf evaluates: of an If or a Loop the decision alone."""
-    if isinstance(node, If):
-        return (node.condition,)
-    if isinstance(node, Loop):
-        return (node.lower, node.upper, node.step)
-    return (node,)
 
 
 def _function(subscripts: tuple[Expression, ...], frame: Frame) -> isl.Map:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import islpy as isl
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.dump import subscripts_text
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Function, If, Loop, Stage, Staged, StagedSide
+from tilepragma.ir.looptree import Function, Loop, Stage, Staged, StagedSide
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.plan_proof_match import Finding
 from tilepragma.polyhedral.plan_proof_tree import Leaf, inside_loop
@@ -82,16 +81,8 @@ def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf], functions: tuple
 
 
 def _uses(leaf: Leaf, functions: tuple[Function, ...]) -> Iterator[Use]:
-    """What the leaf itself reads: of a condition or loop, the part that it evaluates."""
-    node = leaf.node
-    parts: tuple[Any, ...] = (node,)
-    if isinstance(node, If):
-        parts = (node.condition,)
-    elif isinstance(node, Loop):
-        parts = (node.lower, node.upper, node.step)
-    elif isinstance(node, Stage):
-        parts = ()
-    for part in parts:
+    """What the leaf itself reads."""
+    for part in leaf.evaluated:
         yield from uses(part, functions)
 
 

@@ -18,7 +18,20 @@ import islpy as isl
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Axis, Barrier, Block, Buffer, Buffered, Declaration, If, Loop, Statement, TileNest, Window
+from tilepragma.ir.looptree import (
+    Axis,
+    Barrier,
+    Block,
+    Buffer,
+    Buffered,
+    Declaration,
+    If,
+    Loop,
+    Stage,
+    Statement,
+    TileNest,
+    Window,
+)
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
 from tilepragma.polyhedral.extraction import declare
 from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, satisfying
@@ -134,6 +147,16 @@ class Leaf:
     opaque: tuple[Opaque, ...]
     scopes: Mapping[DataObject, Leaf]
     launch: ProvenLaunch | None
+
+    @property
+    def evaluated(self) -> tuple[Any, ...]:
+        """The nodes that each instance evaluates: of an If or a Loop the decision alone, of a Stage nothing."""
+        node = self.node
+        if isinstance(node, If):
+            return (node.condition,)
+        if isinstance(node, Loop):
+            return (node.lower, node.upper, node.step)
+        return () if isinstance(node, Stage) else (node,)
 
     @property
     def depth(self) -> int:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, integer
+from tilepragma.ir.expressions import DataObject, Expression, Scope, access_to, integer
 from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
@@ -226,7 +226,7 @@ class _Writer:
         comparison = node.comparison
         if name.negated:
             start, end, comparison = negated(start), negated(end), comparison.replace("<", ">")
-        value = of_atom(Access(name.object, (), (), name.object.element))
+        value = of_atom(access_to(name.object))
         inside = _Inside(
             {**at.values, node.iterator: -value if name.negated else value}, {**at.loops, node.iterator: name}
         )

@@ -66,7 +66,7 @@ void f(int n, int m, int p, {arrays}) {{
 
 
 def test_a_stencil_stages_its_tile_with_the_border() -> None:
-    assert boxes(FIVE_POINT) == ["a[i + -1 : 3][j + -1 : 3]".replace("+ -", "- ")]
+    assert boxes(FIVE_POINT) == ["a[i - 1 : 3][j - 1 : 3]"]
 
 
 def test_a_product_stages_tiles_of_both_arrays() -> None:
@@ -89,6 +89,11 @@ def test_accesses_under_conditions_read_boxes_that_hold_them() -> None:
 WORTH_IT = {
     "columns of workers": ("b[i][j] = a[j][i];", ["a[j : 1][i : 1]"], "const double a[m][n], double b[n][m]"),
     "a lopsided box": ("b[i][j] = a[i - 2][j] + a[i + 1][j + 2] + a[i][j];", ["a[i - 2 : 4][j : 3]"], None),
+    "a box of which most is not read": (
+        "b[i][j] = a[640*i + j] + a[640*(i + 1) + j] + a[640*(i + 2) + j];",
+        [],
+        "const double *a, double b[n][m]",
+    ),
     "turned round": (
         "b[i][j] = a[n - i][j] + a[n - 1 - i][j] + a[n + 1 - i][j];",
         ["a[-1*i + n - 1 : 3][j : 1]"],
@@ -112,7 +117,9 @@ LEFT_ALONE = {
     "boxes that no number of workers bounds": "b[i][j] = a[i][j] + a[i - 1][j] + a[p][j];",
     "what the launch writes": "b[i][j] = b[i][j] + a[i][j];",
     "subscripts from memory": "b[i][j] = a[i][(int)a[i][0]];",
-    "boxes larger than a gang's memory": "b[i][j] = a[i - 1][j] + a[i][j - 2] + a[i + 1][j + 900];",
+    "boxes larger than a gang's memory": "b[i][j] = "
+    + " + ".join(f"a[i + {row}][j + {column}]" for row in range(3) for column in range(0, 381, 76))
+    + ";",
 }
 
 
