@@ -14,7 +14,7 @@ has no step left and only copies. That all this is right is proven by polyhedral
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import isqrt, prod
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, n
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, ScalarType
-from tilepragma.plan.drafts import DraftLaunch, DraftLoop, make_automatic
+from tilepragma.plan.drafts import DraftCondition, DraftLaunch, DraftLoop, make_automatic
 from tilepragma.plan.invariance import host_evaluable
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.mapping import MOST_DIMENSIONS
@@ -245,36 +245,48 @@ class _Drafts:
     # -- numbers of tiles: expressions over the sizes ------------------------------------------------------------------
 
     @property
-    def _steps(self) -> Polynomial:
+    def steps(self) -> Polynomial:
         """The time steps of one launch."""
         return minimum((term(self.degree), number(self.most_steps)))
 
-    def _halo(self, place: int) -> Polynomial:
+    def halo(self, place: int) -> Polynomial:
         """What a window is longer than a tile's home."""
         (low, high), (more, most) = self.found.reach[place], self.found.growth[place]
-        return number(more + most) * (self._steps - number(1)) + number(low + high)
+        return number(more + most) * (self.steps - number(1)) + number(low + high)
 
-    def _home(self, place: int) -> Polynomial:
+    def home(self, place: int) -> Polynomial:
         """The length of a tile's home."""
         extent = minimum((term(self.extents[place]), number(self.lengths[place])))
-        return maximum((extent - self._halo(place), number(1)))
+        return maximum((extent - self.halo(place), number(1)))
 
-    def _grid(self, place: int) -> tuple[Polynomial, Polynomial]:
+    def grid(self, place: int) -> tuple[Polynomial, Polynomial]:
         """The first and the last index of all arrays."""
         sides = [one.touched[place] for one in self.found.arrays]
         return minimum(one.least for one in sides), maximum(one.greatest for one in sides)
 
     # -- the host's loop -----------------------------------------------------------------------------------------------
 
-    def pairs(self) -> DraftLoop:
+    def pairs(self) -> DraftLoop | DraftCondition:
         """Two launches for each round."""
         pair = self.names.scalar("pair")
         first, last = self.stencil.steps
-        rounds = floor_quotient(last - first, expression(number(2) * self._steps))
+        rounds = floor_quotient(last - first, expression(number(2) * self.steps))
         launches = tuple(_Launch(self, pair, place).draft() for place in range(2))
-        return DraftLoop(self._loop(pair, number(0), rounds), launches)
+        loop = DraftLoop(self.loop(pair, number(0), rounds), launches, "overlapped tiles of time steps, there and back")
+        tests = tuple(dict.fromkeys(self._tests()))
+        return DraftCondition(_all(tests), (loop,)) if tests else loop
 
-    def _loop(
+    def _tests(self) -> Iterator[Expression]:
+        """That something is written, where a device has but what is touched of an array: boxes are those of grids with points inside."""
+        for one in self.found.arrays:
+            whole = all(
+                length is not None and side.least == number(0) and side.greatest == polynomial(length) - number(1)
+                for length, side in zip(one.object.lengths, one.touched, strict=True)
+            )
+            if not whole and (one.carried or one.border):
+                yield from (_at_least(side.greatest, side.least) for side in one.written)
+
+    def loop(
         self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()
     ) -> Loop:
         self.next_index += 1
@@ -286,7 +298,7 @@ class _Drafts:
         """Loops from 0 to `last`, the innermost being dimension 0 of what they are dealt out over."""
         inner = tuple(body)
         for dimension, (iterator, end) in enumerate(reversed(list(zip(iterators, last, strict=True)))):
-            loop = self._loop(iterator, number(0), end, inner)
+            loop = self.loop(iterator, number(0), end, inner)
             self.tiles[loop.index] = clauses(*kinds, dimension=dimension)
             inner = (loop,)
         return inner[0]
@@ -302,6 +314,8 @@ class _Launch:
         self.rank = drafts.stencil.rank
         scalar = drafts.names.scalar
         self.time = scalar(f"{drafts.stencil.time.iterator.name}_first")
+        self.steps = scalar(f"{drafts.stencil.time.iterator.name}_steps")
+        self.home = [scalar(f"{base}_home") for base in drafts.bases]
         self.first = [scalar(f"{base}_first") for base in drafts.bases]
         self.origin = [scalar(f"{base}_origin") for base in drafts.bases]
         self.windows = {one.object: self._window(one.object) for one in drafts.found.arrays}
@@ -315,20 +329,22 @@ class _Launch:
     def draft(self) -> DraftLaunch:
         drafts, dimensions = self.drafts, range(self.rank)
         blocks = [drafts.names.scalar(f"{base}_block") for base in drafts.bases]
-        steps = drafts._steps
+        steps = term(self.steps)
         start = drafts.stencil.steps[0] + (number(2) * term(self.pair) + number(self.second)) * steps
-        homes = [drafts._home(place) for place in dimensions]
-        grid = [drafts._grid(place) for place in dimensions]
+        homes = [drafts.home(place) for place in dimensions]
+        grid = [drafts.grid(place) for place in dimensions]
         reach, growth = drafts.found.reach, drafts.found.growth
         body = (
+            declared(self.steps, drafts.steps),
             declared(self.time, start),
-            *(declared(self.first[k], grid[k][0] + term(blocks[k]) * homes[k]) for k in dimensions),
+            *(declared(self.home[k], homes[k]) for k in dimensions),
+            *(declared(self.first[k], grid[k][0] + term(blocks[k]) * term(self.home[k])) for k in dimensions),
             *(
                 declared(self.origin[k], term(self.first[k]) - number(growth[k][0]) * (steps - number(1)) - number(reach[k][0]))
                 for k in dimensions
             ),
             self._fill(),
-            self._steps(),
+            self._time_loop(),
             *self._stores(),
             Barrier(),
         )
@@ -342,7 +358,7 @@ class _Launch:
         steps = [drafts.names.scalar(f"{base}_step") for base in drafts.bases]
         starts = self.first if home else self.origin
         last = [
-            drafts._home(k) - number(1) if home else drafts._home(k) + drafts._halo(k) - number(1) for k in dimensions
+            drafts.home(k) - number(1) if home else drafts.home(k) + drafts.halo(k) - number(1) for k in dimensions
         ]
         placed = (declared(points[k], term(starts[k]) + term(steps[k])) for k in dimensions)
         return drafts.nest(steps, last, (*placed, *body), TileKind.DYNAMIC, TileKind.WORKER)
@@ -381,7 +397,7 @@ class _Launch:
             end = self.drafts.stencil.steps[1]
             is_last = (
                 _at_least(end, term(self.time)),
-                _at_least(term(self.time) + self.drafts._steps - number(1), end),
+                _at_least(term(self.time) + term(self.steps) - number(1), end),
             )
             more = self._points()
             renamed = with_objects(tuple(last), dict(zip(points, more, strict=True)))
@@ -402,13 +418,13 @@ class _Launch:
 
     # -- time steps ----------------------------------------------------------------------------------------------------
 
-    def _steps(self) -> Statement:
+    def _time_loop(self) -> Statement:
         drafts = self.drafts
         name = drafts.stencil.time.iterator.name
         row, left = drafts.names.scalar(f"{name}_row"), drafts.names.scalar(f"{name}_left")
-        after = term(self.time) + drafts._steps - number(1)
+        after = term(self.time) + term(self.steps) - number(1)
         body = (declared(left, after - term(row)), *(self._statement(one, row, left) for one in drafts.stencil.points))
-        return drafts._loop(row, term(self.time), minimum((after, drafts.stencil.steps[1])), body)
+        return drafts.loop(row, term(self.time), minimum((after, drafts.stencil.steps[1])), body)
 
     def _statement(self, point: _Point, row: DataObject, left: DataObject) -> Statement:
         points, drafts = self._points(), self.drafts
@@ -417,7 +433,7 @@ class _Launch:
         own = {drafts.stencil.time.iterator: term(row)}
         for k, place in enumerate(point.places):
             (low, high), (more, most) = margins[k], drafts.found.growth[k]
-            at, home = term(points[k]), drafts._home(k)
+            at, home = term(points[k]), term(self.home[k])
             conditions.append(_at_least(at, term(self.first[k]) - number(low) - number(more) * term(left)))
             conditions.append(
                 _at_least(term(self.first[k]) + home - number(1) + number(high) + number(most) * term(left), at)
@@ -458,11 +474,15 @@ def _outside(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]])
     return result
 
 
-def _if(conditions: Iterable[Expression], *body: Statement) -> If:
+def _all(conditions: Iterable[Expression]) -> Expression:
     first, *others = conditions
     for test in others:
         first = Binary("&&", first, test, INT)
-    return If(first, Block(body), None)
+    return first
+
+
+def _if(conditions: Iterable[Expression], *body: Statement) -> If:
+    return If(_all(conditions), Block(body), None)
 
 
 def _element(array: DataObject, points: list[DataObject]) -> Access:

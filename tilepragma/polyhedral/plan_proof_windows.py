@@ -39,7 +39,7 @@ from tilepragma.polyhedral.plan_proof_bounds import HeldArray, outside_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, Unmatched, executions, where
 from tilepragma.polyhedral.plan_proof_order import out_of_order
-from tilepragma.polyhedral.plan_proof_tree import Dealt, Leaf, ProvenLaunch, ProvenLoop, ProvenStep
+from tilepragma.polyhedral.plan_proof_tree import Dealt, Leaf, ProvenCondition, ProvenLaunch, ProvenLoop, ProvenStep
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ def _of_steps(tiles: isl.Map) -> isl.Map:
 
 def _tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...]) -> _Tiles:
     """Raises _WrongError where the steps are of another form, Unmatched where a statement is none of the region's."""
+    while len(steps) == 1 and isinstance(steps[0], ProvenCondition):
+        steps = steps[0].steps
     if len(steps) != 1 or not isinstance(steps[0], ProvenLoop):
         raise _WrongError("launches with windows do not stand in one loop of the host alone")
     launches = [one for one in steps[0].steps if isinstance(one, ProvenLaunch)]
@@ -305,7 +307,8 @@ class _Reader:
     def _of_tiles(self, relation: isl.Map) -> isl.Map:
         """{ b -> x } of { [plan instance] -> x }"""
         inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
-        return inner.insert_dims(_IN, 1, 1).fix_si(_IN, 1, self.place).coalesce()
+        launch = isl.Val.int_from_si(inner.get_ctx(), self.place)
+        return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
 
 
 # -- what must hold ---------------------------------------------------------------------------------------------------
