@@ -291,7 +291,7 @@ class Staged:
 class Window:
     """A box of an array that a gang keeps in memory of its own while it computes several steps of it.
 
-    `object` (Scope.GANG, CONTIGUOUS, literal lengths) has the element `array[x]` at `object[x - origin]`, each subscript spelled `x - origin`; `origin`
+    `object` (Scope.GANG, CONTIGUOUS, literal lengths) has the element `array[x]` at `object[x - origin]`, each subscript spelled so. `origin`
     are scalars, one a dimension, that the launch declares for each tile of its gangs. Nothing is copied but by statements of the launch.
     """
 

@@ -7,8 +7,8 @@
                 statements, in the windows
             home of the tile = the windows
 
-What a launch reads and what it writes are different arrays, so that tiles do not wait for each other. After an odd number of launches' steps the last one
-has no step left and only copies. That all this is right is proven by polyhedral/plan_proof_windows.py, whatever was meant here.
+What a launch reads and what it writes are different arrays, so that tiles do not wait for each other. A second launch that has no step left
+only copies. That all this is right is proven by polyhedral/plan_proof_windows.py, whatever was meant here.
 """
 
 from __future__ import annotations
@@ -16,12 +16,32 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from math import isqrt, prod
+from math import isqrt
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression, Scope, Storage, access_to, integer
-from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, ExpressionStatement, If, Loop, Statement, Window
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    DataObject,
+    Expression,
+    Scope,
+    Storage,
+    access_to,
+    integer,
+)
+from tilepragma.ir.looptree import (
+    Barrier,
+    Block,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    If,
+    Loop,
+    Statement,
+    Window,
+)
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import walk
@@ -106,7 +126,9 @@ def _stencil(region: Region) -> _Stencil | str:
     ranks = {one.rank for one in region.written if one.rank}
     if len(ranks) != 1 or not 1 <= (rank := next(iter(ranks))) <= MOST_DIMENSIONS:
         return "the arrays that are written have not one to three dimensions, all the same number"
-    if scop.reasons or any(one.rank == 0 and one.scope is not Scope.LOCAL and one not in _iterators(region) for one in region.written):
+    if scop.reasons or any(
+        one.rank == 0 and one.scope is not Scope.LOCAL and one not in _iterators(region) for one in region.written
+    ):
         return "a scalar is written, or something is not affine"
     points = []
     for statement in scop.statements:
@@ -190,7 +212,9 @@ def _answer(region: Region, stencil: _Stencil, found: Overlap, names: Names) -> 
 
 def _lengths(found: Overlap, rank: int) -> tuple[int, ...] | None:
     """The lengths of windows that fit a gang's memory, the last one longest."""
-    bytes_of_all = sum(one.object.element.bits // 8 for one in found.arrays if isinstance(one.object.element, ScalarType))
+    bytes_of_all = sum(
+        one.object.element.bits // 8 for one in found.arrays if isinstance(one.object.element, ScalarType)
+    )
     room = LOCAL_BYTES // bytes_of_all
     if rank == 1:
         return (room,)
@@ -233,7 +257,11 @@ class _Drafts:
             (length - 1 - low - high) // (more + most) + 1 if more + most else DEGREE if length > low + high else 0
             for length, (low, high), (more, most) in zip(self.lengths, self.found.reach, self.found.growth, strict=True)
         ]
-        return min(room) if all(length > sum(one) for length, one in zip(self.lengths, self.found.reach, strict=True)) else 0
+        return (
+            min(room)
+            if all(length > sum(one) for length, one in zip(self.lengths, self.found.reach, strict=True))
+            else 0
+        )
 
     def _copy(self, array: GridArray) -> DataObject:
         """Storage for what the array holds between the two launches."""
@@ -286,9 +314,7 @@ class _Drafts:
             if not whole and (one.carried or one.border):
                 yield from (_at_least(side.greatest, side.least) for side in one.written)
 
-    def loop(
-        self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()
-    ) -> Loop:
+    def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
         self.next_index += 1
         return counted_loop(self.next_index - 1, iterator, lower, upper, body)
 
@@ -340,7 +366,10 @@ class _Launch:
             *(declared(self.home[k], homes[k]) for k in dimensions),
             *(declared(self.first[k], grid[k][0] + term(blocks[k]) * term(self.home[k])) for k in dimensions),
             *(
-                declared(self.origin[k], term(self.first[k]) - number(growth[k][0]) * (steps - number(1)) - number(reach[k][0]))
+                declared(
+                    self.origin[k],
+                    term(self.first[k]) - number(growth[k][0]) * (steps - number(1)) - number(reach[k][0]),
+                )
                 for k in dimensions
             ),
             self._fill(),
@@ -357,9 +386,7 @@ class _Launch:
         drafts, dimensions = self.drafts, range(self.rank)
         steps = [drafts.names.scalar(f"{base}_step") for base in drafts.bases]
         starts = self.first if home else self.origin
-        last = [
-            drafts.home(k) - number(1) if home else drafts.home(k) + drafts.halo(k) - number(1) for k in dimensions
-        ]
+        last = [drafts.home(k) - number(1) if home else drafts.home(k) + drafts.halo(k) - number(1) for k in dimensions]
         placed = (declared(points[k], term(starts[k]) + term(steps[k])) for k in dimensions)
         return drafts.nest(steps, last, (*placed, *body), TileKind.DYNAMIC, TileKind.WORKER)
 

@@ -19,7 +19,14 @@ from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.coalescing import vouched_worker_loop
 from tilepragma.plan.continues import close_iterations, condition_iterations
-from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, own_argument, said_live_out
+from tilepragma.plan.data import (
+    DataContext,
+    array_arguments,
+    arrays_in_step,
+    check_clauses,
+    own_argument,
+    said_live_out,
+)
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions

@@ -37,9 +37,9 @@ from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
 from tilepragma.polyhedral.plan_proof_bounds import HeldArray, outside_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
-from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, Unmatched, executions, where
+from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, executions, where
 from tilepragma.polyhedral.plan_proof_order import out_of_order
-from tilepragma.polyhedral.plan_proof_tree import Dealt, Leaf, ProvenCondition, ProvenLaunch, ProvenLoop, ProvenStep
+from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenCondition, ProvenLaunch, ProvenLoop, ProvenStep
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
 
 if TYPE_CHECKING:
@@ -198,7 +198,9 @@ def _tile_nest(launch: ProvenLaunch) -> TileNest:
     if any(tiled.loop.decreasing for tiled in nest.loops):
         raise _WrongError(f"tiles of launch {launch.name} count down")
     if not isinstance(nest.body.statements[-1], Barrier):
-        raise _WrongError(f"no barrier ends the tiles of launch {launch.name}, so that a window may be filled while it is still read")
+        raise _WrongError(
+            f"no barrier ends the tiles of launch {launch.name}, so that a window may be filled while it is still read"
+        )
     return nest
 
 
@@ -229,7 +231,13 @@ class _Reader:
         out = source.object in self.windows
         inner, outer = (source, target) if out else (target, source)
         window = self.windows.get(inner.object)
-        if window is None or outer.object in self.windows or inner.path or outer.path or outer.object.scope is Scope.LOCAL:
+        if (
+            window is None
+            or outer.object in self.windows
+            or inner.path
+            or outer.path
+            or outer.object.scope is Scope.LOCAL
+        ):
             raise _WrongError("a tile has a statement that the region has not")
         if outer.object.rank != window.array.rank or self.leaf.opaque or outer.object.element != window.array.element:
             raise _WrongError(f"what is copied of '{window.array.host}' is not understood")
@@ -247,11 +255,12 @@ class _Reader:
             raise _WrongError("a tile has a statement that the region has not")
         arrays = {one.array for one in self.windows.values()}
         for node in walk(self.leaf.node):
-            if isinstance(node, Access) and (node.object in arrays or node.object.scope is Scope.TEMPORARY):
+            if not isinstance(node, Access) or node.object in self.windows:
+                continue
+            if node.object in arrays or node.object.scope is Scope.TEMPORARY:
                 raise _WrongError(f"'{node.object.host}' is accessed beside its window")
-            if isinstance(node, Access) and node.object not in self.windows and node.object in self.region.written:
-                if node.object.rank:
-                    raise _WrongError(f"'{node.object.host}' is written and has no window")
+            if node.object in self.region.written and node.object.rank:
+                raise _WrongError(f"'{node.object.host}' is written and has no window")
         if self.leaf.opaque:
             raise _WrongError("a condition or bound that is not affine decides what a tile computes")
         for one in executions(meant, *source):
@@ -352,7 +361,9 @@ def _in_order(region: _Region, tiles: _Tiles) -> None:
         source, sink = one.source_statement.name, one.sink_statement.name
         steps = one.relation.apply_domain(tiles.step_of[source]).apply_range(tiles.step_of[sink])
         if not steps.intersect(isl.Map.lex_gt(steps.domain().get_space())).is_empty():
-            raise _WrongError(f"the {one.kind.value} dependence of '{one.source.object.host}' goes to an earlier step of the host")
+            raise _WrongError(
+                f"the {one.kind.value} dependence of '{one.source.object.host}' goes to an earlier step of the host"
+            )
         for first in tiles.computed:
             for second in tiles.computed:
                 named = (first.executed.statement.name, second.executed.statement.name) == (source, sink)
@@ -431,7 +442,9 @@ def _filled(region: _Region, tiles: _Tiles) -> None:
             old = all_tiles.intersect_range(left).apply_range(reference.relation.reset_tuple_id(_OUT))
             mine = (one.tiles for one in tiles.fills if one.array == reference.object)
             if not old.is_subset(_union(mine, old)):
-                raise _WrongError(f"a window lacks elements of '{reference.object.host}' that are read from before the step")
+                raise _WrongError(
+                    f"a window lacks elements of '{reference.object.host}' that are read from before the step"
+                )
     for fill in tiles.fills:
         if not _once_a_tile(fill.places, tiles.depth) or _others(tiles.fills, fill):
             raise _WrongError(f"a window of '{fill.array.host}' is filled twice")
@@ -440,7 +453,9 @@ def _filled(region: _Region, tiles: _Tiles) -> None:
             if store.other == fill.other and store.place == fill.place:
                 both = fill.steps.intersect(store.steps)
                 if not both.is_empty():
-                    raise _WrongError(f"'{fill.other.host}' is read and written by tiles that do not wait for each other")
+                    raise _WrongError(
+                        f"'{fill.other.host}' is read and written by tiles that do not wait for each other"
+                    )
 
 
 def _arrays(region: _Region) -> frozenset[DataObject]:
@@ -474,7 +489,9 @@ def _check_current(region: _Region, tiles: _Tiles, fill: _Copied) -> None:
     rank = fill.array.rank
     earlier = _pairs(filled, written, rank).intersect(_before(rank, filled.get_ctx()))
     if not earlier.is_subset(_answered(filled, stored, rank)):
-        raise _WrongError(f"a window is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the latest")
+        raise _WrongError(
+            f"a window is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the latest"
+        )
     if fill.other != fill.array:
         holding = _pairs(filled, stored, rank).intersect(_before(rank, filled.get_ctx())).domain()
         if not filled.is_subset(holding):
@@ -524,7 +541,9 @@ def _stored(region: _Region, tiles: _Tiles) -> None:
     for store in tiles.stores:
         name = store.array.host
         _check_copy_of(tiles, store)
-        together = [one for one in tiles.stores if one is not store and (one.place, one.other) == (store.place, store.other)]
+        together = [
+            one for one in tiles.stores if one is not store and (one.place, one.other) == (store.place, store.other)
+        ]
         if together or not _once_a_tile(store.places, 1):
             raise _WrongError(f"elements of '{store.other.host}' are stored twice in a step")
         kept = [one.tiles for one in tiles.fills if (one.place, one.array) == (store.place, store.array)]
