@@ -7,7 +7,7 @@ memory in fewer strides, and on cores one that does more of the work in a launch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -105,26 +105,20 @@ class _Search:
             clause = f"each launch does the work of {_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: {clause}")
 
-    def overlap(self, best: Automatic, answer: Automatic | Refusal) -> None:
-        """Take the device steps of the answer, which the user asks for."""
-        if isinstance(answer, Refusal):
-            self._reject(f"overlapped tiles: {answer.reason}", answer.reason)
-            return
-        made = replace(
-            best,
-            strategy=f"{best.strategy} on cores, overlapped tiles on devices",
-            device_steps=answer.device_steps,
-            shared=tuple(dict.fromkeys((*best.shared, *answer.shared))),
-            sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),
-            asked_on_devices=True,
-            storage=answer.storage,
-        )
-        against = self.objection(made)
+    def overlap(self, best: Automatic, answers: Iterable[Automatic | Refusal]) -> None:
+        """Take the device steps of the first answer that is right, which the user asks for."""
+        against: str | None = None
+        for answer in answers:
+            made = answer if isinstance(answer, Refusal) else _with_devices(best, answer)
+            why = made.reason if isinstance(made, Refusal) else self.objection(made)
+            if isinstance(made, Automatic) and isinstance(answer, Automatic) and why is None:
+                self.best = made
+                asked = f"{best.strategy}, on devices: overlapped tiles are asked for (TILEK_TILES)"
+                self.rejected += (asked, *answer.notes)
+                return
+            against = against or why
         if against is not None:
-            self._reject(f"overlapped tiles: {against}", against)
-            return
-        self.best = made
-        self.rejected += (f"{best.strategy}, on devices: overlapped tiles are asked for (TILEK_TILES)", *answer.notes)
+            self.rejected.append(f"overlapped tiles: {against}")
 
     def _take(self, answer: Automatic, clause: str) -> None:
         if self.objection(answer) is None:
@@ -146,6 +140,19 @@ def _joined(host: Automatic, device: Automatic) -> Automatic:
         sizes=used_sizes(host.host_steps, host.sizes),
         notes=host.notes,
         steps=host.steps,
+    )
+
+
+def _with_devices(best: Automatic, answer: Automatic) -> Automatic:
+    """The best answer with overlapped tiles on devices."""
+    return replace(
+        best,
+        strategy=f"{best.strategy} on cores, overlapped tiles on devices",
+        device_steps=answer.device_steps,
+        shared=tuple(dict.fromkeys((*best.shared, *answer.shared))),
+        sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),
+        asked_on_devices=True,
+        storage=answer.storage,
     )
 
 

@@ -14,7 +14,7 @@ only copies. That all this is right is proven by polyhedral/plan_proof_windows.p
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import isqrt
 from typing import TYPE_CHECKING
@@ -65,8 +65,24 @@ _FEWEST_ALONG = 2
 """A window is so many times as long in the last dimension as in the others, where there are two: rows are read by neighbouring workers."""
 
 
-def overlapped(region: Region, taken: Iterable[str]) -> Automatic | Refusal:
-    """Device steps in overlapped tiles (its host steps are the same and not for use); no name is one of `taken`."""
+def overlapped(region: Region, taken: Iterable[str]) -> tuple[Automatic | Refusal, ...]:
+    """Device steps in overlapped tiles (the host steps are the same and not for use), or why there are none; no name is one of `taken`.
+
+    The second way, if there is one, asks first whether there is anything to do: arrays may be too short for their borders.
+    """
+    found = _found(region)
+    if isinstance(found, Refusal):
+        return (found,)
+    stencil, tiles = found
+    names = {*names_in(region.kernel), *taken}
+    plain = _answer(region, stencil, tiles, Names(set(names)), asking=False)
+    return (
+        (plain,) if isinstance(plain, Refusal) else (plain, _answer(region, stencil, tiles, Names(names), asking=True))
+    )
+
+
+def _found(region: Region) -> tuple[_Stencil, Overlap] | Refusal:
+    """The region as a stencil, and how far its tiles reach."""
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
@@ -81,7 +97,7 @@ def overlapped(region: Region, taken: Iterable[str]) -> Automatic | Refusal:
         return Refusal(str(limit))
     if isinstance(found, str):
         return Refusal(found)
-    return _answer(region, stencil, found, Names({*names_in(region.kernel), *taken}))
+    return stencil, found
 
 
 # -- what a stencil is ------------------------------------------------------------------------------------------------
@@ -187,7 +203,7 @@ def _place(subscript: Polynomial, inner: dict[DataObject, Loop]) -> _Place | Non
 # -- drafts -----------------------------------------------------------------------------------------------------------
 
 
-def _answer(region: Region, stencil: _Stencil, found: Overlap, names: Names) -> Automatic | Refusal:
+def _answer(region: Region, stencil: _Stencil, found: Overlap, names: Names, *, asking: bool) -> Automatic | Refusal:
     if not any(one.carried for one in found.arrays):
         return Refusal("no time step reads what the one before it left")
     if any(side.negative for one in found.arrays for side in one.touched):
@@ -198,7 +214,7 @@ def _answer(region: Region, stencil: _Stencil, found: Overlap, names: Names) -> 
     drafts = None if lengths is None else _Drafts(region, stencil, found, names, lengths)
     if lengths is None or drafts is None or drafts.most_steps < 1:
         return Refusal(f"what one time step of a tile needs is more than {LOCAL_BYTES} bytes of a gang's memory")
-    draft = drafts.pairs()
+    draft = drafts.pairs(asking=asking)
     depth = max(len(one.statement.loops) for one in stencil.points)
     note = (
         f"overlapped tiles of up to {drafts.most_steps} time steps on devices ({drafts.degree.name} says how many): what a gang needs of other "
@@ -294,25 +310,17 @@ class _Drafts:
 
     # -- the host's loop -----------------------------------------------------------------------------------------------
 
-    def pairs(self) -> DraftLoop | DraftCondition:
-        """Two launches for each round."""
+    def pairs(self, *, asking: bool) -> DraftLoop | DraftCondition:
+        """Two launches for each round; with `asking`, where something is written."""
         pair = self.names.scalar("pair")
         first, last = self.stencil.steps
         rounds = floor_quotient(last - first, expression(number(2) * self.steps))
         launches = tuple(_Launch(self, pair, place).draft() for place in range(2))
         loop = DraftLoop(self.loop(pair, number(0), rounds), launches, "overlapped tiles of time steps, there and back")
-        tests = tuple(dict.fromkeys(self._tests()))
-        return DraftCondition(_all(tests), (loop,)) if tests else loop
-
-    def _tests(self) -> Iterator[Expression]:
-        """That something is written, where a device has but what is touched of an array: boxes are those of grids with points inside."""
-        for one in self.found.arrays:
-            whole = all(
-                length is not None and side.least == number(0) and side.greatest == polynomial(length) - number(1)
-                for length, side in zip(one.object.lengths, one.touched, strict=True)
-            )
-            if not whole and (one.carried or one.border):
-                yield from (_at_least(side.greatest, side.least) for side in one.written)
+        if not asking:
+            return loop
+        tests = (_at_least(side.greatest, side.least) for one in self.found.arrays for side in one.written)
+        return DraftCondition(_all(dict.fromkeys(tests)), (loop,))
 
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
         self.next_index += 1

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: Sizes of tiles at which plans are proven besides those in use: each symbol has another one, so that none stands for another unnoticed.
 _ODD = ((1, 2, 3, 5, 7), (5, 3, 7, 2, 1))
 
+#: A size of tiles that is cut down to what windows hold.
+_BEYOND = 1 << 20
+
 
 @dataclass(frozen=True)
 class Original:
@@ -199,6 +202,10 @@ def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject,
     yield plan.host_steps, host
     if not same or device != host:
         yield plan.device_steps, device
+    if any(launch.windows for launch in plan.device):
+        # The least tiles, and the greatest: windows have an end.
+        for size in (1, _BEYOND):
+            yield plan.device_steps, {one.object: size for one in plan.sizes}
     for odd in _ODD if plan.sizes else ():
         sizes = {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
         yield plan.host_steps, sizes

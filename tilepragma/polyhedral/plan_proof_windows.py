@@ -35,7 +35,7 @@ from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
-from tilepragma.polyhedral.plan_proof_bounds import HeldArray, outside_section
+from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, executions, where
 from tilepragma.polyhedral.plan_proof_order import out_of_order
@@ -266,6 +266,10 @@ class _Reader:
         for one in executions(meant, *source):
             if any(each.kind is AccessKind.MAY_WRITE or not each.exact for each in one.statement.references):
                 raise _WrongError(f"the {where(one.statement)} does not surely access what it names")
+            if any(each.writes and each.object not in arrays for each in one.statement.references):
+                raise _WrongError(
+                    f"the {where(one.statement)}, which may run again and again, writes something without a window"
+                )
             yield _Computed(replace(one, leaf=self.leaf), self.place, self._of_tiles(one.relation))
 
     def _meant(self) -> Leaf:
@@ -276,6 +280,8 @@ class _Reader:
     def _element(self, access: Access) -> Access:
         """The element of the array that an access to its window means, which must lie in the window."""
         window = self.windows[access.object]
+        if window.object.element != window.array.element or window.array.volatile:
+            raise _WrongError(f"the window of '{window.array.host}' has not its elements")
         subscripts: list[Expression] = []
         for place, (index, origin) in enumerate(zip(access.subscripts, window.origin, strict=False)):
             if not isinstance(index, Binary) or index.operator != "-" or index.right != access_to(origin):
@@ -578,6 +584,14 @@ def _inside(region: _Region, tiles: _Tiles) -> None:
         held = region.held.get(copy.other)
         if held is None:
             raise _WrongError(f"'{copy.other.host}' is not there")
-        outside = outside_section(held, copy.tiles.range(), frame)
-        if outside is None or outside:
+        touched = reduce(
+            isl.Set.union,
+            (
+                one.relation.range().reset_tuple_id()
+                for statement in region.scop.statements
+                for one in statement.references
+                if one.object == copy.array
+            ),
+        )
+        if not lies_in_section(held, copy.tiles.range(), touched, frame):
             raise _WrongError(f"elements of '{copy.other.host}' outside its section are copied")
