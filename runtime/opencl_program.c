@@ -75,6 +75,14 @@ static tilek_status compile(tilek_device *device, const tilek_build *build, cons
     return status;
 }
 
+/* Asked for a binary, PoCL compiles every kernel once more, for groups of any size: as long as the program itself takes. What it compiles for
+ * launches it keeps in a cache of its own, from which the next process has it in some hundredths of a second. */
+static int keeps_programs_itself(const tilek_device *device)
+{
+    const char *cache = getenv("POCL_KERNEL_CACHE");
+    return strstr(device->limits.driver, "PoCL") != NULL && (cache == NULL || strcmp(cache, "0") != 0);
+}
+
 /* The program of a text, from the cache or the compiler. */
 static tilek_status obtain(tilek_device *device, const tilek_build *build, const char *text, cl_program *program, int *from_cache, tilek_message *why)
 {
@@ -86,7 +94,7 @@ static tilek_status obtain(tilek_device *device, const tilek_build *build, const
     if (*from_cache)
         return TILEK_OK;
     const tilek_status status = compile(device, build, text, options, program, why);
-    if (status == TILEK_OK)
+    if (status == TILEK_OK && !keeps_programs_itself(device))
         keep_binary(device, &key, *program);
     return status;
 }

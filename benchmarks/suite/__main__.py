@@ -17,8 +17,10 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -28,12 +30,13 @@ from benchmarks.suite import plot, tables
 from benchmarks.suite.blas import find_library
 from benchmarks.suite.builds import BuildError, Workplace, build, cores, prepare
 from benchmarks.suite.cases import BOTH, CASES, POLYBENCH, Case
-from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, PEERS, Built, our_name
+from benchmarks.suite.contenders import DEVICES, FORMS, GCC, HAND_OPENMP, OPENBLAS, OURS, PEERS, Built, our_name
 from benchmarks.suite.machine import description, measured_limits, present_devices
 from benchmarks.suite.peers import find_tools
 from benchmarks.suite.programs import faults, read_sources
-from benchmarks.suite.results import Limits, Row, as_json
+from benchmarks.suite.results import Limits, Row
 from benchmarks.suite.runs import CaseRuns
+from benchmarks.suite.stored import Report, StoredError, as_json, read
 from tilepragma.cli.runtime_library import RuntimeLibraryError
 
 REPEATS, QUICK_REPEATS = 5, 2
@@ -65,6 +68,12 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--ppcg", metavar="PROGRAM", help="instead of ppcg in PATH")
     options.add_argument("--pluto", metavar="PROGRAM", help="instead of polycc in PATH")
     options.add_argument("--json", type=Path, metavar="FILE", help="write everything there, after each kernel")
+    options.add_argument(
+        "--show", type=Path, metavar="FILE", help="print the tables of a file of --json and measure nothing"
+    )
+    options.add_argument(
+        "--gpu", type=Path, metavar="FILE", help="put these results of the GPU's benchmark beside the goals"
+    )
     options.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the ratios (.svg, .png, .pdf; needs matplotlib)"
     )
@@ -104,7 +113,8 @@ def present_targets() -> tuple[str, ...]:
 def workplace(given: argparse.Namespace, scratch: Path) -> Workplace:
     """Raises PolybenchError."""
     targets = tuple(given.targets or present_targets())
-    everyone = (GCC, HAND_OPENMP, OPENBLAS, *PEERS, *map(our_name, targets))
+    forms = [our_name(target, form) for target in targets if target in DEVICES and not given.quick for form in FORMS]
+    everyone = (GCC, HAND_OPENMP, OPENBLAS, *PEERS, *map(our_name, targets), *forms)
     contenders = tuple(name for name in everyone if name == GCC or name not in given.without)
     sources = read_sources(given.folder)
     library = find_library() if OPENBLAS in contenders else None
@@ -142,10 +152,11 @@ def _say(progress: Progress, bar: TaskID, title: str, name: str) -> None:
     progress.update(bar, description=f"{title}: {name}")
 
 
-def measure(place: Workplace, built: Sequence[Built], given: argparse.Namespace, limits: Limits) -> list[Row]:
+def measure(place: Workplace, built: Sequence[Built], given: argparse.Namespace, limits: Limits) -> Report:
     rows: list[Row] = []
     rounds = given.repeats or (QUICK_REPEATS if given.quick else REPEATS)
-    machine = description(place)
+    machine, gpu = description(place), read_gpu(given)
+    report = Report(machine, limits, (), place.targets, gpu)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("running", total=len(built))
@@ -154,9 +165,27 @@ def measure(place: Workplace, built: Sequence[Built], given: argparse.Namespace,
             title = f"{each.case.name} {each.type}"
             rows.append(runs.take(rounds, partial(_say, progress, bar, title)))
             progress.advance(bar)
+            report = replace(report, rows=tuple(rows))
             if given.json is not None:
-                given.json.write_text(json.dumps(as_json(machine, limits, rows, place.targets), indent=1) + "\n")
-    return rows
+                given.json.write_text(json.dumps(as_json(report), indent=1) + "\n")
+    return report
+
+
+def read_gpu(given: argparse.Namespace) -> dict[str, Any] | None:
+    """Raises OSError and StoredError."""
+    if given.gpu is None:
+        return None
+    try:
+        found: dict[str, Any] = json.loads(given.gpu.read_text())
+        return {"machine": found["machine"], "comparable": found["comparable"], "figures": found["figures"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoredError(f"{given.gpu}: no results of the GPU's benchmark ({type(error).__name__}: {error})") from None
+
+
+def show(given: argparse.Namespace, report: Report, console: Console) -> None:
+    tables.show(console, report)
+    if given.plot is not None:
+        plot.draw(report.rows, report.targets, given.plot)
 
 
 def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, console: Console) -> int:
@@ -177,12 +206,9 @@ def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, con
     jobs = [(case, type_) for case in cases for type_ in types_of(case, given)]
     with Progress(console=Console(stderr=True), transient=True) as progress:
         built = build_all(place, jobs, progress)
-    rows = measure(place, built, given, limits)
-    tables.show(console, rows, limits, place.targets)
-    if given.plot is not None:
-        plot.draw(rows, place.targets, given.plot)
-    ours = set(map(our_name, place.targets))
-    measured = [each for row in rows for name, each in row.contenders.items() if name in ours or name == GCC]
+    report = measure(place, built, given, limits)
+    show(given, report, console)
+    measured = [each for row in report.rows for name, each in row.contenders.items() if name.startswith((OURS, GCC))]
     return 0 if all(each.ran and each.right for each in measured) else 1
 
 
@@ -204,8 +230,12 @@ def main() -> int:
     try:
         if given.plot is not None:
             plot.check()
+        if given.show is not None:
+            stored = read(given.show)
+            show(given, stored if given.gpu is None else replace(stored, gpu=read_gpu(given)), console)
+            return 0
         return perform(given, cases, scratch, console)
-    except (PolybenchError, BuildError, RuntimeLibraryError, plot.PlotError, OSError) as error:
+    except (PolybenchError, BuildError, RuntimeLibraryError, plot.PlotError, StoredError, OSError) as error:
         console.print(str(error), style="red", markup=False)
         return 2
     finally:

@@ -5,15 +5,26 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.measure import COMPILER, TILECC, environment
 from benchmarks.polybench_programs import HOOKS
 from benchmarks.suite.blas import Library
-from benchmarks.suite.cases import Case
-from benchmarks.suite.contenders import DEVICES, GCC, HAND_OPENMP, OPENBLAS, Built, Contender, our_name
+from benchmarks.suite.cases import PARAMETRIC, Case
+from benchmarks.suite.contenders import (
+    DEVICES,
+    GCC,
+    HAND_OPENMP,
+    LITERALS,
+    OPENBLAS,
+    PARAMETERS,
+    UNSPECIALIZED,
+    Built,
+    Contender,
+    our_name,
+)
 from benchmarks.suite.peers import PeerTool
 from benchmarks.suite.programs import Sources
 
@@ -52,11 +63,13 @@ class Workplace:
         exact = ("-ffp-contract=off",) if self.exact else ()
         return ("-std=gnu99", "-O3", f"-march={self.architecture}", *exact, "-Wno-unknown-pragmas")
 
-    def definitions(self, case: Case, type_: str) -> tuple[str, ...]:
-        """Preprocessor options of a case: sizes, element type, where headers are."""
+    def definitions(self, case: Case, type_: str, form: str = "") -> tuple[str, ...]:
+        """Preprocessor options of a case: sizes, element type, where headers are; in one of FORMS."""
         folders = (self.sources.programs[case.source].source.parent, *self.sources.folders)
         numbers = (f"-D{name}={value}" for name, value in case.numbers(self.quick).items())
-        shape = ("-DPOLYBENCH_USE_C99_PROTO",) if self.parametric else ()
+        parametric = form == PARAMETERS or (self.parametric and not form)
+        shape = ["-DPOLYBENCH_USE_C99_PROTO"] if parametric else []
+        shape += ["-DPOLYBENCH_USE_SCALAR_LB"] if form == LITERALS else []
         return (f"-DDATA_TYPE_IS_{type_.upper()}", *HOOKS, *shape, *(f"-I{folder}" for folder in folders), *numbers)
 
     @property
@@ -102,9 +115,8 @@ def prepare(place: Workplace) -> None:
 
 def build(place: Workplace, case: Case, type_: str) -> Built:
     """Every contender's program for a case at one type."""
-    making = _Making(
-        place, case, (*place.flags, *place.definitions(case, type_)), place.scratch / f"{case.name}.{type_}"
-    )
+    options = (*place.flags, *place.definitions(case, type_))
+    making = _Making(place, case, type_, options, place.scratch / f"{case.name}.{type_}")
     making.folder.mkdir(exist_ok=True)
     sources = place.sources
     making.compile(GCC, sources.text(case.source), {})
@@ -125,6 +137,7 @@ class _Making:
 
     place: Workplace
     case: Case
+    type: str
     options: tuple[str, ...]
     folder: Path
     contenders: list[Contender] = field(default_factory=list)
@@ -176,25 +189,39 @@ class _Making:
         return self.place.reuse and program.is_file()
 
     def ours(self) -> None:
-        """One binary for all targets."""
-        targets = [target for target in self.place.targets if our_name(target) in self.place.contenders]
-        if not targets:
+        """One binary for all targets, and one for each form of the sizes."""
+        sources, source, targets = self.place.sources, self.case.source, self.place.targets
+        self._ours(targets, "", sources.ours(source))
+        devices = [target for target in targets if target in DEVICES]
+        if devices and self.case.name in PARAMETRIC and self.type == "double":
+            self._ours(devices, LITERALS, sources.ours_with_numbers(source))
+            self._ours(devices, PARAMETERS, sources.ours(source))
+
+    def _ours(self, targets: Iterable[str], form: str, text: str) -> None:
+        """One binary of ours."""
+        wanted = {our_name(target, form): target for target in targets}
+        wanted = {name: target for name, target in wanted.items() if name in self.place.contenders}
+        if not wanted:
             return
-        source, program = self.folder / f"{self.case.source}.ours.c", self.folder / f"{self.case.source}.ours"
-        source.write_text(self.place.sources.ours(self.case.source))
+        program = self.folder / f"{self.case.source}.ours{form and '-'}{form}"
+        source = program.with_name(f"{program.name}.c")
+        source.write_text(text)
+        options = (*self.place.flags, *self.place.definitions(self.case, self.type, form))
         try:
             if not self._made(program):
-                tool((*TILECC, *self.options, "-o", program, source, self.place.support, "-lm"), self.folder)
+                tool((*TILECC, *options, "-o", program, source, self.place.support, "-lm"), self.folder)
         except BuildError as error:
-            self.failures.update(dict.fromkeys(map(our_name, targets), str(error)))
+            self.failures.update(dict.fromkeys(wanted, str(error)))
             return
-        for target in targets:
-            variables = {
-                "TILEK_TARGET": target,
-                "TILEK_STRICT": "1",
-                "TILEK_NUM_THREADS": str(self.place.threads),
-            }
-            self.contenders.append(Contender(our_name(target), program, variables, warm=target in DEVICES))
+        for name, target in wanted.items():
+            self._run_ours(name, target, program)
+            unspecialized = our_name(target, UNSPECIALIZED)
+            if form == PARAMETERS and unspecialized in self.place.contenders:
+                self._run_ours(unspecialized, target, program, TILEK_SPECIALIZE="0")
+
+    def _run_ours(self, name: str, target: str, program: Path, **more: str) -> None:
+        variables = {"TILEK_TARGET": target, "TILEK_STRICT": "1", "TILEK_NUM_THREADS": str(self.place.threads)}
+        self.contenders.append(Contender(name, program, variables | more, warm=target in DEVICES))
 
 
 def cores() -> int:

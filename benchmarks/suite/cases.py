@@ -145,4 +145,11 @@ _EIGHT = (
     _case("thesis-heat-2d-7", THESIS, "STEPS=25 N=4096", "4 2400", "9*STEPS*N*N", "4*STEPS*N*N"),
 )
 
+#: Kernels of every shape (products, one pass over a matrix, wavefronts, stencils) on which it is measured at double what sizes
+#: cost that are parameters: those whose times are steady.
+PARAMETRIC = (
+    *("2mm", "syr2k", "doitgen", "mvt", "gesummv", "lu", "jacobi-2d", "heat-3d", "fdtd-2d", "seidel-2d"),
+    *("product", "tilek-conv2d", "thesis-jacobi-2d-5"),
+)
+
 CASES = (*_PRODUCTS, *_STREAMS, *_SOLVERS, *_STENCILS, *_LISTINGS, *_EIGHT)

@@ -13,11 +13,15 @@ PPCG_OPENMP, PPCG_TILED, PPCG_OPENCL = "PPCG OpenMP", "PPCG OpenMP tiled", "PPCG
 PLUTO, PLUTO_PLAIN = "PLUTO", "PLUTO nounrolljam"
 PEERS = (PPCG_OPENMP, PPCG_TILED, PPCG_OPENCL, PLUTO, PLUTO_PLAIN)
 DEVICES = ("opencl", "cuda")
+#: Ours on devices with every size as a number in the text, with every size as a parameter, and the latter compiled without the
+#: launch's numbers: what sizes cost that are known late.
+LITERALS, PARAMETERS, UNSPECIALIZED = "literals", "parameters", "unspecialized"
+FORMS = (LITERALS, PARAMETERS, UNSPECIALIZED)
 
 
-def our_name(target: str) -> str:
-    """What our program on a target is called."""
-    return f"{OURS} {target}"
+def our_name(target: str, form: str = "") -> str:
+    """What our program on a target is called, in one of FORMS or as the original gives its sizes."""
+    return f"{OURS} {target} {form}".rstrip()
 
 
 @dataclass(frozen=True)

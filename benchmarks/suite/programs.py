@@ -9,10 +9,13 @@ from pathlib import Path
 from benchmarks.polybench_programs import Program, read_programs
 from benchmarks.suite.blas import PRODUCTS, with_calls
 from benchmarks.suite.cases import POLYBENCH, Case
-from benchmarks.suite.hand import HAND, PatchError, with_additions
+from benchmarks.suite.hand import HAND, PatchError, scop_of, with_additions
 
 KERNELS = Path(__file__).resolve().parent / "kernels"
-_ARRAY = re.compile(r"\*const (\w+) = suite_array")
+_ARRAY = re.compile(r"\bARRAY\((\w+),")
+#: Of the suite's own kernels: the sizes that the kernel takes, and what it is called with.
+_PARAMETERS = re.compile(r"\bkernel\(((?:int \w+, )+)real")
+_NUMBERS = re.compile(r"\bkernel\(((?:[A-Z]+, )+)\w")
 #: Initial data that take longer than the kernel: a product of a matrix with itself. The data are replaced by random ones anyway.
 _SLOW_START = ("cholesky", "lu", "ludcmp")
 _SLOW_PART = re.compile(r"^[ \t]*/\* Make the matrix positive semi-definite", re.MULTILINE)
@@ -47,6 +50,21 @@ class Sources:
     def ours(self, program: str) -> str:
         """With its scop as a kernel block and nothing else changed."""
         return self.programs[program].as_kernels(self.text(program))
+
+    def ours_with_numbers(self, program: str) -> str:
+        """The same with macros of numbers for the sizes in the loops of the suite's own kernels. PolyBench's are such macros once
+        POLYBENCH_USE_SCALAR_LB is defined.
+        """
+        text = self.text(program)
+        taken, given = _PARAMETERS.search(text), _NUMBERS.search(text)
+        if taken is None or given is None:
+            return self.ours(program)
+        begin, end = scop_of(text)
+        scop = text[begin:end]
+        names = re.findall(r"int (\w+)", taken[1])
+        for name, number in zip(names, given[1].split(", "), strict=False):
+            scop = re.sub(rf"\b{name}\b", number, scop)
+        return self.programs[program].as_kernels(text[:begin] + scop + text[end:])
 
 
 def read_sources(polybench: Path | None) -> Sources:

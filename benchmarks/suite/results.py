@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from benchmarks.suite.contenders import (
     GCC,
@@ -167,30 +166,3 @@ def means(rows: Sequence[Row], targets: Sequence[str]) -> list[Mean]:
         for key, values in collected.items()
     ]
     return sorted(found, key=lambda mean: (mean.group != ALL, mean.group, mean.type != ALL, mean.type, mean.target))
-
-
-def as_json(machine: dict[str, Any], limits: Limits, rows: Sequence[Row], targets: Sequence[str]) -> dict[str, Any]:
-    """Everything, in a form for json.dump."""
-    return {
-        "machine": machine,
-        "limits": asdict(limits),
-        "tolerance": TOLERANCE,
-        "rows": [_row_as_json(row, limits, targets) for row in rows],
-        "means": [asdict(mean) for mean in means(rows, targets)],
-    }
-
-
-def _row_as_json(row: Row, limits: Limits, targets: Sequence[str]) -> dict[str, Any]:
-    whole = asdict(row)
-    for name, measurement in row.contenders.items():
-        if measurement.ran:
-            seconds = measurement.median
-            whole["contenders"][name] |= {
-                "median": seconds,
-                "gflops": 1e-9 * row.flops / seconds,
-                "gbs": 1e-9 * row.moved / seconds,
-                "share": limits.share(row.type, row.flops, row.moved, seconds) if limits.holds_for(name) else None,
-            }
-    whole["ratios"] = [asdict(each) for each in ratios(row, targets)]
-    whole["best"] = best_peer(row)
-    return whole

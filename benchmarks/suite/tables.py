@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.suite.contenders import GCC, HAND_OPENMP, OPENBLAS, PEERS, our_name
+from benchmarks.suite.contenders import FORMS, GCC, HAND_OPENMP, OPENBLAS, PEERS, our_name
+from benchmarks.suite.goals import Goal, goals
 from benchmarks.suite.results import BEST, Limits, Measurement, Ratio, Row, best_peer, means, ratio, ratios
+from benchmarks.suite.stored import Report
 
 #: Beyond this much between least and most of its rounds, in parts of the median, a time is marked.
 UNSTEADY = 0.1
@@ -98,14 +100,49 @@ def means_table(rows: Sequence[Row], targets: Sequence[str]) -> Table:
     return table
 
 
-def show(console: Console, rows: Sequence[Row], limits: Limits, targets: Sequence[str]) -> None:
+def parametric_table(rows: Sequence[Row], targets: Sequence[str]) -> Table | None:
+    """What sizes cost that are parameters, or None where it was not measured."""
+    columns = ("seconds with numbers", "parameters", "unspecialized")
+    table = _table(
+        "sizes as numbers in the text, and as parameters: seconds (of the numbers')", ("kernel", "target", *columns)
+    )
+    for row in rows:
+        for target in targets:
+            literal, *others = (row.contenders.get(our_name(target, form)) for form in FORMS)
+            if literal is None or not literal.ran:
+                continue
+            ran = [each if each is not None and each.ran else None for each in others]
+            cells = ("" if each is None else f"{each.median:.3f} ({each.median / literal.median:.2f})" for each in ran)
+            table.add_row(f"{row.case} {row.type}", target, f"{literal.median:.3f}", *cells)
+    return table if table.row_count else None
+
+
+def goals_table(found: Sequence[Goal]) -> Table:
+    """Every figure beside its goal."""
+    table = Table(title="goals", title_justify="left")
+    for column, justify in (("figure", "left"), ("goal", "right"), ("reached", "right"), ("", "left"), ("", "left")):
+        table.add_column(column, justify=justify, no_wrap=column != "figure" and justify == "right")  # type: ignore[arg-type]
+    words = {True: "yes", False: "NO", None: "open"}
+    for goal in found:
+        bound = f"{'>=' if goal.least else '<='} {goal.goal:g}{goal.unit}"
+        reached = "" if goal.reached is None else f"{goal.reached:.2f}{goal.unit}"
+        table.add_row(goal.figure, bound, reached, words[goal.met], goal.note)
+    return table
+
+
+def show(console: Console, report: Report) -> None:
     """All tables, and whatever went wrong in full."""
+    rows, limits, targets = report.rows, report.limits, report.targets
     console.print(times_table(rows, targets))
     for target in targets:
         console.print(target_table(rows, limits, target))
     console.print(means_table(rows, targets))
+    parametric = parametric_table(rows, targets)
+    if parametric is not None:
+        console.print(parametric)
     for row in rows:
         for name, measurement in row.contenders.items():
             if not measurement.right:
                 text = f"{row.case} {row.type}, {name}: {measurement.match}"
                 console.print(text, style="red", markup=False, highlight=False)
+    console.print(goals_table(goals(report)))

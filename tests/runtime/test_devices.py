@@ -88,14 +88,28 @@ def test_opencl_with_times(opencl: Devices) -> None:
 @pytest.mark.parametrize("api", ["opencl", "cuda"])
 def test_binaries_are_kept(api: str, request: pytest.FixtureRequest) -> None:
     devices: Devices = request.getfixturevalue(api)
-    assert "from_cache=0" in devices.passes("add")
-    assert "from_cache=1" in devices.passes("add")
+    more = {"POCL_KERNEL_CACHE": "0"}
+    assert "from_cache=0" in devices.passes("add", **more)
+    assert "from_cache=1" in devices.passes("add", **more)
     for entry in (devices.folder / "cache").iterdir():
         content = bytearray(entry.read_bytes())
         content[len(content) // 2] ^= 1
         entry.write_bytes(content)
-    assert "from_cache=0" in devices.passes("add")
-    assert "from_cache=1" in devices.passes("add")
+    assert "from_cache=0" in devices.passes("add", **more)
+    assert "from_cache=1" in devices.passes("add", **more)
+
+
+def test_pocl_keeps_its_programs_itself(opencl: Devices) -> None:
+    if "PoCL" not in opencl.passes("describe"):
+        pytest.skip("another OpenCL is here")
+    own = opencl.folder / "pocl"
+    own.mkdir()
+    for _ in range(2):
+        assert "from_cache=0" in opencl.passes("add", POCL_CACHE_DIR=str(own))
+        assert not (opencl.folder / "cache").exists()
+    kept = {path.parent.name for path in own.rglob("*.so")}
+    assert kept
+    assert "0-0-0" not in kept  # nothing for groups of any size
 
 
 @pytest.mark.parametrize("api", ["opencl", "cuda"])

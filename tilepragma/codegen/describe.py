@@ -69,7 +69,7 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
         opencl=opencl.text if opencl else None,
         cuda=cuda.text if cuda else None,
         processors=processors.text if processors else None,
-        arrays=tuple(array_shape(argument.object, _motions(argument)) for argument in plan.arrays),
+        arrays=tuple(array_shape(argument.object.stored, _motions(argument)) for argument in plan.arrays),
         scalar_sizes=tuple(type_size(object_.element) for object_ in plan.scalars),
         host_launches=tuple(
             _launch(plan, launch, numbering, host_function_name(launch), own)

@@ -70,8 +70,12 @@ def _vector_width(iterator: DataObject, step: Expression, body: Block) -> int | 
 
 
 def _keeps_apart(iterator: DataObject, body: Block, values: Values) -> bool:
-    """Whether each iteration has elements of its own of every array that the loop writes, by the subscripts alone: told of a width, some
-    compilers take it although iterations wait for each other.
+    """Whether each iteration has elements of its own of every array that the loop writes, by the subscripts alone.
+
+    Clang narrows a width to what the distances of dependences allow, yet took an interleave count as it was (mended in LLVM by
+    pull request 153009): iterations that wait for one a few before went wrong. Distances are of accesses by one pointer. Two pointers
+    that may meet, as those of launches that are not checked for arrays apart, make no distance: their whole ranges are compared where
+    the program runs, and the plain loop computes where they overlap, whatever was said of widths and counts.
     """
     declared = {one.object for node in walk(body) if isinstance(node, Declaration) for one in node.declarators}
     targets = [node.target for node in walk(body) if isinstance(node, (Assignment, Increment))]

@@ -6,6 +6,7 @@ not run; with numbers as arguments a pool is declared that the boxes lie in, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tilepragma.codegen.constants import literal_value
@@ -200,6 +201,7 @@ class StagingPrinter:
                     else f"{index} * {pitch} + {places[dimension]}"
                 )
             tests = " && ".join(f"{place} < {span}" for place, span in zip(places, spans, strict=True))
+            tests += "".join(f" && {test}" for test in _in_user_array(one, places, spans))
             subscripts = tuple(
                 Binary("+", local_scalar(self._lower(one, dimension), LONG), local_scalar(place, LONG), LONG)
                 for dimension, place in enumerate(places)
@@ -299,6 +301,19 @@ class StagingPrinter:
 
     def _workers(self) -> str:
         return self.numbers.fresh("workers")
+
+
+def _in_user_array(one: Staged, places: list[str], spans: list[str]) -> Iterator[str]:
+    """Tests that an element of the box lies between the first and the last that is read, where there are others."""
+    if not one.before and not one.after:
+        return
+    strides = [f"{stride} * " if stride > 1 else "" for stride in one.object.strides]
+    place = " + ".join(f"{stride}{name}" for stride, name in zip(strides, places, strict=True))
+    if one.before:
+        yield f"{place} >= {one.before}"
+    if one.after:
+        last = " + ".join(f"{stride}({span} - 1)" for stride, span in zip(strides, spans, strict=True))
+        yield f"{place} <= {last} - {one.after}"
 
 
 def _atom(name: str, type_: Type) -> Polynomial:

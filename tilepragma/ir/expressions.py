@@ -51,6 +51,7 @@ class DataObject:
     gets a suffix). `host` is the C expression for it in the user's function (`grid->u`). `element` is the type of one
     element after all dimensions. `lengths` has one entry a dimension: for CONTIGUOUS the first may be None (a pointer or `a[]`),
     the others are expressions (literals for fixed arrays); for ROWS all are None; for SCALAR it is empty.
+    `rows_in`: the user's array of one dimension in which this one's rows lie one behind the other, where that is how the planner sees it.
     Two objects are the same iff they are equal.
     """
 
@@ -64,11 +65,26 @@ class DataObject:
     restrict: bool = False
     volatile: bool = False
     range: SourceRange = field(default=NOWHERE, compare=False)
+    rows_in: DataObject | None = None
 
     @property
     def rank(self) -> int:
         """The number of array dimensions; 0 for a scalar."""
         return len(self.lengths)
+
+    @property
+    def stored(self) -> DataObject:
+        """The object as the user has it: what sections are of, and what the runtime knows."""
+        return self if self.rows_in is None else self.rows_in
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Of an array that is seen by rows: how many elements of the user's each subscript counts, the last one 1."""
+        strides = [1]
+        for length in reversed(self.lengths[1:]):
+            assert isinstance(length, IntegerLiteral), "rows have constant lengths"
+            strides.insert(0, strides[0] * length.value)
+        return tuple(strides)
 
 
 @dataclass(frozen=True)

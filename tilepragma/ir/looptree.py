@@ -278,13 +278,16 @@ class StagedSide:
 class Staged:
     """A box of an array, one side a dimension, for the accesses whose subscripts have the texts `reads` (`subscripts_text`); others
     read the array itself. `odd`: its rows are kept an odd number of elements apart, since workers that are neighbours read down its
-    columns.
+    columns. `before`, `after`: of an array that is seen by rows, how many elements of the user's lie between the first of the box and the
+    first that is read, and behind the last one read: they may be none of the array, and are not copied.
     """
 
     object: DataObject
     sides: tuple[StagedSide, ...]
     reads: tuple[str, ...]
     odd: bool = False
+    before: int = 0
+    after: int = 0
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,20 @@ from tilepragma.ir.types import INT, ScalarType
 def without_names(uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]) -> tuple[Use, ...]:
     """The uses with what such locals stand for in their subscripts: sums of products of iterators and of values that `invariant` holds for."""
     uses = tuple(uses)
-    writes = Counter(use.object for use in uses if use.writes)
-    named: dict[DataObject, Polynomial] = {}
-    _collect(kernel.body, frozenset(), named, writes, invariant)
+    named = named_sums(uses, kernel, invariant)
     if not named:
         return uses
     return tuple(replace(use, subscripts=tuple(_plain(one, named) for one in use.subscripts)) for use in uses)
+
+
+def named_sums(
+    uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]
+) -> Mapping[DataObject, Polynomial]:
+    """What such locals stand for; `uses` are those of the kernel."""
+    writes = Counter(use.object for use in uses if use.writes)
+    named: dict[DataObject, Polynomial] = {}
+    _collect(kernel.body, frozenset(), named, writes, invariant)
+    return named
 
 
 def _collect(
@@ -46,7 +54,7 @@ def _collect(
     elif isinstance(node, Declarator):
         object_, value = node.object, node.initializer
         if writes[object_] == 1 and _counts(object_) and value is not None and not isinstance(value, tuple):
-            sum_ = _written_out(polynomial(value), named)
+            sum_ = with_sums(polynomial(value), named)
             if all(_is_iterator(atom, iterators) or invariant(atom) for atom in sum_.atoms):
                 named[object_] = sum_
     for child in children(node):
@@ -65,7 +73,8 @@ def _counts(object_: DataObject) -> bool:
     return isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= (INT.bits if type_.signed else 64)
 
 
-def _written_out(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:
+def with_sums(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:
+    """The value with what locals stand for in their place, where it is linear in them."""
     for object_, known in named.items():
         atom = access_to(object_)
         if atom in value.atoms and value.split(atom) is not None:
@@ -75,5 +84,5 @@ def _written_out(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> P
 
 def _plain(subscript: Expression, named: Mapping[DataObject, Polynomial]) -> Expression:
     value = polynomial(subscript)
-    plain = _written_out(value, named)
+    plain = with_sums(value, named)
     return subscript if plain == value else expression(plain)

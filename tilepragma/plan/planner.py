@@ -31,7 +31,16 @@ from tilepragma.plan.final_values import final_values
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
-from tilepragma.plan.kernel_plan import FinalValue, HostCondition, KernelPlan, LastValue, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import (
+    ArrayArgument,
+    FinalValue,
+    HostCondition,
+    KernelPlan,
+    LastValue,
+    Launch,
+    Step,
+    launches_in,
+)
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.mapping import (
     Clauses,
@@ -45,6 +54,7 @@ from tilepragma.plan.mapping import (
 from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
+from tilepragma.plan.rows import RowKernel, flattened, with_rows
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.staging import with_staging
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
@@ -52,6 +62,7 @@ from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.verifier import verify_rules
 from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged
+from tilepragma.plan.vouching import keeps_elements_in_registers, without_vouching
 from tilepragma.plan.wrapping import launch_conditions
 
 if TYPE_CHECKING:
@@ -95,8 +106,10 @@ def make_plan(
         kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
     said = _take_apart(kernel, own)
-    if said.clauses or not targets or own.has_errors:
+    if said.user or not targets or own.has_errors:
         planned = Planned(_plan(kernel, said, floating, own, targets))
+    elif said.clauses:
+        planned = _vouched(kernel, said, floating, own, targets)
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
     for item in own:
@@ -107,12 +120,37 @@ def make_plan(
     return planned
 
 
+def _vouched(
+    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+) -> Planned:
+    """The plan of a region whose loops the user calls independent: the engine's own where that keeps elements in registers and is
+    proven without the user's word, which then is right and says no more.
+    """
+    plain = without_vouching(kernel)
+    if plain is not None:
+        found = Diagnostics()
+        planned = _least_as_written(plain, _take_apart(plain, found), floating, found, targets)
+        if not found.has_errors and keeps_elements_in_registers(planned.plan):
+            for item in found:
+                diagnostics.add(item)
+            return planned
+    return Planned(_plan(kernel, said, floating, diagnostics, targets))
+
+
 def _least_as_written(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
     """The plan of a region in which nobody said anything; conditions on data go inside loops only where it
     would run as written else, since they cost more there.
     """
+    rows = with_rows(kernel)
+    if rows.seen:
+        found = Diagnostics()
+        planned = _automatic(rows.kernel, _take_apart(rows.kernel, found), floating, found, targets)
+        if planned.plan.as_written is None:
+            for item in found:
+                diagnostics.add(item)
+            return _with_notes(planned, rows)
     found = Diagnostics()
     planned = _automatic(kernel, said, floating, found, targets)
     inner = with_inner_conditions(kernel)
@@ -123,7 +161,14 @@ def _least_as_written(
             planned, found = other, again
     for item in found:
         diagnostics.add(item)
-    return planned
+    return _with_notes(planned, replace(rows, seen=()))
+
+
+def _with_notes(planned: Planned, rows: RowKernel) -> Planned:
+    """With what is to be said of rows of arrays."""
+    plan = planned.plan
+    noted = replace(plan, storage=(*rows.seen, *plan.storage), rejected=(*plan.rejected, *rows.left))
+    return replace(planned, plan=noted)
 
 
 @dataclass(frozen=True)
@@ -317,8 +362,10 @@ def _plan(
             check_for_loop(node, diagnostics)
     check_axes(kernel.directive, region.user, diagnostics)
     preferred = preferred_target(kernel.directive, region.user, targets)
-    all_uses = (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions))
-    data = DataContext(kernel, without_names(all_uses, kernel, on_host), on_host, diagnostics, region.assumptions)
+    # Sections are of the arrays as the user has them.
+    flat = flattened(kernel)
+    all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
+    data = DataContext(flat, without_names(all_uses, flat, on_host), on_host, diagnostics, region.assumptions)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
@@ -345,7 +392,7 @@ def _plan(
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*array_arguments(data, steps.shared), *map(own_argument, steps.storage)),
+        (*(_as_seen(one, kernel) for one in array_arguments(data, steps.shared)), *map(own_argument, steps.storage)),
         _scalars(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,
@@ -361,6 +408,11 @@ def _plan(
             *region.assumptions,
         ),
     )
+
+
+def _as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:
+    """The argument with its object as the kernel sees it."""
+    return replace(argument, object=next(one for one in kernel.objects if one.stored == argument.object))
 
 
 def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:

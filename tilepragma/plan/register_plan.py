@@ -7,6 +7,13 @@
 
 Compilers unroll the loops over the tile and keep it in registers, since nothing else can point into the local array. What a tile has
 at its border or below a diagonal runs in loops of its own; nothing is asked inside the full ones.
+
+Sums that wait for themselves have tiles of rows alone, R chains of additions side by side:
+
+    for tiles of k, for i_tile:
+        s_tile = the elements [i_tile, i_tile + R)
+        for k: for the R elements: the statement
+        the elements = s_tile
 """
 
 from __future__ import annotations
@@ -54,11 +61,19 @@ THROUGH_TILE = 256
 """Values of the row that runs through a register tile: so many rows of a panel stay in a cache of 1 MiB with room to spare."""
 
 
+ALONE_THROUGH = 8192
+"""The same through a tile of rows alone: so many elements of the vector that all rows read stay in the second cache."""
+ALONE_BLOCK_ROWS = 4
+"""Tiles of rows alone in a thread's block, that few rows suffice for many threads."""
+
+
 def block_extent(loops: RowLoops, planned: PlannedPart, rows: RegisterRows, level: int) -> int:
     """Values of the row at `level` that one thread takes at a time."""
     if level == rows.column:
         return columns_of(_element(loops, planned, rows)) * BLOCK_COLUMNS
-    return ROWS * BLOCK_ROWS if level == rows.row else 1
+    if level != rows.row:
+        return 1
+    return ROWS * (BLOCK_ROWS if rows.column is not None else ALONE_BLOCK_ROWS)
 
 
 def columns_of(element: ScalarType) -> int:
@@ -88,19 +103,24 @@ def register_tiles(
     base = base_name(statements, level)
     size: Expression = integer(THROUGH_TILE)
     if not rows.packed:
-        size = access_to(loops.sizes.of(planned.number, level, base, THROUGH_TILE, THROUGH_TILE))
+        extent = ALONE_THROUGH if rows.column is None else THROUGH_TILE
+        size = access_to(loops.sizes.of(planned.number, level, base, extent, extent))
     first = loops.names.scalar(f"{base}_first")
     bounds = loops.row_range(statements, level, tile.rows)
     if _is_made_of_locals(bounds.lower):
         return None
     around.append(replace(loops.loop(first, bounds.lower, bounds.upper), step=size))
     tile = _inside(loops, statements, tile, Restriction(level, access_to(first), size))
-    columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
-    extents = (ROWS, columns_of(_element(loops, planned, rows)))
-    bounds = loops.row_range(statements, rows.column, whole)
-    around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
-    below = loops.names.scalar(f"{base_name(statements, rows.row)}_tile")
-    own = _Tile(rows, (below, columns), extents, first, loops.row_range(statements, rows.row, whole))
+    origins = []
+    extents: tuple[int, ...] = (ROWS,)
+    if rows.column is not None:
+        columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
+        extents = (ROWS, columns_of(_element(loops, planned, rows)))
+        bounds = loops.row_range(statements, rows.column, whole)
+        around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
+        origins.append(columns)
+    origins.insert(0, loops.names.scalar(f"{base_name(statements, rows.row)}_tile"))
+    own = _Tile(rows, tuple(origins), extents, first, loops.row_range(statements, rows.row, whole))
     tile = replace(tile, known=tile.known.also(known_origins(loops.code, statements[0], rows, whole)))
     body = _panel(loops, planned, own, tile) if rows.packed else _below_each_other(loops, planned, own, tile)
     if body is None:
@@ -138,7 +158,7 @@ def _below_each_other(
     loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """The loop over the rows' tiles."""
-    iterator, _ = own.origins
+    iterator = own.origins[0]
     body = _tile(loops, planned, own, tile)
     if body is None:
         return None
@@ -177,7 +197,7 @@ def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel
         for node in walk(source.node)
         if isinstance(node, Access) and node.object == reference.object and node.range == reference.range
     )
-    levels = (own.rows.through[-1], own.rows.column)
+    levels = (own.rows.through[-1], own.rows.tile[1])
     through, column = (source.loops[_place(each.rows[level].coefficients)].iterator for level in levels)
     local = {one: replace(one, scope=Scope.LOCAL) for one in (through, column)}
     first, (_, start) = own.first, own.origins
@@ -208,8 +228,8 @@ class _Tile:
     """
 
     rows: RegisterRows
-    origins: tuple[DataObject, DataObject]
-    extents: tuple[int, int]
+    origins: tuple[DataObject, ...]
+    extents: tuple[int, ...]
     first: DataObject
     bounds: Bounds
 
@@ -218,8 +238,7 @@ class _Tile:
         """The same for the engine."""
         from tilepragma.polyhedral.register_tiles import RegisterBox
 
-        row, column = self.origins
-        return RegisterBox(self.rows, (access_to(row), access_to(column)), self.extents)
+        return RegisterBox(self.rows, tuple(map(access_to, self.origins)), self.extents)
 
 
 def _tile(loops: RowLoops, planned: PlannedPart, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
@@ -254,9 +273,7 @@ def _statements(scanned: Scanned | None) -> tuple[Statement, ...]:
 def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> tuple[Statement, ...] | None:
     """The loops `through` a tile at its origin, made into those over all of it, with its elements in a buffer."""
     (each,) = planned.part.statements
-    names = [
-        each.statement.iterators[_place(each.rows[level].coefficients)] for level in (own.rows.row, own.rows.column)
-    ]
+    names = [each.statement.iterators[_place(each.rows[level].coefficients)] for level in own.rows.tile]
     leaf = _leaf(through, frozenset(names))
     if leaf is None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.ir.dump import subscripts_text
 from tilepragma.ir.expressions import DataObject, access_to
@@ -116,7 +116,17 @@ def _candidate(
         least = sure[0].rests[dimension] + number(lowest)
         sides.append(((lowest, highest), StagedSide(found, expression(least), highest - lowest)))
     inside = [one for one in read if all(_holds(ends, at) for (ends, _), at in zip(sides, one.offsets, strict=True))]
-    return _judged(object_, tuple(side for _, side in sides), [one.reading for one in inside], counts)
+    judged = _judged(object_, tuple(side for _, side in sides), [one.reading for one in inside], counts)
+    if judged is None or object_.rows_in is None:
+        return judged
+    before, after = (min(_apart(object_, one, sides, end) for one in sure) for end in (0, 1))
+    return replace(judged, staged=replace(judged.staged, before=before, after=after))
+
+
+def _apart(object_: DataObject, one: _Placed, sides: Sequence[tuple[tuple[int, int], StagedSide]], end: int) -> int:
+    """How many elements of the user's array lie between an end of the box (0: the first) and that of an access."""
+    places = zip(object_.strides, sides, one.offsets, strict=True)
+    return sum(stride * abs(offsets[end] - ends[end]) for stride, (ends, _), offsets in places)
 
 
 def _holds(ends: tuple[int, int], offsets: tuple[int, int]) -> bool:

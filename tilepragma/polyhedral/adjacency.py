@@ -139,6 +139,16 @@ def moves(access: isl.Map, step: isl.Map) -> isl.Set:
     return access.reverse().apply_range(step).apply_range(access).deltas()
 
 
+def only_move(access: isl.Map, step: isl.Map) -> Vector | None:
+    """By how much each subscript grows in every one of the steps; None where that is not always the same."""
+    return _only_vector(moves(access, step))
+
+
+def is_gentle(access: isl.Map, domain: isl.Set, direction: Vector) -> bool:
+    """Whether a step along the direction stays at the element or goes to a neighbour in its row."""
+    return pattern(access, step_by(domain, direction)).reach in (Reach.BROADCAST, Reach.COALESCED)
+
+
 def stays_within(vectors: isl.Set, most: int) -> bool:
     """Whether every component of every vector lies in -most ... most."""
     for place in range(vectors.dim(isl.dim_type.set)):

@@ -82,6 +82,19 @@ def scop_under(
     return extract_scop(body, functions, written, assuming=False)
 
 
+def array_subscripts(
+    body: Iterable[Statement], functions: tuple[Function, ...], written: frozenset[DataObject]
+) -> dict[DataObject, list[Subscript]]:
+    """All subscripts of arrays of one dimension in statements that run one after another. Raises OperationLimitError."""
+    context, body = isl.Context(), tuple(body)
+    if _depth(body) > MOST_LOOPS:
+        raise OperationLimitError(f"isl was not asked about a nest of more than {MOST_LOOPS} loops.")
+    with operation_limit(context, DEFAULT_LIMIT, "reading the nest"):
+        extraction = _Extraction(context, functions, written)
+        extraction.walk(body)
+        return extraction.subscripts()
+
+
 def _depth(node: Any) -> int:
     """The greatest number of loops around each other."""
     below = max(map(_depth, node if isinstance(node, tuple) else children(node)), default=0)
@@ -137,10 +150,14 @@ class _Extraction:
 
     def layouts(self, body: tuple[Statement, ...]) -> Layouts:
         """Which arrays are seen through strides where these statements run."""
+        self.walk(body)
+        return self._layouts()
+
+    def walk(self, body: tuple[Statement, ...]) -> None:
+        """Find all that these statements access."""
         self.once = declared_once(body, self.functions)
         frame = Frame(self.context, (), self.written)
         self._statements(body, self._start(body, frame), [0])
-        return self._layouts()
 
     def _start(self, body: tuple[Statement, ...], frame: Frame) -> _Place:
         known = LocalValues(tracked_locals(body), returned_values(self.functions))
@@ -325,8 +342,8 @@ class _Extraction:
 
     # -- accesses ---------------------------------------------------------------------------------------------------
 
-    def _layouts(self) -> Layouts:
-        """The strides of every array of one dimension whose subscripts can be taken apart by them."""
+    def subscripts(self) -> dict[DataObject, list[Subscript]]:
+        """All subscripts of arrays of one dimension."""
         subscripts: dict[DataObject, list[Subscript]] = {}
         for found in (part for whole in self.found for part in whole.parts or (whole,)):
             at = found.place
@@ -334,7 +351,11 @@ class _Extraction:
                 if use.object.rank == 1 and len(use.subscripts) == 1:
                     one = Subscript(use.subscripts[0], at.subscripts, at.domain, at.frame.iterators)
                     subscripts.setdefault(use.object, []).append(one)
-        layouts = self.seen
+        return subscripts
+
+    def _layouts(self) -> Layouts:
+        """The strides of every array of one dimension whose subscripts can be taken apart by them."""
+        subscripts, layouts = self.subscripts(), self.seen
         # What is read only needs no more than its extent, which sums of iterators say by themselves.
         worth = {one: one in self.written or not all(each.is_sum for each in used) for one, used in subscripts.items()}
         # What is assumed for others may be enough for these.

@@ -37,13 +37,15 @@ class DependenceKind(Enum):
 class Access:
     """One reference: `relation` = { S[i] -> A[x] }, a function of the iteration for an exact affine subscript.
 
-    `exact`: it happens whenever the statement runs, and to what the relation says.
+    `exact`: it happens whenever the statement runs, and to what the relation says. `floating`: the element is a floating-point number,
+    whose sums keep their order.
     """
 
     array: str
     relation: isl.Map
     write: bool
     exact: bool = True
+    floating: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ Dimensions that are not affine are left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import islpy as isl
@@ -20,6 +20,7 @@ from tilepragma.ir.types import RecordType
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
 from tilepragma.polyhedral.footprints import overwrites
+from tilepragma.polyhedral.plan_proof_flat import in_one_dimension, leaving_rows
 from tilepragma.polyhedral.plan_proof_match import Finding
 from tilepragma.polyhedral.plan_proof_rows import beyond_section
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
@@ -51,12 +52,16 @@ def unheld(
     known = list(dependences)
     for array in arrays:
         references = by_name.get(array.object.name, [])
+        if not array.copied_in:
+            yield from _without_value(array, references, known)
+        if array.object.rows_in is not None:
+            yield from leaving_rows(array.object, references)
+            references = [in_one_dimension(one) for one in references]
+            array = replace(array, object=array.object.stored)
         if array.object in scop.layouts:
             yield from _outside_rows(array, references, scop, frame)
         else:
             yield from _outside(array, references, frame)
-        if not array.copied_in:
-            yield from _without_value(array, references, known)
         if array.copied_out and not array.copied_in and not _all_written(array, references, frame, scop):
             text = f"'{array.object.host}' is copied out but not in, and not all of it is surely written"
             yield Finding("what is read has a value", text, False)

@@ -5,13 +5,16 @@ Of a side with the terms c * i, `least` m and `width` w, s(i) being the subscrip
     covered    { [i] : 0 <= s(i) - m(i) - sum c i <= w }   holds all iterations of the access, hence of every tile of them
     attained   for every iteration of the loops that the box is of, some access surely is at m + sum c i, and some at m + sum c i + w
 
-The second makes the ends of a box, in whatever tile, indices of accesses; and arrays hold boxes where they hold their ends.
+The second makes the ends of a box, in whatever tile, indices of accesses; and arrays hold boxes where they hold their ends. The rows of an
+array that is seen by rows need not all be there: both are proven of its elements' places in the user's array too, s = sum s_d s_d(i), between
+`before` and `after`, and what lies beyond is not copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import islpy as isl
 
@@ -55,29 +58,53 @@ def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf], functions: tuple
         if tile is None:
             yield Finding(_RULE, f"the tile that '{name}' is staged for is longer than its box", True)
             return
-        for dimension, side in enumerate(staged.sides):
+        for what, least, greatest, offset in _measures(staged):
             ends: list[isl.Set | None] = [None, None]
             for leaf, use in accesses:
-                offset = _offset(leaf, use.subscripts[dimension], side)
-                where = offset.ge_set(leaf.frame.number(0)).intersect(offset.le_set(leaf.frame.number(side.width)))
+                value = offset(leaf, use)
+                where = value.ge_set(leaf.frame.number(least)).intersect(value.le_set(leaf.frame.number(greatest)))
                 if not leaf.domain.is_subset(where):
-                    text = f"'{name}' is read on line {use.range.start.line} outside of what is staged of dimension {dimension}"
+                    text = f"'{name}' is read on line {use.range.start.line} outside of what is staged of {what}"
                     yield Finding(_RULE, text, not leaf.opaque)
                     return
                 if use.conditional or leaf.opaque or leaf.frame.iterators[: len(tile.iterators)] != tile.iterators:
                     continue
-                for place, end in enumerate((0, side.width)):
-                    at = leaf.domain.intersect(offset.eq_set(leaf.frame.number(end)))
+                for place, end in enumerate((least, greatest)):
+                    at = leaf.domain.intersect(value.eq_set(leaf.frame.number(end)))
                     at = at.project_out(_SET, len(tile.iterators), leaf.depth - len(tile.iterators))
                     known = ends[place]
                     ends[place] = at if known is None else known.union(at)
             if not tile.exact or not all(end is not None and tile.domain.is_subset(end) for end in ends):
-                yield Finding(
-                    _RULE, f"dimension {dimension} of what is staged of '{name}' may end where nobody reads", False
-                )
+                yield Finding(_RULE, f"{what} of what is staged of '{name}' may end where nobody reads", False)
                 return
     except NotAffineError as error:
         yield Finding(_RULE, f"a subscript of '{name}' {error}", False)
+
+
+Offset = Callable[[Leaf, Use], isl.PwAff]
+
+
+def _measures(staged: Staged) -> Iterator[tuple[str, int, int, Offset]]:
+    """What is proven to lie between two numbers and to be both somewhere: how far accesses are from where the box begins, in each dimension;
+    and of an array that is seen by rows how far they are in the user's: sum s_d (s(i) - m(i) - sum c i).
+    """
+    sides = list(enumerate(staged.sides))
+    for dimension, side in sides:
+        yield f"dimension {dimension}", 0, side.width, partial(_away, [(dimension, side, 1)])
+    if staged.object.rows_in is not None:
+        terms = [
+            (dimension, side, stride) for (dimension, side), stride in zip(sides, staged.object.strides, strict=True)
+        ]
+        last = sum(stride * side.width for _, side, stride in terms) - staged.after
+        yield "all rows", staged.before, last, partial(_away, terms)
+
+
+def _away(terms: list[tuple[int, StagedSide, int]], leaf: Leaf, use: Use) -> isl.PwAff:
+    """{ [i] -> [sum stride (s(i) - m(i) - sum c i)] } over dimensions. Raises NotAffineError."""
+    result = leaf.frame.number(0)
+    for dimension, side, stride in terms:
+        result = result.add(_offset(leaf, use.subscripts[dimension], side).mul(leaf.frame.number(stride)))
+    return result
 
 
 def _uses(leaf: Leaf, functions: tuple[Function, ...]) -> Iterator[Use]:

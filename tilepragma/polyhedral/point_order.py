@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.polyhedral.adjacency import Reach, moves, pattern, stays_within, step_by
+from tilepragma.polyhedral.adjacency import is_gentle, moves, stays_within, step_by
 from tilepragma.polyhedral.linear_independence import orthogonal_complement, rank
-from tilepragma.polyhedral.model import Access, Dependence, Statement
+from tilepragma.polyhedral.model import Dependence, Statement
 from tilepragma.polyhedral.parallel_parts import Part
 from tilepragma.polyhedral.part_scan import Order
 from tilepragma.polyhedral.program import Program
@@ -103,7 +103,7 @@ def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
     def strides(level: int) -> int:
         directions = [(each, _direction(each, level)) for each in _deepest(part)]
         return sum(
-            direction is None or not _is_gentle(access, each.statement, direction)
+            direction is None or not is_gentle(access.relation, each.statement.domain, direction)
             for each, direction in directions
             for access in each.statement.accesses
         )
@@ -160,16 +160,10 @@ def _steps(leading: list[Statement], inside: list[Dependence], directions: list[
     """The steps of these statements along these directions."""
     strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
-        strides += sum(not _is_gentle(access, each, direction) for access in each.accesses)
+        strides += sum(not is_gentle(access.relation, each.domain, direction) for access in each.accesses)
         waiting += any(_is_chained(one, each, direction) for one in inside if one.source == each.name)
         reloading += comes_back(each)
     return Steps(strides, waiting, reloading)
-
-
-def _is_gentle(access: Access, statement: Statement, direction: Vector) -> bool:
-    """Whether a step along the direction stays at the element or goes to a neighbour in its row."""
-    found = pattern(access.relation, step_by(statement.domain, direction))
-    return found.reach in (Reach.BROADCAST, Reach.COALESCED)
 
 
 def _is_chained(dependence: Dependence, statement: Statement, direction: Vector) -> bool:

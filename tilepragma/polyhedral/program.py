@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.ir.types import ScalarType
 from tilepragma.polyhedral import dependences as found_dependences
 from tilepragma.polyhedral.model import Access, Dependence, DependenceKind, Statement
 from tilepragma.polyhedral.schedule import Row, affine_map, unit
@@ -86,6 +87,7 @@ def _statement(statement: ScopStatement, reversal: isl.Map, mixed: frozenset[str
             each.relation.apply_domain(reversal),
             each.writes,
             each.exact and each.object.name not in mixed,
+            isinstance(each.object.element, ScalarType) and each.object.element.is_floating,
         )
         for each in statement.references
     )

@@ -1,6 +1,8 @@
 """Which rows of a permutable band make register tiles: rows and columns of the elements that a statement updates again and again.
 
 { S[i] -> [r, c, k] }, S updating X[f(r, c)]
+
+Sums of which each addition waits for the one before it have tiles of rows alone, { S[i] -> [r, k] }, S updating X[f(r)].
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from tilepragma.polyhedral.adjacency import Vector, is_gentle, only_move, step_by
 from tilepragma.polyhedral.model import Access, Statement
 from tilepragma.polyhedral.schedule import StatementSchedule, unit
 
@@ -19,14 +22,21 @@ class RegisterRows:
     its array's last dimension; along those `through` it stays. Those `outside` move it too, and have one value in a tile.
     `array` is the array's name. `packed` are the accesses, by their places among the statement's, that step through memory in strides along
     a column: what they read of a tile's columns is the same for all of its rows, and can be packed.
+
+    Without a `column` a tile is a few values of the row alone, each with a sum of its own, which the same values run through.
     """
 
     array: str
     row: int
-    column: int
+    column: int | None
     through: tuple[int, ...]
     outside: tuple[int, ...]
     packed: tuple[int, ...] = ()
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The levels of a tile's rows."""
+        return (self.row,) if self.column is None else (self.row, self.column)
 
 
 def register_rows(
@@ -34,59 +44,114 @@ def register_rows(
 ) -> RegisterRows | None:
     """The rows of register tiles of a statement that runs alone, for each value of the first `outer` rows, all other loops around it being
     a permutable band; the row `dealt` to threads becomes the tile's only where no other does as well. None where no element is come back
-    to, where rows have nothing in common that they read, or where a column would step through memory in strides and cannot be packed.
+    to, and where neither rows and columns nor rows alone gain anything by it.
     """
-    statement = each.statement
     levels = tuple(level for level in range(outer, len(each.rows)) if not each.rows[level].scalar)
-    if set(levels) != set(band) or outer + len(levels) != statement.depth:
+    if set(levels) != set(band) or outer + len(levels) != each.statement.depth:
         return None
     if not all(_is_one_iterator(each, level) for level in levels):
         return None
-    target = _updated(statement.accesses)
-    if target is None:
-        return None
-    moves = {level: _step(target, statement, each.rows[level].coefficients) for level in levels}
-    if any(move is None for move in moves.values()):
-        return None
-    through = tuple(level for level in levels if not any(moves[level] or ()))
-    columns = [level for level in levels if _is_along(moves[level])]
-    rows = [level for level in levels if any((moves[level] or ())[:-1])]
-    if not through or len(columns) != 1 or not rows:
-        return None
-    (column,) = columns
-    shared = {level: _still(statement, target, each.rows[level].coefficients) for level in rows}
-    row = max(rows, key=lambda level: (shared[level], level != dealt, level))
-    if not shared[row]:
-        return None
-    outside = tuple(level for level in levels if level not in (*through, row, column))
-    packed = tuple(
-        place
-        for place, access in enumerate(statement.accesses)
-        if not _is_gentle(access, statement, each.rows[column].coefficients)
-    )
-    still = (row, *outside)
-    if packed and len(through) > 1:
-        return None
-    for place in packed:
-        access = statement.accesses[place]
-        steps = [_step(access, statement, each.rows[level].coefficients) for level in still]
-        if (
-            access.array == target.array
-            or access.write
-            or not access.exact
-            or any(step is None or any(step) for step in steps)
-        ):
-            return None
-    return RegisterRows(target.array, row, column, through, outside, packed)
+    update = _update(each.statement, {level: each.rows[level].coefficients for level in levels})
+    return None if update is None else _rows_and_columns(update, dealt) or _rows_alone(update, dealt)
 
 
 def comes_back(statement: Statement) -> bool:
-    """Whether the statement updates the elements of a plane again and again, so that register tiles could be found for it."""
+    """Whether the statement updates elements again and again, those of a plane or by sums that wait for themselves, so that register tiles
+    could be found for it.
+    """
+    update = _update(statement, {place: unit(statement.depth, place) for place in range(statement.depth)})
+    return update is not None and (len(update.moving) > 1 or _rows_alone(update, None) is not None)
+
+
+@dataclass(frozen=True)
+class _Update:
+    """What a statement updates again and again: by row, in which `directions` the iterations lie, and how the element `moves`."""
+
+    statement: Statement
+    target: Access
+    directions: dict[int, Vector]
+    moves: dict[int, Vector]
+
+    @property
+    def moving(self) -> tuple[int, ...]:
+        """The rows along which the element is another one."""
+        return tuple(level for level, move in self.moves.items() if any(move))
+
+    @property
+    def through(self) -> tuple[int, ...]:
+        """The rows along which it stays."""
+        return tuple(level for level, move in self.moves.items() if not any(move))
+
+    def shared(self, level: int) -> int:
+        """How many elements besides the one that is updated stay the same from one value of the row to the next."""
+        others = [one for one in self.statement.accesses if one.relation.dim(isl.dim_type.out)]
+        others = [one for one in others if not one.relation.is_equal(self.target.relation)]
+        return sum(not any(_move(one, self.statement, self.directions[level]) or (1,)) for one in others)
+
+    def strides(self, level: int) -> tuple[int, ...]:
+        """The accesses, by their places, that step through memory in strides along the row."""
+        domain, direction = self.statement.domain, self.directions[level]
+        accesses = enumerate(self.statement.accesses)
+        return tuple(place for place, access in accesses if not is_gentle(access.relation, domain, direction))
+
+    def outside(self, *tile: int) -> tuple[int, ...]:
+        """The rows that move the element and are none of the tile's."""
+        return tuple(level for level in self.moving if level not in tile)
+
+
+def _update(statement: Statement, directions: dict[int, Vector]) -> _Update | None:
+    """The element that the statement comes back to; None where there is none, or where it is not known how it moves."""
     target = _updated(statement.accesses)
-    if target is None or statement.depth < 3:
+    if target is None:
+        return None
+    moves: dict[int, Vector] = {}
+    for level, direction in directions.items():
+        move = _move(target, statement, direction)
+        if move is None:
+            return None
+        moves[level] = move
+    found = _Update(statement, target, directions, moves)
+    return found if found.through and found.moving else None
+
+
+def _rows_and_columns(update: _Update, dealt: int | None) -> RegisterRows | None:
+    """Tiles of a plane of elements; None where rows have nothing in common that they read, or where a column would step through memory in
+    strides and cannot be packed.
+    """
+    columns = [level for level, move in update.moves.items() if _is_along(move)]
+    rows = [level for level, move in update.moves.items() if any(move[:-1])]
+    if len(columns) != 1 or not rows:
+        return None
+    (column,) = columns
+    row = max(rows, key=lambda level: (update.shared(level), level != dealt, level))
+    if not update.shared(row):
+        return None
+    outside, packed = update.outside(row, column), update.strides(column)
+    if packed and len(update.through) > 1:
+        return None
+    if not all(_can_be_packed(update, update.statement.accesses[place], (row, *outside)) for place in packed):
+        return None
+    return RegisterRows(update.target.array, row, column, update.through, outside, packed)
+
+
+def _can_be_packed(update: _Update, access: Access, still: tuple[int, ...]) -> bool:
+    """Whether all tiles below each other read the same of it: it stays along these rows."""
+    if access.array == update.target.array or access.write or not access.exact:
         return False
-    moves = [_step(target, statement, unit(statement.depth, place)) for place in range(statement.depth)]
-    return None not in moves and sum(any(move or ()) for move in moves) in range(2, statement.depth)
+    steps = [_move(access, update.statement, update.directions[level]) for level in still]
+    return all(step is not None and not any(step) for step in steps)
+
+
+def _rows_alone(update: _Update, dealt: int | None) -> RegisterRows | None:
+    """A few sums at a time, where each addition waits for the one before it: those of floating-point numbers, in loops that step through
+    memory one by one and that no vectors could run across.
+    """
+    if not update.target.floating or update.strides(update.through[-1]):
+        return None
+    if not all(update.strides(level) for level in update.moving):
+        return None
+    row = max(update.moving, key=lambda level: (update.shared(level), level != dealt, level))
+    return RegisterRows(update.target.array, row, None, update.through, update.outside(row))
 
 
 def _is_one_iterator(each: StatementSchedule, level: int) -> bool:
@@ -107,35 +172,10 @@ def _updated(accesses: tuple[Access, ...]) -> Access | None:
     return target if read and target.relation.dim(isl.dim_type.out) and target.relation.is_single_valued() else None
 
 
-def _step(access: Access, statement: Statement, direction: tuple[int, ...]) -> tuple[int, ...] | None:
-    """By how much each subscript moves in a step along the direction; None where that differs from place to place."""
-    space = statement.domain.get_space()
-    local = isl.LocalSpace.from_space(space)
-    affs = isl.AffList.alloc(statement.domain.get_ctx(), len(direction))
-    for place, value in enumerate(direction):
-        affs = affs.add(isl.Aff.var_on_domain(local, isl.dim_type.set, place).add_constant_val(value))
-    step = isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(space.map_from_set(), affs))
-    deltas = access.relation.reverse().apply_range(step).apply_range(access.relation).deltas()
-    found = []
-    for place in range(deltas.dim(isl.dim_type.set)):
-        least, greatest = deltas.neg().dim_max_val(place), deltas.dim_max_val(place)
-        if not greatest.is_int() or not least.is_int() or greatest.to_python() != -least.to_python():
-            return None
-        found.append(int(greatest.to_python()))
-    return tuple(found)
+def _move(access: Access, statement: Statement, direction: Vector) -> Vector | None:
+    """By how much each subscript moves from one iteration to the next along the direction; None where that differs from place to place."""
+    return only_move(access.relation, step_by(statement.domain, direction))
 
 
-def _still(statement: Statement, target: Access, direction: tuple[int, ...]) -> int:
-    """How many elements besides the one that is updated stay the same in a step along the direction."""
-    others = [one for one in statement.accesses if one.relation.dim(isl.dim_type.out)]
-    others = [one for one in others if not one.relation.is_equal(target.relation)]
-    return sum(not any(_step(one, statement, direction) or (1,)) for one in others)
-
-
-def _is_along(move: tuple[int, ...] | None) -> bool:
-    return bool(move) and move is not None and not any(move[:-1]) and move[-1] == 1
-
-
-def _is_gentle(access: Access, statement: Statement, direction: tuple[int, ...]) -> bool:
-    move = _step(access, statement, direction)
-    return move is not None and (not any(move) or _is_along(move))
+def _is_along(move: Vector) -> bool:
+    return not any(move[:-1]) and move[-1] == 1

@@ -1,6 +1,7 @@
 """Tiles whose elements stay in registers: a few rows by a few vectors of an array's elements, while what remains runs through.
 
     { S[i] -> [r, c, k] }      the element X[f(r, c)] that S updates depends on the rows r and c of a permutable band alone
+    { S[i] -> [r, k] }         X[f(r)], a sum that each value of r has of its own: there are no columns
 
 A tile is R values of r by C of c, from the origin [r_0, c_0] on. Of all k, those are `full` at which S runs for the whole tile:
 
@@ -31,11 +32,16 @@ _ORIGINS = ("tilek_row_origin", "tilek_column_origin")
 
 @dataclass(frozen=True)
 class RegisterBox:
-    """The tile: its origins in the rows `row` and `column`, expressions of integer type, and its extents in each."""
+    """The tile: its origins in the rows of tiles, expressions of integer type, and its extents in each."""
 
     rows: RegisterRows
-    origins: tuple[Expression, Expression]
-    extents: tuple[int, int]
+    origins: tuple[Expression, ...]
+    extents: tuple[int, ...]
+
+    @property
+    def limits(self) -> tuple[tuple[str, int, int], ...]:
+        """The names of isl's parameters for the origins, the levels of their rows, and the extents."""
+        return tuple(zip(_ORIGINS, self.rows.tile, self.extents, strict=False))
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,10 @@ def known_origins(code: PartCode, each: StatementSchedule, rows: RegisterRows, r
     """
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is known of register tiles"):
         inside = code.inside((each,), restrictions)
-        row, column = (
-            in_rows(inside, (level,), name) for level, name in zip((rows.row, rows.column), _ORIGINS, strict=True)
-        )
-        return row.also(column)
+        first, *more = (in_rows(inside, (level,), name) for level, name in zip(rows.tile, _ORIGINS, strict=False))
+        for other in more:
+            first = first.also(other)
+        return first
 
 
 def scan_register_tile(
@@ -103,8 +109,7 @@ def scan_register_tile(
     """
     (inside,) = code.inside((each,), restrictions)
     context = code.facts(restrictions, known)
-    symbols = code.symbols(restrictions, taken)
-    symbols = Symbols({**symbols.parameters, **dict(zip(_ORIGINS, box.origins, strict=True))}, symbols.taken)
+    symbols = _with_origins(code.symbols(restrictions, taken), box)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
         pieces = _pieces(inside, box, _elements(inside, box.rows.array))
         if pieces is None:
@@ -113,7 +118,9 @@ def scan_register_tile(
         condition = pieces.condition.gist(context)
         always = context.is_subset(pieces.condition)
         test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition)
-    across = (*box.rows.outside, *box.rows.through, box.rows.row, box.rows.column)
+    across = (*box.rows.outside, *box.rows.through, *box.rows.tile)
+    if box.rows.column is None:
+        across = (*box.rows.outside, box.rows.row, *box.rows.through)
     along = (*box.rows.outside, *box.rows.through)
     wanted = (
         (pieces.before, across, given),
@@ -154,9 +161,8 @@ def scan_panel(
     Arguments as for `scan_register_tile`. None where it has no simple form. Raises OperationLimitError.
     """
     (inside,) = code.inside((each,), restrictions)
-    column, (through,) = box.rows.column, box.rows.through
-    symbols = code.symbols(restrictions, taken)
-    symbols = Symbols({**symbols.parameters, _ORIGINS[1]: box.origins[1]}, symbols.taken)
+    (_, column), (through,) = box.rows.tile, box.rows.through
+    symbols = _with_origins(code.symbols(restrictions, taken), box)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
         context = code.facts(restrictions, known)
         domain = inside.times.intersect_domain(inside.statement.domain).range()
@@ -188,6 +194,20 @@ def scan_panel(
     return PanelScan(told, bounds.lower, bounds.upper, Known(known.facts.intersect(condition)), otherwise)
 
 
+def _with_origins(symbols: Symbols, box: RegisterBox) -> Symbols:
+    """The symbols, and the box's origins."""
+    return Symbols({**symbols.parameters, **dict(zip(_ORIGINS, box.origins, strict=False))}, symbols.taken)
+
+
+def _within(like: isl.Set, limits: Iterable[tuple[str, int, int]]) -> isl.Set:
+    """[o, ...] -> { [t] : o <= t_l < o + s, ... } for (o, l, s) of the limits, in the space of such points"""
+    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
+    triples = tuple(limits)
+    origins = ", ".join(origin for origin, _, _ in triples)
+    conditions = " and ".join(f"{origin} <= t{level} < {origin} + {extent}" for origin, level, extent in triples)
+    return isl.Set(f"[{origins}] -> {{ [{', '.join(names)}] : {conditions} }}", context=like.get_ctx())
+
+
 def _elements(inside: ScannedStatement, array: str) -> _Elements:
     references = [one for one in inside.statement.references if one.object.name == array]
     target = next(one for one in references if one.writes)
@@ -216,7 +236,7 @@ def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements) -> 
     domain = inside.times.intersect_domain(inside.statement.domain).range()
     whole = _box(domain, box)
     points = domain.intersect(whole)
-    levels = (box.rows.row, box.rows.column)
+    levels = box.rows.tile
     every = _without(points, levels)
     missed = _without(_with(every, levels).intersect(whole).subtract(points), levels)
     full = _joined(every.subtract(missed))
@@ -237,7 +257,7 @@ def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements) -> 
         or not before.intersect(after).is_empty()
     ):
         return None
-    first = _with(full, levels).intersect(_box(domain, replace(box, extents=(1, 1))))
+    first = _with(full, levels).intersect(_box(domain, replace(box, extents=(1,) * len(levels))))
     return _Pieces(
         condition,
         _with(before, levels).intersect(points),
@@ -272,17 +292,9 @@ def _with(points: isl.Set, levels: Iterable[int]) -> isl.Set:
 
 def _columns(like: isl.Set, box: RegisterBox) -> isl.Set:
     """[c_0] -> { [t] : c_0 <= t_c < c_0 + C }"""
-    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
-    limits = f"{_ORIGINS[1]} <= t{box.rows.column} < {_ORIGINS[1]} + {box.extents[1]}"
-    return isl.Set(f"[{_ORIGINS[1]}] -> {{ [{', '.join(names)}] : {limits} }}", context=like.get_ctx())
+    return _within(like, box.limits[1:])
 
 
 def _box(like: isl.Set, box: RegisterBox) -> isl.Set:
     """[r_0, c_0] -> { [t] : r_0 <= t_r < r_0 + R and c_0 <= t_c < c_0 + C }"""
-    names = [f"t{place}" for place in range(like.dim(isl.dim_type.set))]
-    levels = (box.rows.row, box.rows.column)
-    limits = " and ".join(
-        f"{origin} <= t{level} < {origin} + {extent}"
-        for origin, level, extent in zip(_ORIGINS, levels, box.extents, strict=True)
-    )
-    return isl.Set(f"[{', '.join(_ORIGINS)}] -> {{ [{', '.join(names)}] : {limits} }}", context=like.get_ctx())
+    return _within(like, box.limits)

@@ -12,17 +12,17 @@ static __attribute__((noipa)) void kernel(int n, real a[EXTENT(N, n)][EXTENT(N, 
 #pragma endscop
 }
 
+static void run(real a[N][N], real x[N], real y[N])
+{
+#pragma tilek data copyin(a[0:N][0:N], y[0:N]) copy(x[0:N])
+    for (int repeat = 0; repeat < REPEATS; repeat++)
+        kernel(N, a, x, y);
+}
+
+#define ARRAYS(ARRAY) ARRAY(a, N, [N]) ARRAY(x, N, ) ARRAY(y, N, )
+
 int main(void)
 {
-    const unsigned long long count = (unsigned long long)N * N;
-    real *const a = suite_array(count), *const x = suite_array(N), *const y = suite_array(N);
-    polybench_timer_start();
-#pragma tilek data copyin(a[0:count], y[0:N]) copy(x[0:N])
-    for (int repeat = 0; repeat < REPEATS; repeat++)
-        kernel(N, (real(*)[N])a, x, y);
-    polybench_timer_stop();
-    polybench_free_data(a);
-    polybench_free_data(x);
-    polybench_free_data(y);
+    SUITE_RUN(ARRAYS, run(a, x, y));
     return 0;
 }

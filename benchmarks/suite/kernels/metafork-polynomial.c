@@ -12,14 +12,10 @@ static void kernel(int n, real a[EXTENT(N, n)], real b[EXTENT(N, n)], real c[2 *
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(a, N, ) ARRAY(b, N, ) ARRAY(c, 2 * N, )
+
 int main(void)
 {
-    real *const a = suite_array(N), *const b = suite_array(N), *const c = suite_array(2ull * N);
-    polybench_timer_start();
-    kernel(N, a, b, c);
-    polybench_timer_stop();
-    polybench_free_data(a);
-    polybench_free_data(b);
-    polybench_free_data(c);
+    SUITE_RUN(ARRAYS, kernel(N, a, b, c));
     return 0;
 }

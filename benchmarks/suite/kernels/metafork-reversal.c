@@ -9,15 +9,17 @@ static __attribute__((noipa)) void kernel(int n, real a[EXTENT(N, n)], real b[EX
 #pragma endscop
 }
 
-int main(void)
+static void run(real a[N], real b[N])
 {
-    real *const a = suite_array(N), *const b = suite_array(N);
-    polybench_timer_start();
 #pragma tilek data copyin(a[0:N]) copy(b[0:N])
     for (int repeat = 0; repeat < REPEATS; repeat++)
         kernel(N, a, b);
-    polybench_timer_stop();
-    polybench_free_data(a);
-    polybench_free_data(b);
+}
+
+#define ARRAYS(ARRAY) ARRAY(a, N, ) ARRAY(b, N, )
+
+int main(void)
+{
+    SUITE_RUN(ARRAYS, run(a, b));
     return 0;
 }

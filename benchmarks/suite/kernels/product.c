@@ -11,15 +11,10 @@ static void kernel(int n, real A[EXTENT(N, n)][EXTENT(N, n)], real B[EXTENT(N, n
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(A, N, [N]) ARRAY(B, N, [N]) ARRAY(C, N, [N])
+
 int main(void)
 {
-    const unsigned long long count = (unsigned long long)N * N;
-    real *const A = suite_array(count), *const B = suite_array(count), *const C = suite_array(count);
-    polybench_timer_start();
-    kernel(N, (real(*)[N])A, (real(*)[N])B, (real(*)[N])C);
-    polybench_timer_stop();
-    polybench_free_data(A);
-    polybench_free_data(B);
-    polybench_free_data(C);
+    SUITE_RUN(ARRAYS, kernel(N, A, B, C));
     return 0;
 }

@@ -1,4 +1,4 @@
-/* What the suite's own kernels share: data and clock of ../../polybench_support.c, and the names of the element type. */
+/* What the suite's own kernels share: data and clock of ../../polybench_support.c, the names of the element type, what main does. */
 #ifndef SUITE_H
 #define SUITE_H
 
@@ -22,10 +22,18 @@ void polybench_free_data(void *base);
 void polybench_timer_start(void);
 void polybench_timer_stop(void);
 
-/* `count` elements of `data`, filled when the clock starts, written out when it stops. */
-static inline real *suite_array(unsigned long long count)
-{
-    return polybench_alloc_data(count, (int)sizeof(real));
-}
+/* What main does. `arrays` is a macro that hands each array to its argument: name, rows, and the shape of a row, which an array of
+ * one dimension lacks; `call` is what is timed. */
+#define SUITE_RUN(arrays, call)   \
+    do {                          \
+        arrays(SUITE_ALLOCATE)    \
+        polybench_timer_start();  \
+        call;                     \
+        polybench_timer_stop();   \
+        arrays(SUITE_FREE)        \
+    } while (0)
+#define SUITE_ALLOCATE(name, rows, shape) \
+    real(*const name) shape = polybench_alloc_data((rows) * (sizeof(real shape) / sizeof(real)), (int)sizeof(real));
+#define SUITE_FREE(name, rows, shape) polybench_free_data(name);
 
 #endif

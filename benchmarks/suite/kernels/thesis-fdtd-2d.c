@@ -18,15 +18,10 @@ static void kernel(int steps, int n, real ex[EXTENT(N, n)][EXTENT(N, n)], real e
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(ex, N, [N]) ARRAY(ey, N, [N]) ARRAY(hz, N, [N])
+
 int main(void)
 {
-    const unsigned long long count = (unsigned long long)N * N;
-    real *const ex = suite_array(count), *const ey = suite_array(count), *const hz = suite_array(count);
-    polybench_timer_start();
-    kernel(STEPS, N, (real(*)[N])ex, (real(*)[N])ey, (real(*)[N])hz);
-    polybench_timer_stop();
-    polybench_free_data(ex);
-    polybench_free_data(ey);
-    polybench_free_data(hz);
+    SUITE_RUN(ARRAYS, kernel(STEPS, N, ex, ey, hz));
     return 0;
 }

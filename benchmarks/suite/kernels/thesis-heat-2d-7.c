@@ -16,14 +16,10 @@ static void kernel(int steps, int n, real A[EXTENT(N, n)][EXTENT(N, n)], real B[
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(A, N, [N]) ARRAY(B, N, [N])
+
 int main(void)
 {
-    const unsigned long long count = (unsigned long long)N * N;
-    real *const A = suite_array(count), *const B = suite_array(count);
-    polybench_timer_start();
-    kernel(STEPS, N, (real(*)[N])A, (real(*)[N])B);
-    polybench_timer_stop();
-    polybench_free_data(A);
-    polybench_free_data(B);
+    SUITE_RUN(ARRAYS, kernel(STEPS, N, A, B));
     return 0;
 }

@@ -13,14 +13,10 @@ static void kernel(int steps, int n, real A[EXTENT(N, n)], real B[EXTENT(N, n)])
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(A, N, ) ARRAY(B, N, )
+
 int main(void)
 {
-    const unsigned long long count = N;
-    real *const A = suite_array(count), *const B = suite_array(count);
-    polybench_timer_start();
-    kernel(STEPS, N, A, B);
-    polybench_timer_stop();
-    polybench_free_data(A);
-    polybench_free_data(B);
+    SUITE_RUN(ARRAYS, kernel(STEPS, N, A, B));
     return 0;
 }

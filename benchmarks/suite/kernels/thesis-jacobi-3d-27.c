@@ -25,14 +25,10 @@ static void kernel(int steps, int n, real A[EXTENT(N, n)][EXTENT(N, n)][EXTENT(N
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(A, N, [N][N]) ARRAY(B, N, [N][N])
+
 int main(void)
 {
-    const unsigned long long count = (unsigned long long)N * N * N;
-    real *const A = suite_array(count), *const B = suite_array(count);
-    polybench_timer_start();
-    kernel(STEPS, N, (real(*)[N][N])A, (real(*)[N][N])B);
-    polybench_timer_stop();
-    polybench_free_data(A);
-    polybench_free_data(B);
+    SUITE_RUN(ARRAYS, kernel(STEPS, N, A, B));
     return 0;
 }

@@ -11,13 +11,10 @@ static void kernel(int steps, int n, real A[EXTENT(N, n)][EXTENT(N, n)])
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(A, N, [N])
+
 int main(void)
 {
-    const unsigned long long count = (unsigned long long)N * N;
-    real *const A = suite_array(count);
-    polybench_timer_start();
-    kernel(STEPS, N, (real(*)[N])A);
-    polybench_timer_stop();
-    polybench_free_data(A);
+    SUITE_RUN(ARRAYS, kernel(STEPS, N, A));
     return 0;
 }

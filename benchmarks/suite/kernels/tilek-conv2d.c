@@ -12,16 +12,17 @@ static __attribute__((noipa)) void kernel(int n, int m, real A[EXTENT(N, n)][EXT
 #pragma endscop
 }
 
+static void run(real A[N][M], real B[N][M])
+{
+#pragma tilek data copyin(A[0:N][0:M]) copy(B[0:N][0:M])
+    for (int repeat = 0; repeat < REPEATS; repeat++)
+        kernel(N, M, A, B);
+}
+
+#define ARRAYS(ARRAY) ARRAY(A, N, [M]) ARRAY(B, N, [M])
+
 int main(void)
 {
-    const unsigned long long count = (unsigned long long)N * M;
-    real *const A = suite_array(count), *const B = suite_array(count);
-    polybench_timer_start();
-#pragma tilek data copyin(A[0:count]) copy(B[0:count])
-    for (int repeat = 0; repeat < REPEATS; repeat++)
-        kernel(N, M, (real(*)[M])A, (real(*)[M])B);
-    polybench_timer_stop();
-    polybench_free_data(A);
-    polybench_free_data(B);
+    SUITE_RUN(ARRAYS, run(A, B));
     return 0;
 }

@@ -17,15 +17,10 @@ static void kernel(int nr, int nq, int np, real A[EXTENT(R, nr)][EXTENT(Q, nq)][
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(A, R, [Q][P]) ARRAY(sum, R, [Q][P]) ARRAY(C4, P, [P])
+
 int main(void)
 {
-    const unsigned long long count = (unsigned long long)R * Q * P;
-    real *const A = suite_array(count), *const sum = suite_array(count), *const C4 = suite_array((unsigned long long)P * P);
-    polybench_timer_start();
-    kernel(R, Q, P, (real(*)[Q][P])A, (real(*)[Q][P])sum, (real(*)[P])C4);
-    polybench_timer_stop();
-    polybench_free_data(A);
-    polybench_free_data(sum);
-    polybench_free_data(C4);
+    SUITE_RUN(ARRAYS, kernel(R, Q, P, A, sum, C4));
     return 0;
 }

@@ -13,14 +13,10 @@ static void kernel(int n, int m, int p, real A[EXTENT(N, n)][EXTENT(P, p)], real
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(A, N, [P]) ARRAY(B, P, [M]) ARRAY(C, N, [M])
+
 int main(void)
 {
-    real *const A = suite_array((unsigned long long)N * P), *const B = suite_array((unsigned long long)P * M), *const C = suite_array((unsigned long long)N * M);
-    polybench_timer_start();
-    kernel(N, M, P, (real(*)[P])A, (real(*)[M])B, (real(*)[M])C, REAL(1.5), REAL(0.75));
-    polybench_timer_stop();
-    polybench_free_data(A);
-    polybench_free_data(B);
-    polybench_free_data(C);
+    SUITE_RUN(ARRAYS, kernel(N, M, P, A, B, C, REAL(1.5), REAL(0.75)));
     return 0;
 }

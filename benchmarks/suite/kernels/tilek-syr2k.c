@@ -15,14 +15,10 @@ static void kernel(int n, int m, real A[EXTENT(N, n)][EXTENT(M, m)], real B[EXTE
 #pragma endscop
 }
 
+#define ARRAYS(ARRAY) ARRAY(A, N, [M]) ARRAY(B, N, [M]) ARRAY(C, N, [N])
+
 int main(void)
 {
-    real *const A = suite_array((unsigned long long)N * M), *const B = suite_array((unsigned long long)N * M), *const C = suite_array((unsigned long long)N * N);
-    polybench_timer_start();
-    kernel(N, M, (real(*)[M])A, (real(*)[M])B, (real(*)[N])C, REAL(1.5), REAL(0.75));
-    polybench_timer_stop();
-    polybench_free_data(A);
-    polybench_free_data(B);
-    polybench_free_data(C);
+    SUITE_RUN(ARRAYS, kernel(N, M, A, B, C, REAL(1.5), REAL(0.75)));
     return 0;
 }

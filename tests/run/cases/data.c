@@ -81,6 +81,33 @@ CASE(hand_indexed)
     free(b);
 }
 
+// case one_buffer: two arrays of one buffer that are told to be dealt out by rows, each element waiting for one a few before
+static void one_buffer(int m, int n, int from, int *x, int *y)
+{
+    (void)from; /* read by the clauses alone */
+#pragma tilek kernel data(x[from:n * m], mode:rw, live:inout) data(y[from:n * m], mode:rw, live:inout)
+#pragma tilek loop independent
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < m - 34; ++j) {
+            y[i * m + j] = y[i * m + j] + 5;
+            x[i * m + j] = (3 * y[i * m + j] + 1) % 1001;
+        }
+}
+
+CASE(one_buffer)
+{
+    static const int shifts[] = {1, 2, 8, 16, 17, 31};
+    enum { M = 171, N = 3 };
+    int values[M * N + 32];
+    for (size_t s = 0; s < sizeof shifts / sizeof shifts[0]; ++s) {
+        check_fill_int(values, M * N + 32);
+        one_buffer(M, N, 0, values + shifts[s], values);
+        check_record("ahead", values, sizeof values);
+        one_buffer(M, N, 0, values, values + shifts[s]);
+        check_record("behind", values, sizeof values);
+    }
+}
+
 // case partial_sections: only the section moves; what lies around it keeps its values
 static void partial_sections(int n, int m, float A[n][m], float **rows)
 {

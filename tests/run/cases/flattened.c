@@ -353,3 +353,79 @@ CASE(walked_cells)
         free(u);
     }
 }
+
+// case constant_rows: rows whose length is a number, read across their ends in one kernel and not in the others
+enum { LONG_ROW = 40, PLANE = 16 * 20 };
+static void smoothed(int height, const float *from, float *to)
+{
+#pragma tilek kernel
+    for (int y = 2; y < height - 2; y++)
+        for (int x = 2; x < LONG_ROW - 2; x++) {
+            const int at = y * LONG_ROW + x;
+            float sum = 0;
+            for (int q = -2; q <= 2; q++)
+                sum += from[at + q * LONG_ROW - q] + from[at - 2 * LONG_ROW + 2] * (float)q;
+            to[at] = sum;
+        }
+}
+
+static void swept(int steps, int height, float *a)
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++)
+        for (int y = 1; y < height - 1; y++)
+            for (int x = 1; x < LONG_ROW - 1; x++)
+                a[LONG_ROW * y + x] = (a[LONG_ROW * y + x - 1] + a[LONG_ROW * y + x + 1] + a[LONG_ROW * (y - 1) + x] +
+                                       a[LONG_ROW * (y + 1) + x]) *
+                                      0.25f;
+}
+
+static void planes(int depth, const float *a, float *b)
+{
+#pragma tilek kernel
+    for (int i = 0; i < depth; i++)
+        for (int j = 1; j < 15; j++)
+            for (int k = 0; k < 20; k++)
+                b[PLANE * i + 20 * j + k] = a[PLANE * i + 20 * j + 20 + k] - a[PLANE * i + 20 * j - 1 - k];
+}
+
+static void mirrored(float *a)
+{
+#pragma tilek kernel
+    for (int i = 0; i < 20; i++) {
+        a[(LONG_ROW + 1) * i] *= 2;
+        for (int j = 0; j < i; j++)
+            a[LONG_ROW * i + j] = a[LONG_ROW * j + i] + a[LONG_ROW * i + (LONG_ROW - 1 - j)];
+    }
+}
+
+static void across(int height, const float *a, float *b)
+{
+#pragma tilek kernel
+    for (int y = 1; y < height - 1; y++)
+        for (int x = 0; x < LONG_ROW; x++)
+            b[LONG_ROW * y + x] = a[LONG_ROW * y + x - 1] + a[LONG_ROW * y + x + 1];
+}
+
+CASE(constant_rows)
+{
+    static const int heights[] = {0, 1, 3, 5, 17, 34};
+    for (size_t k = 0; k < sizeof heights / sizeof heights[0]; k++) {
+        const int height = heights[k];
+        const size_t count = (size_t)height * LONG_ROW;
+        float *const a = check_floats(count), *const b = check_floats(count);
+        smoothed(height, a, b);
+        check_record("smoothed", b, count * sizeof *b);
+        swept(4, height, a);
+        check_record("swept", a, count * sizeof *a);
+        across(height, a, b);
+        check_record("across", b, count * sizeof *b);
+        if (height >= 20) {
+            mirrored(b);
+            planes(height / 8, a, b);
+            check_record("planes", b, count * sizeof *b);
+        }
+        free(a);
+        free(b);
+    }
+}

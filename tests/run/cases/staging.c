@@ -56,6 +56,28 @@ CASE(box)
     }
 }
 
+// case star_in_rows: tiles of an array of one dimension with rows of a constant length, whose corners nobody has allocated
+enum { ROW = 37 };
+static void star_in_rows(int n, const float *a, float *b)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < ROW - 1; j++)
+            b[ROW * i + j - ROW - 1] = 0.2f * (a[ROW * i + j - 1] + a[ROW * i + j - 2] + a[ROW * i + j] + a[ROW * (i - 1) + j - 1] + a[ROW * (i + 1) + j - 1]);
+}
+CASE(star_in_rows)
+{
+    EACH_EXTENT(n) {
+        /* The first element is a[0][1] of the star, the last one a[n - 1][ROW - 2]. */
+        const size_t count = n < 3 ? 0 : n * ROW - 2;
+        float *const a = check_floats(count), *const b = check_floats(count);
+        star_in_rows((int)n, a, b);
+        check_record("b", b, count * sizeof *b);
+        free(a);
+        free(b);
+    }
+}
+
 // case solid: 27 points in three dimensions
 #define LINE_OF(i, j) (a[i][j][k - 1] + a[i][j][k] + a[i][j][k + 1])
 #define PLANE_OF(i) (LINE_OF(i, j - 1) + LINE_OF(i, j) + LINE_OF(i, j + 1))

@@ -1,0 +1,183 @@
+"""A kernel whose arrays of one dimension with rows of a constant length are seen by rows: `a[640*y + x]` as a[y][x].
+
+Everything behind sees arrays of several dimensions then: footprints, neighbours, tiles, panels, copies in memory of gangs. Sections
+and the runtime know the array as the user has it (`DataObject.stored`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.accesses import function_uses, uses
+from tilepragma.ir.dump import plain_text
+from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.looptree import Block, Declaration, Kernel, Statement
+from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, polynomial
+from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.types import INT, ScalarType
+from tilepragma.plan.invariance import host_evaluable, written_objects
+from tilepragma.plan.launches import named_in_clauses
+from tilepragma.plan.named_subscripts import named_sums, with_sums
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.constant_rows import Rows
+
+#: LEAST_ROW of `polyhedral.constant_rows`, which is not loaded where no number is as great.
+_LEAST_ROW = 16
+
+
+@dataclass(frozen=True)
+class RowKernel:
+    """`kernel` is the one given where no array is seen by rows. `seen` has a clause on each array that is, `left` on each that might have been."""
+
+    kernel: Kernel
+    seen: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def with_rows(kernel: Kernel) -> RowKernel:
+    """The kernel with all arrays seen by rows whose accesses are proven to keep to them."""
+    objects = _candidates(kernel) if any(map(_suggests_rows, walk(kernel.body))) else frozenset()
+    if not objects:
+        return RowKernel(kernel)
+    from tilepragma.polyhedral.constant_rows import Leaving, Rows, constant_rows
+    from tilepragma.polyhedral.extraction import array_subscripts
+    from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+    rows: dict[DataObject, Rows] = {}
+    seen, left, nodes = [], [], list(walk(kernel.body))
+    try:
+        written = written_objects(kernel)
+        found = array_subscripts(kernel.body.statements, kernel.functions, written)
+        named = named_sums(uses(kernel.body, kernel.functions), kernel, host_evaluable(written))
+        for object_ in (one for one in kernel.objects if one in objects and one in found):
+            one = constant_rows(found[object_], partial(with_sums, named=named))
+            if isinstance(one, Rows) and _serves(one, object_, nodes):
+                rows[object_] = one
+                lengths = "".join(f"[{length}]" for length in _lengths(one))
+                seen.append(f"'{object_.host}' is seen as {object_.host}[]{lengths}: no access leaves its row")
+            elif isinstance(one, Leaving):
+                text = plain_text(one.subscript)
+                left.append(
+                    f"'{object_.host}' stays one row: {object_.host}[{text}] may leave its row of {one.length} elements"
+                )
+    except OperationLimitError:
+        return RowKernel(kernel)
+    return RowKernel(_seen_by(kernel, rows) if rows else kernel, tuple(seen), tuple(left))
+
+
+def flattened(kernel: Kernel) -> Kernel:
+    """The kernel with its arrays as the user has them."""
+    if all(one.rows_in is None for one in kernel.objects):
+        return kernel
+
+    def change(access: Access) -> Access:
+        if access.object.rows_in is None:
+            return access
+        total = number(0)
+        for subscript, stride in zip(access.subscripts, access.object.strides, strict=True):
+            total = total + polynomial(subscript) * number(stride)
+        return replace(access, object=access.object.rows_in, subscripts=(expression(total),))
+
+    objects = tuple(one.stored for one in kernel.objects)
+    return replace(kernel, body=with_accesses(kernel.body, change), objects=objects)
+
+
+def _suggests_rows(node: object) -> bool:
+    """Whether it is a product of a scalar and a number as great as a row."""
+    if not isinstance(node, Binary) or node.operator != "*":
+        return False
+    return any(len(monomial) == 1 and abs(factor) >= _LEAST_ROW for monomial, factor in polynomial(node).terms)
+
+
+def _candidates(kernel: Kernel) -> frozenset[DataObject]:
+    """Arrays of one dimension that the kernel accesses element by element, and no function or clause names."""
+    found = {
+        one
+        for one in kernel.objects
+        if one.storage is Storage.CONTIGUOUS
+        and one.scope is Scope.EXTERNAL
+        and one.rank == 1
+        and not one.volatile
+        and isinstance(one.element, ScalarType)
+    }
+    nodes = list(walk(kernel.body))
+    found -= {use.object for use in function_uses(kernel.functions)}
+    found -= {node.target.object for node in nodes if isinstance(node, AddressOf)}
+    found -= {node.object for node in nodes if isinstance(node, Access) and len(node.subscripts) != 1}
+    named = named_in_clauses(kernel.directive, kernel.body)
+    return frozenset(one for one in found if one.host not in named)
+
+
+def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object]) -> bool:
+    """Whether every access to the array has its parts."""
+    accesses = (node for node in nodes if isinstance(node, Access) and node.object == object_)
+    return all(polynomial(access.subscripts[0]) in rows.parts for access in accesses)
+
+
+def _lengths(rows: Rows) -> list[int]:
+    return [greater // less for greater, less in itertools.pairwise((*rows.strides, 1))]
+
+
+def _seen_by(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
+    instead = {object_: _object(object_, one) for object_, one in rows.items()}
+
+    def change(access: Access) -> Access:
+        if access.object not in rows:
+            return access
+        parts = rows[access.object].parts[polynomial(access.subscripts[0])]
+        return replace(access, object=instead[access.object], subscripts=tuple(map(_subscript, parts)))
+
+    body = _without_unread(kernel.body, with_accesses(kernel.body, change), kernel)
+    return replace(kernel, body=body, objects=tuple(instead.get(one, one) for one in kernel.objects))
+
+
+def _object(object_: DataObject, rows: Rows) -> DataObject:
+    length = object_.lengths[0]
+    whole = polynomial(length).constant if length is not None else None
+    count = integer(whole // rows.strides[0]) if whole is not None and whole % rows.strides[0] == 0 else None
+    return replace(object_, lengths=(count, *map(integer, _lengths(rows))), rows_in=object_)
+
+
+def _subscript(part: Polynomial) -> Expression:
+    """In int where it is the sum of two at most: what the user computed in int is greater."""
+    varying = [monomial for monomial, _ in part.terms if monomial]
+    if len(varying) > 2 or not all(len(one) == 1 and is_scalar(one[0]) and one[0].type == INT for one in varying):
+        return expression(part)
+    result: Expression | None = None
+    for monomial, factor in sorted(part.terms, key=lambda term: (term[1] < 0, not term[0])):
+        term: Expression = integer(abs(factor)) if not monomial else monomial[0]
+        if monomial and abs(factor) != 1:
+            term = Binary("*", integer(abs(factor)), term, INT)
+        if result is None:
+            result = term if factor > 0 else Binary("-", integer(0), term, INT)
+        else:
+            result = Binary("+" if factor > 0 else "-", result, term, INT)
+    return result if result is not None else integer(0)
+
+
+def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
+    """The body without declarations of locals that only subscripts read, which are written out now."""
+    mentioned = Counter(node.object for node in walk(after) if isinstance(node, Access))
+    gone = {node.object for node in walk(before) if isinstance(node, Access)} - set(mentioned)
+    written = Counter(use.object for use in uses(before, kernel.functions) if use.writes)
+
+    def is_gone(declaration: Declaration) -> bool:
+        objects = [one.object for one in declaration.declarators]
+        return all(one in gone and one.scope is Scope.LOCAL and written[one] == 1 for one in objects)
+
+    def inside(block: Block) -> Block:
+        return replace(block, statements=tuple(kept(block)))
+
+    def kept(block: Block) -> Iterator[Statement]:
+        for one in block.statements:
+            if not isinstance(one, Declaration) or not is_gone(one):
+                yield with_blocks(one, inside)
+
+    return inside(after) if gone else after

@@ -1,0 +1,178 @@
+"""`a[640*y + x]` seen as a[y][x]: arrays of one dimension whose rows have a constant length, by all subscripts of each.
+
+With strides s_1 > … > s_k, each a multiple of the next, a subscript e is e = q_1 s_1 + … + q_k s_k + r. The map e -> (q_1, …, q_k, r) is
+one to one on
+
+    { [q_1, …, q_k, r] : 0 <= q_(l+1) < s_l / s_(l+1),  0 <= r < s_k }
+
+so each access may be seen so if its domain implies that. Unlike strides that are parameters (`delinearise`), these leave subscripts affine:
+it is all of the array or nothing of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.polynomial import Polynomial, number, polynomial
+from tilepragma.polyhedral.affine import NotAffineError, affine_polynomial
+from tilepragma.polyhedral.layouts import Subscript
+from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+
+#: Elements of the shortest row: what one transaction of memory serves is better left in one dimension (the colours of a pixel).
+LEAST_ROW = 16
+#: Strides among which those of the rows are looked for.
+_MOST_STRIDES = 5
+#: What a part may hand to the one before it: 640*y + x + 500 is column x - 140 of row y + 1, or rather x + 500 of row y.
+_CARRIES = (0, -1, 1)
+#: A factor that differs from a multiple of the stride by less than this share of it goes along a diagonal.
+_NEAR = 8
+
+Parts = tuple[Polynomial, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """`strides`, greatest first, and the subscripts (q_1, …, q_k, r) in place of each collected one."""
+
+    strides: tuple[int, ...]
+    parts: Mapping[Polynomial, Parts]
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """A subscript that may leave its row of `length` elements: the array stays as it is."""
+
+    subscript: Expression
+    length: int
+
+
+def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> Rows | Leaving | None:
+    """The rows that all subscripts of one array agree on; None where nothing suggests any. `written_out` puts what locals stand for in their
+    place, as far as it is known; whether that is what the subscript has is proven. Raises OperationLimitError.
+    """
+    sums = _sums(used, written_out)
+    chains = list(_chains(one.value for one in sums)) if sums is not None else []
+    if sums is None or not chains:
+        return None
+    leaving: Leaving | None = None
+    with operation_limit(used[0].frame.context, DEFAULT_LIMIT, "looking for rows of arrays"):
+        for strides in chains:
+            found = _taken_apart(sums, strides)
+            if isinstance(found, Rows):
+                return found
+            # What the most convincing rows fail for is worth telling.
+            leaving = leaving or found
+    return leaving
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A subscript, collected (`written`), what that is without the locals in it (`value`), and where it stands."""
+
+    written: Polynomial
+    value: Polynomial
+    places: tuple[Subscript, ...]
+
+
+def _sums(used: Iterable[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> tuple[_Sum, ...] | None:
+    """The different subscripts; None where one is no affine function, or not the same sum everywhere."""
+    found: dict[Polynomial, _Sum] = {}
+    for one in used:
+        written = polynomial(one.value)
+        value = written_out(written)
+        known = found.get(written, _Sum(written, value, ()))
+        if not _has(one, value):
+            return None
+        found[written] = replace(known, places=(*known.places, one))
+    return tuple(found.values())
+
+
+def _has(one: Subscript, value: Polynomial) -> bool:
+    """Whether the subscript is affine, and has this value: { [i] : domain(i) } subset of { [i] : subscript(i) = value(i) }."""
+    if one.function is None:
+        return False
+    try:
+        return bool(one.domain.is_subset(one.function.eq_set(affine_polynomial(value, one.value, one.frame))))
+    except NotAffineError:
+        return False
+
+
+def _chains(values: Iterable[Polynomial]) -> Iterator[tuple[int, ...]]:
+    """The strides that factors of scalars suggest, greatest first: the most of them first, then those that occur most."""
+    count = Counter(
+        abs(factor)
+        for value in values
+        for monomial, factor in value.terms
+        if len(monomial) == 1 and abs(factor) >= LEAST_ROW
+    )
+    strides = sorted((stride for stride, _ in count.most_common(_MOST_STRIDES)), reverse=True)
+    for size in range(len(strides), 0, -1):
+        chains = [one for one in itertools.combinations(strides, size) if _nested(one)]
+        yield from sorted(chains, key=lambda one: -sum(count[stride] for stride in one))
+
+
+def _nested(strides: tuple[int, ...]) -> bool:
+    return all(greater % less == 0 for greater, less in itertools.pairwise(strides))
+
+
+def _taken_apart(sums: Sequence[_Sum], strides: tuple[int, ...]) -> Rows | Leaving | None:
+    parts: dict[Polynomial, Parts] = {}
+    for one in sums:
+        found = _parts(one, strides)
+        if not isinstance(found, tuple):
+            return found
+        parts[one.written] = found
+    # Where nobody goes along a dimension there is none.
+    if not all(any(each[place].constant is None for each in parts.values()) for place in range(len(strides) + 1)):
+        return None
+    return Rows(strides, parts)
+
+
+def _parts(one: _Sum, strides: tuple[int, ...]) -> Parts | Leaving | None:
+    """The subscript's parts, the same in all places where it stands."""
+    parts = _divided(one.value, strides)
+    lengths = [greater // less for greater, less in itertools.pairwise((*strides, 1))]
+    for place in reversed(range(1, len(parts))):
+        length = lengths[place - 1]
+        for carry in _CARRIES:
+            part = parts[place] - number(carry * length)
+            try:
+                inside = all(_within(part, length, at) for at in one.places)
+            except NotAffineError:
+                return None
+            if inside:
+                parts[place - 1 : place + 1] = [parts[place - 1] + number(carry), part]
+                break
+        else:
+            return Leaving(one.places[0].value, length)
+    return tuple(parts)
+
+
+def _within(part: Polynomial, length: int, at: Subscript) -> bool:
+    """{ [i] : domain(i) } subset of { [i] : 0 <= part(i) < length }. Raises NotAffineError."""
+    function = affine_polynomial(part, at.value, at.frame)
+    least, beyond = at.frame.number(0), at.frame.number(length)
+    return bool(at.domain.is_subset(function.ge_set(least).intersect(function.lt_set(beyond))))
+
+
+def _divided(value: Polynomial, strides: tuple[int, ...]) -> list[Polynomial]:
+    """Quotients by the strides and the rest: of each factor what is nearest, of small ones nothing."""
+    parts = []
+    for stride in strides:
+        terms = tuple((monomial, _quotient(factor, stride, not monomial)) for monomial, factor in value.terms)
+        quotient = Polynomial(tuple(term for term in terms if term[1]))
+        parts.append(quotient)
+        value = value - quotient * number(stride)
+    return [*parts, value]
+
+
+def _quotient(factor: int, stride: int, rounded: bool) -> int:
+    """Rounded to the nearest for constants and for factors little beside a multiple (641*i is a diagonal), else towards 0."""
+    nearest = (factor + stride // 2) // stride
+    if rounded or _NEAR * abs(factor - nearest * stride) <= stride:
+        return nearest
+    return factor // stride if factor > 0 else -(-factor // stride)

@@ -1,0 +1,48 @@
+"""Arrays that are seen by rows (`DataObject.rows_in`) are those of one dimension that the user has.
+
+    place      { A[q_1, …, q_k, r] -> A[q_1 s_1 + … + q_k s_k + r] }
+
+is one to one where 0 <= q_(l+1) < s_l / s_(l+1) and 0 <= r < s_k, so all that is accessed must lie there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import islpy as isl
+
+from tilepragma.ir.expressions import DataObject
+from tilepragma.polyhedral.plan_proof_match import Finding
+from tilepragma.polyhedral.scop import Reference
+
+
+def leaving_rows(object_: DataObject, references: Iterable[Reference]) -> Iterator[Finding]:
+    """A sentence where an access to an array that is seen by rows is not known to keep to its row."""
+    names, strides = _names(object_), object_.strides
+    limits = [
+        f"0 <= {name} < {greater // less}"
+        for name, greater, less in zip(names[1:], strides[:-1], strides[1:], strict=True)
+    ]
+    for reference in references:
+        touched = reference.relation.range().reset_tuple_id()
+        inside = isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(limits)} }}", context=touched.get_ctx())
+        if not touched.is_subset(inside):
+            start = reference.range.start
+            text = f"'{object_.host}' is accessed on line {start.line}, column {start.column} beyond its row"
+            yield Finding("rows are as long as they are seen", text, False)
+            return
+
+
+def in_one_dimension(reference: Reference) -> Reference:
+    """The reference { S[i] -> A[place(i)] } to the user's array, of one to an array that is seen by rows."""
+    object_, relation = reference.object, reference.relation
+    names = _names(object_)
+    total = " + ".join(f"{stride} * {name}" for stride, name in zip(object_.strides, names, strict=True))
+    place = isl.Map(f"{{ [{', '.join(names)}] -> [{total}] }}", context=relation.get_ctx())
+    flat = relation.reset_tuple_id(isl.dim_type.out).apply_range(place).set_tuple_name(isl.dim_type.out, object_.name)
+    return replace(reference, object=object_.stored, relation=flat)
+
+
+def _names(object_: DataObject) -> list[str]:
+    return [f"q{place}" for place in range(object_.rank)]
