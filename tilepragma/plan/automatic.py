@@ -114,7 +114,7 @@ class _Search:
             if isinstance(made, Automatic) and isinstance(answer, Automatic) and why is None:
                 self.best = made
                 asked = f"{best.strategy}, on devices: overlapped tiles are asked for (TILEK_TILES)"
-                self.rejected += (asked, *answer.notes)
+                self.rejected.append(asked)
                 return
             against = against or why
         if against is not None:
@@ -153,6 +153,7 @@ def _with_devices(best: Automatic, answer: Automatic) -> Automatic:
         sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),
         asked_on_devices=True,
         storage=answer.storage,
+        kept=answer.kept,
     )
 
 

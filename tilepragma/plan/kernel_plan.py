@@ -172,7 +172,8 @@ class KernelPlan:
     `operations` is for profiles, empty where the work is not known at launch. `rejected` are clauses on what the automatic planner
     considered and did not take, and why; `obstacles` are the errors, with places and remedies, that kept launches from a region that
     runs as written; none where it was something else. `storage` has a clause on each array that the plan keeps values in for itself
-    (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote.
+    (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote,
+    unless launches alone use them.
     """
 
     kernel: Kernel

@@ -216,14 +216,15 @@ def _answer(region: Region, stencil: _Stencil, found: Overlap, names: Names, *, 
         return Refusal(f"what one time step of a tile needs is more than {LOCAL_BYTES} bytes of a gang's memory")
     draft = drafts.pairs(asking=asking)
     depth = max(len(one.statement.loops) for one in stencil.points)
+    made = make_automatic("overlapped tiles", region, (draft,), (draft,), drafts.sizes, depths=Depths(depth, 0, depth))
+    if isinstance(made, Refusal):
+        return made
+    pairs = " and ".join(f"'{one.host}' and '{copy.host}'" for one, copy in drafts.copies.items())
     note = (
-        f"overlapped tiles of up to {drafts.most_steps} time steps on devices ({drafts.degree.name} says how many): what a gang needs of other "
-        "tiles it computes again"
+        f"overlapped tiles: gangs of devices compute up to {drafts.most_steps} time steps ({drafts.degree.name} says how many) in memory of their "
+        f"own, what they need of other tiles again; values go to and fro between {pairs}"
     )
-    made = make_automatic(
-        "overlapped tiles", region, (draft,), (draft,), drafts.sizes, (note,), Depths(depth, 0, depth)
-    )
-    return made if isinstance(made, Refusal) else replace(made, storage=tuple(drafts.copies.values()))
+    return replace(made, storage=tuple(drafts.copies.values()), kept=(note,))
 
 
 def _lengths(found: Overlap, rank: int) -> tuple[int, ...] | None:

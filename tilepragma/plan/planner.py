@@ -407,6 +407,7 @@ def _plan(
             *launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
             *region.assumptions,
         ),
+        storage=steps.kept,
     )
 
 

@@ -75,7 +75,7 @@ def test_a_stencil_gets_them_on_devices_where_they_are_asked_for(good: KernelPla
     kinds = {axis.kind for launch in good.device for axis in launch.axes}
     assert kinds == {AxisKind.GANG, AxisKind.WORKER}
     assert [one.object.name for one in good.arrays if one.object.scope is Scope.TEMPORARY] == ["a_next"]
-    assert any("compute" in note and "again" in note for note in good.rejected)
+    assert any("again" in note and "'a' and 'a_next'" in note for note in good.storage)
 
 
 def test_nobody_gets_them_unasked() -> None:
