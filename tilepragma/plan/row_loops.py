@@ -190,18 +190,7 @@ class RowLoops:
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
         """`for (long iterator = lower; iterator <= upper; ++iterator)`"""
         self.next_index += 1
-        return Loop(
-            self.next_index - 1,
-            iterator,
-            True,
-            expression(lower),
-            "<=",
-            expression(upper),
-            integer(1),
-            False,
-            Block(tuple(body)),
-            None,
-        )
+        return counted_loop(self.next_index - 1, iterator, lower, upper, body)
 
     def points(self, part: Part, order: Order, restrictions: Restrictions, known: Known) -> tuple[Statement, ...]:
         """Loops over the points of the part that the restrictions leave; what is `known` is not asked. Raises OperationLimitError."""
@@ -209,6 +198,14 @@ class RowLoops:
         scanned = self.code.points(part, order, restrictions, self.next_index, taken, known)
         self.next_index = scanned.next_index or self.next_index
         return scanned.block.statements
+
+
+def counted_loop(
+    index: int, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()
+) -> Loop:
+    """`for (long iterator = lower; iterator <= upper; ++iterator)`, the loop of this index."""
+    first, last = expression(lower), expression(upper)
+    return Loop(index, iterator, True, first, "<=", last, integer(1), False, Block(tuple(body)), None)
 
 
 def declared(object_: DataObject, number: Polynomial) -> Declaration:
