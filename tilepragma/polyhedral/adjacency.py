@@ -140,7 +140,7 @@ def moves(access: isl.Map, step: isl.Map) -> isl.Set:
 
 
 def only_move(access: isl.Map, step: isl.Map) -> Vector | None:
-    """By how much each subscript grows in every one of the steps; None where that is not always the same."""
+    """By how much each subscript grows in every one of the steps; None where that is not always the same, or where there is no step."""
     return _only_vector(moves(access, step))
 
 
@@ -167,7 +167,7 @@ def _of_vector(vector: Vector) -> Pattern:
 def _only_vector(vectors: isl.Set) -> Vector | None:
     """The one vector that the set holds, whatever the parameters are."""
     always = vectors.project_out(isl.dim_type.param, 0, vectors.dim(isl.dim_type.param))
-    if not always.is_singleton():
+    if always.is_empty() or not always.is_singleton():
         return None
     point = always.sample_point()
     dimensions = range(always.dim(isl.dim_type.set))
