@@ -2,13 +2,15 @@
 .PHONY: help environment test-environment demo test nightly bench suite lint format clean distclean
 
 PYTEST_WORKERS ?= 2
+# Tests that share programs run in one worker, and all in the order of tests/conftest.py: what fails fast comes first.
+PYTEST_GROUPS := --dist loadgroup --no-loadscope-reorder
 VENV := .venv/bin
 # The tools of this checkout come first, for the samples' makefiles too.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 help:
 	@echo "make demo    build every sample, run it on each target present, print times and differences"
-	@echo "make test    every test (about 15 minutes on two cores)"
+	@echo "make test    every test (about 10 minutes on two cores)"
 	@echo "make nightly the property test of automatic plans on 2 000 nests (about 5 minutes)"
 	@echo "make bench   measure: translation time, threads against OpenMP, launches"
 	@echo "make suite   build and time kernels against gcc, OpenMP and others; POLYBENCH=FOLDER adds your copy of PolyBench/C"
@@ -25,7 +27,7 @@ demo: environment
 	@$(VENV)/python -m tilepragma.cli.demo samples
 
 test: test-environment
-	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_OPTIONS)
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(VENV)/python -m pytest -q -n $(PYTEST_WORKERS) $(PYTEST_GROUPS) $(PYTEST_OPTIONS)
 
 nightly: test-environment
 	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL TILEPRAGMA_NESTS=2000 $(VENV)/python -m pytest -q -rP -n $(PYTEST_WORKERS) \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from tests.support.targets import DEVICE_NAMES, HOST_NAMES, NAMES, TargetEnviron
 ROOT = Path(__file__).resolve().parent
 #: Folders of tests/ in the order in which they run; others stand before the last.
 ORDER = ("unit", "golden", "property", "run", "packaging")
+#: Folders whose files' tests share programs.
+SHARING = ("run", "runtime", "packaging")
 
 
 def rank(path: Path) -> int:
@@ -23,8 +26,17 @@ def rank(path: Path) -> int:
     return ORDER.index(folder) if folder in ORDER else ORDER.index("packaging") - 1
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests that share what takes long to make go to one worker (`pytest --dist loadgroup`): those of a file, where they don't say."""
+    folder = item.path.relative_to(ROOT).parts[0]
+    if folder in SHARING and item.get_closest_marker("xdist_group") is None:
+        item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: rank(item.path))
+    # After pytest's own order, which goes from file to file with each target, and makes again what a file's tests share.
+    items.sort(key=lambda item: (rank(item.path), item.path))
 
 
 @pytest.fixture(scope="session")
@@ -50,12 +62,20 @@ FOREIGN = (
 
 @pytest.fixture(scope="session", autouse=True)
 def environment(shared_scratch: Path) -> Iterator[None]:
-    """No test reads the user's settings, nor reads or writes the user's cache."""
+    """No test reads the user's settings, nor reads or writes the user's caches."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEK_CACHE_DIR", str(shared_scratch / "users-cache"))
         for name in FOREIGN:
             patch.delenv(f"TILEK_{name}", raising=False)
+        patch.setenv("POCL_CACHE_DIR", str(pocl_cache(shared_scratch)))
         yield
+
+
+def pocl_cache(scratch: Path) -> Path:
+    """A folder for what PoCL compiles, which all workers of a session share."""
+    cache = (scratch.parents[1] if "PYTEST_XDIST_WORKER" in os.environ else scratch.parent) / "pocl"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    return cache
 
 
 @pytest.fixture(scope="session")

@@ -74,6 +74,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument(
         "--gpu", type=Path, metavar="FILE", help="put these results of the GPU's benchmark beside the goals"
     )
+    options.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there, for a page")
     options.add_argument(
         "--plot", type=Path, metavar="FILE", help="draw the ratios (.svg, .png, .pdf; needs matplotlib)"
     )
@@ -184,6 +185,8 @@ def read_gpu(given: argparse.Namespace) -> dict[str, Any] | None:
 
 def show(given: argparse.Namespace, report: Report, console: Console) -> None:
     tables.show(console, report)
+    if given.markdown is not None:
+        given.markdown.write_text(tables.as_markdown(report))
     if given.plot is not None:
         plot.draw(report.rows, report.targets, given.plot)
 
@@ -198,11 +201,7 @@ def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, con
         return 2
     prepare(place)
     limits = measured_limits(place)
-    console.print(
-        f"{place.threads} threads, {' '.join(place.flags)}; a copy moves {1e-9 * limits.bandwidth:.1f} GB/s, multiply-adds "
-        f"{1e-9 * limits.operations['double']:.0f} GFLOP/s double, {1e-9 * limits.operations['float']:.0f} float",
-        highlight=False,
-    )
+    console.print(tables.headline(description(place), limits), highlight=False)
     jobs = [(case, type_) for case in cases for type_ in types_of(case, given)]
     with Progress(console=Console(stderr=True), transient=True) as progress:
         built = build_all(place, jobs, progress)
@@ -232,6 +231,7 @@ def main() -> int:
             plot.check()
         if given.show is not None:
             stored = read(given.show)
+            console.print(tables.headline(stored.machine, stored.limits), highlight=False)
             show(given, stored if given.gpu is None else replace(stored, gpu=read_gpu(given)), console)
             return 0
         return perform(given, cases, scratch, console)

@@ -41,6 +41,7 @@ def description(place: Workplace) -> dict[str, Any]:
         "system": platform.platform(),
         "compiler": _first_line((*COMPILE, "--version")),
         "flags": " ".join(place.flags),
+        "quick": place.quick,
         "extents": "parameters" if place.parametric else "numbers",
         "openblas": None if place.library is None else place.library.path.name,
         "peers": [peer.name for peer in place.tools],

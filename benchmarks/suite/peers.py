@@ -6,12 +6,16 @@ own, and per kernel the best one counts.
 
 from __future__ import annotations
 
+import ctypes.util
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.suite.contenders import PLUTO, PLUTO_PLAIN, PPCG_OPENCL, PPCG_OPENMP, PPCG_TILED
+from tilepragma.base.resources import resource_folder
+from tilepragma.cli.runtime_library import LINK_OPTIONS, library
+from tilepragma.cli.wheels import wheel_library, wheel_macros
 
 #: Files that PPCG's OpenCL programs need and that it does not install: they lie in its source tree, beside the program.
 _OCL_UTILITIES = "ocl_utilities.c"
@@ -59,15 +63,26 @@ def find_tools(ppcg: str | None = None, pluto: str | None = None) -> tuple[PeerT
         utilities = [folder / _OCL_UTILITIES for folder in _around(Path(ppcg))]
         found = next((path for path in utilities if path.is_file()), None)
         if found is not None:
-            command = (ppcg, "--target=opencl", "OPTIONS", "SOURCE")
-            flags = (f"-I{found.parent}", "-Wno-deprecated-declarations")
-            tools.append(PeerTool(PPCG_OPENCL, command, "_host.c", flags, ("-lOpenCL",), (found,), device=True))
+            tools.append(_ppcg_opencl(ppcg, found))
     polycc = shutil.which(pluto or "polycc")
     if polycc is not None:
         base = (polycc, "--pet", "--tile", "--parallel")
         tools.append(PeerTool(PLUTO, (*base, "SOURCE"), ".pluto.c", ("-fopenmp",)))
         tools.append(PeerTool(PLUTO_PLAIN, (*base, "--nounrolljam", "SOURCE"), ".pluto.c", ("-fopenmp",)))
     return tuple(tools)
+
+
+def _ppcg_opencl(ppcg: str, utilities: Path) -> PeerTool:
+    """PPCG for OpenCL, whose programs run on the driver that ours find: the system's, else that of Python's wheels."""
+    command = (ppcg, "--target=opencl", "OPTIONS", "SOURCE")
+    flags, libraries, more = [f"-I{utilities.parent}", "-Wno-deprecated-declarations"], ["-lOpenCL"], [utilities]
+    loader = wheel_library("TILEK_WHEEL_OPENCL")
+    if ctypes.util.find_library("OpenCL") is None and loader is not None:
+        runtime = resource_folder("runtime")
+        flags += [f"-I{runtime}", f"-I{runtime / 'include'}", *wheel_macros()]
+        libraries = [str(loader), f"-Wl,-rpath,{loader.parent}", str(library()), *LINK_OPTIONS]
+        more.append(Path(__file__).resolve().parent / "peer_opencl.c")
+    return PeerTool(PPCG_OPENCL, command, "_host.c", tuple(flags), tuple(libraries), tuple(more), device=True)
 
 
 def _around(program: Path) -> Iterable[Path]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -130,19 +131,54 @@ def goals_table(found: Sequence[Goal]) -> Table:
     return table
 
 
-def show(console: Console, report: Report) -> None:
-    """All tables, and whatever went wrong in full."""
+def headline(machine: Mapping[str, Any], limits: Limits) -> str:
+    """With how many threads and options everyone runs, and what the machine reaches."""
+    rates = ", ".join(f"{1e-9 * rate:.0f} GFLOP/s {type_}" for type_, rate in limits.operations.items())
+    reached = f"a copy moves {1e-9 * limits.bandwidth:.1f} GB/s, multiply-adds {rates}"
+    return f"{machine['threads']} threads, {machine['flags']}; {reached}"
+
+
+def all_tables(report: Report) -> list[Table]:
+    """In the order in which they are printed."""
     rows, limits, targets = report.rows, report.limits, report.targets
-    console.print(times_table(rows, targets))
-    for target in targets:
-        console.print(target_table(rows, limits, target))
-    console.print(means_table(rows, targets))
     parametric = parametric_table(rows, targets)
-    if parametric is not None:
-        console.print(parametric)
-    for row in rows:
-        for name, measurement in row.contenders.items():
-            if not measurement.right:
-                text = f"{row.case} {row.type}, {name}: {measurement.match}"
-                console.print(text, style="red", markup=False, highlight=False)
-    console.print(goals_table(goals(report)))
+    return [
+        times_table(rows, targets),
+        *(target_table(rows, limits, target) for target in targets),
+        means_table(rows, targets),
+        *([] if parametric is None else [parametric]),
+        goals_table(goals(report)),
+    ]
+
+
+def faults(report: Report) -> list[str]:
+    """Whatever went wrong, in full."""
+    return [
+        f"{row.case} {row.type}, {name}: {measurement.match}"
+        for row in report.rows
+        for name, measurement in row.contenders.items()
+        if not measurement.right
+    ]
+
+
+def show(console: Console, report: Report) -> None:
+    """All tables, and whatever went wrong."""
+    *measured, goals_last = all_tables(report)
+    for table in measured:
+        console.print(table)
+    for fault in faults(report):
+        console.print(fault, style="red", markup=False, highlight=False)
+    console.print(goals_last)
+
+
+def as_markdown(report: Report) -> str:
+    """The same for a page."""
+    parts = [headline(report.machine, report.limits)]
+    for table in all_tables(report):
+        heads = [str(column.header) or " " for column in table.columns]
+        rules = ["---:" if column.justify == "right" else "---" for column in table.columns]
+        cells = zip(*([str(cell) for cell in column.cells] for column in table.columns), strict=True)
+        lines = ["| " + " | ".join(line) + " |" for line in (heads, rules, *cells)]
+        parts.append(f"### {table.title}\n\n" + "\n".join(lines))
+    wrong = "".join(f"- {' '.join(fault.split())}\n" for fault in faults(report))
+    return "\n\n".join([*parts, *([wrong] if wrong else [])]).rstrip() + "\n"

@@ -265,6 +265,18 @@ STANDIN_EXPORT int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_
     return SUCCESS;
 }
 
+STANDIN_EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, CUstream stream)
+{
+    const int error = not_ready();
+    char *range = device_range(to, bytes);
+    const char *source = device_range(from, bytes);
+    if (error != SUCCESS || stream == NULL || range == NULL || source == NULL)
+        return error != SUCCESS ? error : INVALID_VALUE;
+    memmove(range, source, bytes);
+    count(&device.copies, 1);
+    return SUCCESS;
+}
+
 /* ---- Streams and events: all work is done when its call returns ---------------------------------------------------- */
 
 STANDIN_EXPORT int cuStreamCreate(CUstream *stream, unsigned flags)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.support.cases import CaseFile, read_cases
+from tests.support.case_suites import file_named
+from tests.support.cases import CaseFile
 from tests.support.planning import PlanningWorkshop, settings
 from tests.support.programs import FLAGS, Suite, first_difference
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.summary import PlanKind, plan_kind
-
-FILES = tuple(
-    read_cases(Path(__file__).parent / "cases" / f"{name}.c") for name in ("automatic", "stencils", "algebra", "traps")
-)
 
 WAVEFRONTS, HOST_LOOPS, DOALL = {PlanKind.WAVEFRONTS}, {PlanKind.HOST_LOOPS}, {PlanKind.DOALL}
 #: Parallel in more ways than one.
@@ -57,12 +55,29 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_parallelism_is_found(name: str) -> None:
-    source = Path(__file__).parent / "cases" / f"{name}.c"
-    include = f"-I{Path(__file__).resolve().parents[1] / 'support'}"
-    plans = translate(TranslateRequest(str(source), options=(*FLAGS, include), last="plan")).plans
-    found = {plan.kernel.name: plan_kind(plan) for plan in plans}
+@functools.cache
+def suite(planning: PlanningWorkshop, file: CaseFile) -> Suite:
+    """The file's programs, planned here: `planned` has the plans."""
+    return Suite(PlanningWorkshop(planning.folder / "cases", planning.cache, planning.runtime), file, flags=FLAGS)
+
+
+def planned(suite: Suite) -> dict[str, KernelPlan]:
+    suite.build()
+    assert isinstance(suite.workshop, PlanningWorkshop)
+    return suite.workshop.plans
+
+
+def on(names: Iterable[str]) -> list[object]:
+    """Parameters of these files, each of which one worker plans."""
+    return [
+        pytest.param(file_named(name), id=name, marks=pytest.mark.xdist_group(f"automatic {name}")) for name in names
+    ]
+
+
+@pytest.mark.parametrize("file", on(KINDS))
+def test_parallelism_is_found(planning: PlanningWorkshop, file: CaseFile) -> None:
+    name = Path(file.path).stem
+    found = {kernel: plan_kind(plan) for kernel, plan in planned(suite(planning, file)).items()}
     wrong = {
         kernel: kind.value
         for kernel, kind in found.items()
@@ -72,18 +87,11 @@ def test_parallelism_is_found(name: str) -> None:
     assert not wrong
 
 
-@functools.cache
-def suite(planning: PlanningWorkshop, file: CaseFile) -> Suite:
-    folder = planning.folder / "cases"
-    return Suite(PlanningWorkshop(folder, planning.cache, planning.runtime, planning.plans), file, flags=FLAGS)
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: Path(file.path).stem)
+@pytest.mark.parametrize("file", on(("automatic", "stencils", "algebra", "traps")))
 def test_instances_run_in_any_order(planning: PlanningWorkshop, shared_scratch: Path, file: CaseFile) -> None:
     built = suite(planning, file)
     wrong = []
-    built.translated(file.cases[0], settings(shared_scratch, (), ())[0].target)  # now the plans are known
-    for setting in settings(shared_scratch, ("cuda",), planning.plans.values()):
+    for setting in settings(shared_scratch, ("cuda",), planned(built).values()):
         for case in file.cases:
             said = first_difference(built.original(case), built.translated(case, setting.target))
             if said is not None:

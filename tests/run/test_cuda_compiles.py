@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.run import test_facts, test_order
-from tests.support.cases import CaseFile, read_cases
+from tests.support.case_suites import FILES, case_suite, kernel_folder, with_file
+from tests.support.cases import CaseFile
 from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library, ptx
 from tests.support.paper_kernels import PAPER_KERNELS
 from tests.support.programs import BUILD_SECONDS, ROOT, TILEPRAGMA, Workshop, run_command, tool_environment
@@ -16,8 +17,7 @@ from tests.support.tilings import all_tilings
 
 pytestmark = pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
 
-FILES: tuple[CaseFile, ...] = (
-    *(read_cases(path) for path in sorted((Path(__file__).parent / "cases").glob("*.c"))),
+OTHERS: tuple[CaseFile, ...] = (
     test_facts.FILE,
     test_order.FILE,
     *(kernel.case_file(all_tilings()) for kernel in PAPER_KERNELS),
@@ -46,7 +46,15 @@ def complaints(paths: list[Path]) -> str:
     return "\n".join(found[:20])
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: Path(file.path).stem)
+@pytest.mark.parametrize("file", [with_file(file) for file in FILES])
+def test_kernels_of_the_cases_compile(workshop: Workshop, file: CaseFile) -> None:
+    case_suite(workshop, file).build()
+    paths = sorted(kernel_folder(workshop, file).rglob("*.cu"))
+    assert len(paths) >= sum("as written" not in case.title for case in file.cases)
+    assert complaints(paths) == ""
+
+
+@pytest.mark.parametrize("file", OTHERS, ids=lambda file: Path(file.path).stem)
 def test_kernels_of_the_tests_compile(workshop: Workshop, tmp_path: Path, file: CaseFile) -> None:
     source = tmp_path / file.path
     source.write_text(file.program(file.cases))

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.cuda_standin.build import build_standin
-from tests.support.cases import read_cases
-from tests.support.programs import Failure, Suite, Workshop, first_difference
+from tests.support.case_suites import case_suite, file_named, with_file
+from tests.support.cases import CaseFile
+from tests.support.programs import Failure, Workshop, first_difference
 from tests.support.targets import DEVICE_NAMES, TargetEnvironment, program_environment
-
-CASES = Path(__file__).parent / "cases"
 
 PROGRAM = r"""
 #include <limits.h>
@@ -177,11 +176,11 @@ def test_an_unknown_target_is_named(workshop: Workshop, program: Path) -> None:
     assert "TILEK_TARGET" in done.stderr
 
 
-@pytest.mark.parametrize("file", ["loops", "features"])
-def test_parametric_binaries_agree(workshop: Workshop, device_target: TargetEnvironment, file: str) -> None:
+@pytest.mark.parametrize("file", [with_file(file_named(name)) for name in ("loops", "features")])
+def test_parametric_binaries_agree(workshop: Workshop, device_target: TargetEnvironment, file: CaseFile) -> None:
     variables = (*device_target.variables, ("TILEK_SPECIALIZE", "0"))
     parametric = TargetEnvironment(f"{device_target.name}-parametric", variables)
-    suite = Suite(Workshop(workshop.folder / "parametric", workshop.cache), read_cases(CASES / f"{file}.c"))
+    suite = case_suite(workshop, file)
     wrong = []
     for case in suite.cases.cases:
         try:
@@ -194,11 +193,11 @@ def test_parametric_binaries_agree(workshop: Workshop, device_target: TargetEnvi
 
 
 @pytest.mark.parametrize("target", ("threads", *DEVICE_NAMES), indirect=True)
-@pytest.mark.parametrize("file", ["data", "features", "loops", "statements"])
-def test_every_case_passes_verification(workshop: Workshop, target: TargetEnvironment, file: str) -> None:
+@pytest.mark.parametrize("file", [with_file(file_named(name)) for name in ("data", "features", "loops", "statements")])
+def test_every_case_passes_verification(workshop: Workshop, target: TargetEnvironment, file: CaseFile) -> None:
     """Threads run the host functions that the serial target runs."""
     verified = TargetEnvironment(f"{target.name}-verified", (*target.variables, ("TILEK_VERIFY", "1")))
-    suite = Suite(Workshop(workshop.folder / "verified", workshop.cache), read_cases(CASES / f"{file}.c"))
+    suite = case_suite(workshop, file)
     wrong = []
     for case in suite.cases.cases:
         try:

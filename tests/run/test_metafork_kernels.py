@@ -67,7 +67,7 @@ def test_one_compiled_kernel_runs_with_every_tile_size(
     for size in (4, 7, 16):
         names = {one.object.host for plan in workshop.plans.values() for one in plan.sizes}
         chosen = (("TILEK_SIZES", ",".join(f"{one}={size}" for one in sorted(names))),) if names else ()
-        variables = (*device_target.variables, ("TILEK_SPECIALIZE", "0"), *chosen)
+        variables = (*device_target.variables, ("TILEK_SPECIALIZE", "0"), ("POCL_KERNEL_CACHE", "0"), *chosen)
         sized = TargetEnvironment(f"{device_target.name}-{size}", variables)
         for case in cases.cases:
             assert first_difference(wanted[case.name], suite.translated(case, sized)) is None, f"tiles of {size}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.suite.runs import ONCE_IS_ENOUGH
 from tests.run.test_polybench_script import UTILITIES
 from tests.support.programs import ROOT, Workshop, tool_environment
 
@@ -96,10 +97,20 @@ def test_a_copy_of_polybench_and_a_tool(workshop: Workshop, tmp_path: Path) -> N
         assert "status 3" in done.stdout
         timed = {name for name, each in taken.items() if each["seconds"]}
         assert timed == {"gcc", "OpenMP by hand", "PPCG OpenMP", "tilepragma threads"}
-        assert all(len(taken[name]["seconds"]) == 2 and taken[name]["match"] in ("bits", "tolerance") for name in timed)
+        assert {taken[name]["match"] for name in timed} <= {"bits", "tolerance"}
+        for each in (
+            taken[name]["seconds"] for name in timed
+        ):  # on a busy machine threads may be slow enough for one round
+            assert len(each) == (1 if each[0] > ONCE_IS_ENOUGH * taken["gcc"]["seconds"][0] else 2)
         assert {each["against"] for each in row["ratios"]} == {"gcc", "OpenMP by hand", "best of peers"}
     assert whole["limits"]["bandwidth"] > 1e8
     assert whole["machine"]["peers"] == ["PPCG OpenMP", "PPCG OpenMP tiled"]
+    page = tmp_path / "page.md"
+    again = run_suite(workshop, "--show", report, "--markdown", page)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert done.stdout.endswith(again.stdout)
+    assert "| jacobi-1d | float |" in page.read_text()
+    assert run_suite(workshop, "--show", page).returncode == 2
 
 
 def test_wrong_results_are_no_success(workshop: Workshop, tmp_path: Path) -> None:

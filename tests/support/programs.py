@@ -144,12 +144,18 @@ class Suite:
     """
 
     def __init__(
-        self, workshop: Workshop, cases: CaseFile, sizes: tuple[int, ...] = (), flags: tuple[str, ...] = FLAGS
+        self,
+        workshop: Workshop,
+        cases: CaseFile,
+        sizes: tuple[int, ...] = (),
+        flags: tuple[str, ...] = FLAGS,
+        options: tuple[str, ...] = (),
     ) -> None:
         self.workshop = workshop
         self.cases = cases
         self.sizes = tuple(map(str, sizes))
         self.flags = flags
+        self.options = options
         self._programs: dict[tuple[str, str], Path | Failure] = {}
         self._records: dict[tuple[str, str], Records | Failure] = {}
 
@@ -160,6 +166,13 @@ class Suite:
     def translated(self, case: Case, target: TargetEnvironment) -> list[tuple[str, bytes]]:
         """What the case records on `target`; raises Failure where it can't be built or run."""
         return self._of(case, target)
+
+    def build(self) -> Path:
+        """The translated program of all cases; raises Failure where it can't be built."""
+        program = self._program("all", self.cases.cases, "translated")
+        if isinstance(program, Failure):
+            raise program
+        return program
 
     def _of(self, case: Case, target: TargetEnvironment) -> list[tuple[str, bytes]]:
         __tracebackhide__ = True
@@ -193,9 +206,11 @@ class Suite:
             folder.mkdir(parents=True, exist_ok=True)
             source = folder / f"{label}.c"
             source.write_text(self.cases.program(cases))
-            build = self.workshop.build_original if kind == "original" else self.workshop.build_translated
             try:
-                self._programs[key] = build(source, self.flags)
+                if kind == "original":
+                    self._programs[key] = self.workshop.build_original(source, self.flags)
+                else:
+                    self._programs[key] = self.workshop.build_translated(source, self.flags, *self.options)
             except Failure as failure:
                 self._programs[key] = failure
         return self._programs[key]

@@ -57,18 +57,28 @@ Node = Statement | For | If
 
 @dataclass(frozen=True)
 class Nest:
-    """The body of one kernel region. `outside`: iterators are declared before it, and read after it."""
+    """The body of one kernel region. `outside`: iterators are declared before it, and read after it. `flat`: arrays have one dimension,
+    in which rows lie one behind the other, and all extents are numbers.
+    """
 
     seed: int
     body: tuple[Node, ...]
     outside: bool
+    flat: bool = False
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Values of n that the nest is run with."""
+        return SIZES[-1:] if self.flat else SIZES
 
     @property
     def text(self) -> str:
         """The function with the region."""
         lines = list(self._lines(self.body, 1))
         used = "\n".join(lines)
-        arrays = "".join(f", {parameter(name)}" for name in arrays_in(used))
+        arrays = "".join(f", {parameter(name, self.flat)}" for name in arrays_in(used))
+        if self.flat:
+            lines = [flattened(line, self.sizes[0]) for line in lines]
         head = [f"static void nest_{self.seed}(int n, int m{arrays}, int *last, double *left)", "{"]
         if self.outside:
             head.append("    int i = 0, j = 0, k = 0, l = 0;")
@@ -84,7 +94,7 @@ class Nest:
         text = self.text
         arrays = arrays_in(text.partition("#pragma")[2])
         lines = [f"CASE(nest_{self.seed})", "{"]
-        lines.append(f"    static const int sizes[] = {{{', '.join(map(str, SIZES))}}};")
+        lines.append(f"    static const int sizes[] = {{{', '.join(map(str, self.sizes))}}};")
         lines.append("    for (size_t size = 0; size < sizeof sizes / sizeof sizes[0]; size++) {")
         lines.append("        const int n = sizes[size], m = 2 * n + 3;")
         lines.append("        int last[4] = {0};")
@@ -123,9 +133,21 @@ def arrays_in(text: str) -> list[str]:
     return [name for name in ARRAYS if re.search(rf"\b{name}\[", text)]
 
 
-def parameter(name: str) -> str:
+def parameter(name: str, flat: bool) -> str:
     rank, type_ = ARRAYS[name]
-    return f"{type_} {name}{'[m]' * rank}"
+    return f"{type_} *{name}" if flat else f"{type_} {name}{'[m]' * rank}"
+
+
+def flattened(line: str, n: int) -> str:
+    """The line with one subscript for each array, `A[1 * (i) + 25 * (j)]` for A[j][i], and numbers for extents."""
+    extent = 2 * n + 3
+
+    def one(access: re.Match[str]) -> str:
+        parts = reversed(re.findall(r"\[([^\]]*)\]", access[2]))
+        return f"{access[1]}[{' + '.join(f'{extent**place} * ({part})' for place, part in enumerate(parts))}]"
+
+    line = re.sub(r"\b([A-Z])((?:\[[^\]]*\])+)", one, line)
+    return re.sub(r"\bm\b", str(extent), re.sub(r"\bn\b", str(n), line))
 
 
 class Maker:

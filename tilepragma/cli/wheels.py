@@ -15,11 +15,16 @@ _PLACES = {
 def wheel_macros() -> list[str]:
     """`-DMACRO="path"` for each library found."""
     macros = []
-    for macro, patterns in _PLACES.items():
-        found = _first(patterns)
+    for macro in _PLACES:
+        found = wheel_library(macro)
         if found is not None:
             macros.append(f'-D{macro}="{found}"')
     return macros
+
+
+def wheel_library(macro: str) -> Path | None:
+    """The library that TILEK_WHEEL_OPENCL or TILEK_WHEEL_NVRTC names, or None."""
+    return _first(_PLACES[macro])
 
 
 def _first(patterns: tuple[str, ...]) -> Path | None:

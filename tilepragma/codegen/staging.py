@@ -305,15 +305,15 @@ class StagingPrinter:
 
 def _in_user_array(one: Staged, places: list[str], spans: list[str]) -> Iterator[str]:
     """Tests that an element of the box lies between the first and the last that is read, where there are others."""
-    if not one.before and not one.after:
-        return
-    strides = [f"{stride} * " if stride > 1 else "" for stride in one.object.strides]
-    place = " + ".join(f"{stride}{name}" for stride, name in zip(strides, places, strict=True))
-    if one.before:
-        yield f"{place} >= {one.before}"
-    if one.after:
-        last = " + ".join(f"{stride}({span} - 1)" for stride, span in zip(strides, spans, strict=True))
-        yield f"{place} <= {last} - {one.after}"
+    ends = [f"{span} - {by + 1}" for span, by in zip(spans, one.after, strict=True)] if one.after else []
+    for relation, limits in ((">", [str(by) for by in one.before]), ("<", ends)):
+        if not limits:
+            continue
+        test = f"{places[-1]} {relation}= {limits[-1]}"
+        for place, limit in list(zip(places, limits, strict=True))[-2::-1]:
+            inner = f"({test})" if "||" in test else test
+            test = f"{place} {relation} {limit} || ({place} == {limit} && {inner})"
+        yield f"({test})"
 
 
 def _atom(name: str, type_: Type) -> Polynomial:

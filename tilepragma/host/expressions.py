@@ -5,7 +5,7 @@ from __future__ import annotations
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.printer import ASSIGNMENT, ObjectMap, Printer
 from tilepragma.ir.directives import ClauseExpression
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.plan.kernel_plan import HostExpression
 
 #: Prints objects as the user's function names them.
@@ -30,8 +30,11 @@ def extents(object_: DataObject) -> list[str]:
         return []
     if object_.scope is Scope.TEMPORARY:
         return [host_text(length) for length in object_.lengths if length is not None]
-    first = object_.lengths[0]
+    first = object_.stored.lengths[0]
     result = ["-1" if first is None else host_text(first)]
+    if object_.rows_in is not None:
+        # No access is made where there are no columns.
+        return [*result, *(_row_length(length) for length in object_.lengths[1:] if length is not None)]
     element = f"{object_.host}[0]"
     for length in object_.lengths[1:]:
         inner = f"{element}[0]"
@@ -39,6 +42,11 @@ def extents(object_: DataObject) -> list[str]:
         result.append(text if text.isdigit() else f"sizeof({element}) / sizeof({inner})")
         element = inner
     return result
+
+
+def _row_length(length: Expression) -> str:
+    text = host_text(length)
+    return text if text.isdigit() else f"tilek_maximum({text}, 1)"
 
 
 def array_initializer(object_: DataObject, section: list[tuple[str, str]]) -> str:

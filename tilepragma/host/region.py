@@ -39,7 +39,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         prologue=_prologue(plan),
         scalars=[(_scalar(plan, index), object_.host) for index, object_ in enumerate(plan.scalars)],
         arrays=[
-            array_initializer(item.object.stored, [(host_text(b.lower), host_text(b.length)) for b in item.section])
+            array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
             for item in plan.arrays
         ],
         loops=[_bounds(loop) for loop in numbering.loops],

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
+from tilepragma.base.remembered import hashed_once
 from tilepragma.ir.types import DOUBLE, INT, ScalarType, Type
 
 
@@ -43,6 +44,7 @@ class Scope(Enum):
     """inside a loop, condition or inner block of the region, or inside a function: private to each iteration"""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class DataObject:
     """A variable, or an array reached through an invariant path (`grid->u`): what sections, modes and liveness are of.
@@ -77,15 +79,6 @@ class DataObject:
         """The object as the user has it: what sections are of, and what the runtime knows."""
         return self if self.rows_in is None else self.rows_in
 
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Of an array that is seen by rows: how many elements of the user's each subscript counts, the last one 1."""
-        strides = [1]
-        for length in reversed(self.lengths[1:]):
-            assert isinstance(length, IntegerLiteral), "rows have constant lengths"
-            strides.insert(0, strides[0] * length.value)
-        return tuple(strides)
-
 
 @dataclass(frozen=True)
 class Member:
@@ -101,6 +94,7 @@ class Index:
     index: Expression
 
 
+@hashed_once
 @dataclass(frozen=True)
 class IntegerLiteral:
     """An integer (or character) constant; `spelling` is legal C of the very same type ("3", "0x10u", "8l")."""
@@ -121,6 +115,7 @@ class FloatingLiteral:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Access:
     """`object[subscripts…]path…`. Fewer subscripts than the object's rank denote a pointer to a row (call arguments only)."""
@@ -132,6 +127,7 @@ class Access:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Unary:
     """`operator operand`, operator one of + - ! ~."""
@@ -142,6 +138,7 @@ class Unary:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Binary:
     """`left operator right` without side effect of its own: arithmetic, shifts, comparisons, && and ||."""
@@ -175,6 +172,7 @@ class Increment:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Conditional:
     """`condition ? then : otherwise`."""
@@ -186,6 +184,7 @@ class Conditional:
     range: SourceRange = field(default=NOWHERE, compare=False)
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Cast:
     """`(type)operand`, as the user wrote it."""
@@ -206,6 +205,7 @@ class Callee(Enum):
     """of tilek.h, in expressions that no user wrote: tilek_minimum, tilek_maximum, tilek_floor_quotient, tilek_ceiling_quotient (all 64-bit)"""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Call:
     """`function(arguments…)`."""

@@ -278,16 +278,16 @@ class StagedSide:
 class Staged:
     """A box of an array, one side a dimension, for the accesses whose subscripts have the texts `reads` (`subscripts_text`); others
     read the array itself. `odd`: its rows are kept an odd number of elements apart, since workers that are neighbours read down its
-    columns. `before`, `after`: of an array that is seen by rows, how many elements of the user's lie between the first of the box and the
-    first that is read, and behind the last one read: they may be none of the array, and are not copied.
+    columns. `before`, `after`: of an array that is seen by rows, by how many subscripts the first element that is read lies behind the first of
+    the box, and the last one before the last of it (none: not at all): what is beyond may be none of the user's array, and is not copied.
     """
 
     object: DataObject
     sides: tuple[StagedSide, ...]
     reads: tuple[str, ...]
     odd: bool = False
-    before: int = 0
-    after: int = 0
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tilepragma.base.remembered import text_once
 from tilepragma.ir.expressions import (
     Access,
     Binary,
@@ -56,7 +57,7 @@ class Polynomial:
         return self + -other
 
     def __mul__(self, other: Polynomial) -> Polynomial:
-        return _collect((tuple(sorted(a + b, key=repr)), x * y) for a, x in self.terms for b, y in other.terms)
+        return _collect((tuple(sorted(a + b, key=text_once)), x * y) for a, x in self.terms for b, y in other.terms)
 
     def split(self, atom: Expression) -> tuple[Polynomial, Polynomial] | None:
         """(coefficient, rest) with self = coefficient * atom + rest, `atom` in neither; None where it is not linear in `atom`."""
@@ -185,7 +186,14 @@ def _collect(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
     for monomial, coefficient in terms:
         sums[monomial] = sums.get(monomial, 0) + coefficient
     kept = [(monomial, coefficient) for monomial, coefficient in sums.items() if coefficient]
-    return Polynomial(tuple(sorted(kept, key=repr) if len(kept) > 1 else kept))
+    return Polynomial(tuple(sorted(kept, key=_place) if len(kept) > 1 else kept))
+
+
+def _place(term: tuple[Monomial, int]) -> str:
+    """What terms are sorted by: `repr(term)`, whose parts are known."""
+    monomial, coefficient = term
+    comma = "," if len(monomial) == 1 else ""
+    return f"(({', '.join(map(text_once, monomial))}{comma}), {coefficient})"
 
 
 def _is_integer(value: Expression) -> bool:

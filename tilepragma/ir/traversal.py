@@ -14,36 +14,31 @@ from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, 
 
 S = TypeVar("S", bound=Statement)
 
+_CHILDREN = "_children"
 _LEAVES = (SourceRange, DataObject, ScalarType, RecordType, PointerType, ArrayType, VoidType)
 
 
-def children(node: Any) -> Iterator[Any]:
+def children(node: Any) -> tuple[Any, ...]:
     """The direct sub-nodes of an expression, statement, declarator or initializer, in textual order.
 
     Types, ranges, data objects and directives are not nodes. Of a TileNest these are the bounds and steps of its loops
     and its body: the loops' own bodies are the nest seen a second time. Buffers are accesses of their body seen a second time.
     """
-    if isinstance(node, Buffered):
-        yield node.body
-        return
-    if isinstance(node, TileNest):
-        for tiled in node.loops:
-            yield from (tiled.loop.lower, tiled.loop.upper, tiled.loop.step)
-        yield node.body
-        return
-    for name in _field_names(_kind(node)):
-        value = getattr(node, name)
-        if type(value) is tuple:
-            yield from _nodes(value)
-        elif _is_node(_kind(value)):
-            yield value
+    fields = vars(node)
+    found: tuple[Any, ...] | None = fields.get(_CHILDREN)
+    if found is None:
+        # Nodes never change: what was found stays beside the fields, where comparisons and copies do not see it.
+        found = fields[_CHILDREN] = tuple(_children(node))
+    return found
 
 
 def walk(node: Any) -> Iterator[Any]:
     """`node` and all nodes below it, in pre-order."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(children(node)))
 
 
 def workers_meet(node: Any) -> bool:
@@ -65,6 +60,23 @@ def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:
 
 def _nodes(values: tuple[Any, ...]) -> Iterator[Any]:
     for value in values:
+        if type(value) is tuple:
+            yield from _nodes(value)
+        elif _is_node(_kind(value)):
+            yield value
+
+
+def _children(node: Any) -> Iterator[Any]:
+    if isinstance(node, Buffered):
+        yield node.body
+        return
+    if isinstance(node, TileNest):
+        for tiled in node.loops:
+            yield from (tiled.loop.lower, tiled.loop.upper, tiled.loop.step)
+        yield node.body
+        return
+    for name in _field_names(_kind(node)):
+        value = getattr(node, name)
         if type(value) is tuple:
             yield from _nodes(value)
         elif _is_node(_kind(value)):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tilepragma.base.remembered import hashed_once
+
 if TYPE_CHECKING:
     from tilepragma.ir.expressions import Expression
 
@@ -18,6 +20,7 @@ class ScalarKind(Enum):
     FLOATING = "floating"
 
 
+@hashed_once
 @dataclass(frozen=True)
 class ScalarType:
     """An arithmetic (or enumeration) type after all typedefs.

@@ -98,7 +98,7 @@ class _Search:
         elif has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
             clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
             self._take(answer, f"{best.strategy}: innermost loops {clause}")
-        elif _reloading(answer) < _reloading(best):
+        elif reloads_less(answer, best):
             clause = "load and store again and again what those of " + answer.strategy + " keep in registers"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: innermost loops {clause}")
         elif answer.depths.launched > best.depths.launched:
@@ -170,6 +170,11 @@ def _reloading(answer: Automatic) -> float:
 def has_fewer_strides(answer: Automatic, other: Automatic) -> bool:
     """Whether innermost loops of the answer step through memory in fewer strides, as far as that is known."""
     return _strides(answer) < _strides(other)
+
+
+def reloads_less(answer: Automatic, other: Automatic) -> bool:
+    """Whether innermost loops of the answer are known to go to memory less for what could stay in registers."""
+    return answer.steps is not None and _reloading(answer) < _reloading(other)
 
 
 def _times(number: float) -> str:

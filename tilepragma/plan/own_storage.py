@@ -79,8 +79,7 @@ def with_own_storage(region: Region) -> OwnKernel | None:
 
             flows = _flows(scop, candidates)
             carried = Carried(scop, dependences)
-            rank = max(one.rank for one in region.kernel.objects)
-            expanded = expansions(carried, flows.values(), min(rank, MOST_RANK))
+            expanded = expansions(carried, flows.values(), _most_loops(region))
             copied = old_values(carried, flows.values(), expanded)
         return _Rewriting(region, flows).kernel(expanded, copied) if expanded or copied else None
     except OperationLimitError:
@@ -101,8 +100,7 @@ def with_expanded_scalars(region: Region) -> OwnKernel | None:
     try:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for the values of scalars"):
             flows = _flows(region.scop, candidates)
-            rank = max(one.rank for one in region.kernel.objects)
-            expanded = whole_expansions(flows.values(), min(rank, MOST_RANK))
+            expanded = whole_expansions(flows.values(), _most_loops(region))
         return _Rewriting(region, flows).kernel(expanded, ()) if expanded else None
     except OperationLimitError:
         return None
@@ -136,6 +134,12 @@ def _candidates(region: Region) -> tuple[DataObject, ...]:
         and one.rank < MOST_RANK
         and one not in region.scop.layouts
     )
+
+
+def _most_loops(region: Region) -> int:
+    """For how many loops new arrays may have a dimension: as many as the region's own have, those that are seen as more included."""
+    layouts = region.scop.layouts
+    return min(max(max(one.rank, 1 + len(layouts.get(one, ()))) for one in region.kernel.objects), MOST_RANK)
 
 
 def _tying_scalars(region: Region) -> tuple[DataObject, ...]:

@@ -13,6 +13,7 @@ from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Expr
 from tilepragma.ir.looptree import Block, Declaration, Declarator, Function, Loop, Statement
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import INT
+from tilepragma.plan.boxed_loops import with_boxes
 from tilepragma.plan.coalescing import worker_loop
 from tilepragma.plan.drafts import Draft, DraftCondition, DraftLaunch, DraftLoop
 from tilepragma.plan.invariance import host_evaluable
@@ -106,6 +107,10 @@ class Drafting:
             numbers = self._numbers(dataclasses.replace(piece.loop, body=Block(())))
             loop = dataclasses.replace(piece.loop, index=numbers[piece.loop.index])
             return DraftLoop(loop, self._all(piece.pieces, (*around, loop.iterator)))
+        if self.device:
+            on_host = host_evaluable(self.region.written, around)
+            boxes, loops = with_boxes(piece.body, piece.loops, on_host)
+            piece = dataclasses.replace(piece, body=boxes, loops=loops)
         numbers = self._numbers(piece.body)
         body = _numbered_block(piece.body, numbers)
         mapping = self._mapping(piece, around)

@@ -13,7 +13,7 @@ from tilepragma.ir.directives import Target, TemporalTiles, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled
+from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled, reloads_less
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
@@ -28,6 +28,7 @@ from tilepragma.plan.data import (
     said_live_out,
 )
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
 from tilepragma.plan.invariance import host_evaluable, written_objects
@@ -242,7 +243,16 @@ class _Attempt:
         scop = proven_scop(self.region, own, apart.statements)
         if scop is None:
             return None
-        return _Attempt(own.kernel, apart, self.floating, self.targets, scop, own, self.kernel)
+        return _Attempt(own.kernel, apart, self.floating, self.targets, scop, own, self.source or self.kernel)
+
+    def hoisted(self) -> tuple[_Attempt, frozenset[DataObject]]:
+        """The same for the kernel with scalars of loops' bodies outside, and these."""
+        found = with_hoisted_scalars(self.kernel)
+        if found is None:
+            return self, frozenset()
+        kernel, scalars = found
+        apart = _take_apart(kernel, Diagnostics())
+        return _Attempt(kernel, apart, self.floating, self.targets, source=self.kernel), scalars
 
     def choice(self, strategies: tuple[Strategy, ...]) -> Choice:
         """The best that these can do; what was chosen once is not chosen anew."""
@@ -330,16 +340,25 @@ def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
 
 
 def _with_scalars(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
-    """The plan by hyperplanes of the region with scalars expanded, where its innermost loops step in fewer strides; None elsewhere."""
+    """The plan by hyperplanes of the region with scalars expanded, where its innermost loops step in fewer strides or keep in registers what
+    those of the user's do not; None elsewhere.
+    """
     taken = attempt.choice(STRATEGIES).taken
-    if taken is None or (taken.steps is not None and not taken.steps.strides):
+    if taken is None or (
+        taken.steps is not None and not taken.steps.strides and not long_sums(attempt.said.statements)
+    ):
         return None
-    own = with_expanded_scalars(attempt.region)
-    other = None if own is None else attempt.instead(own)
+    outside, hoisted = attempt.hoisted()
+    own = with_expanded_scalars(outside.region)
+    if own is None or any(use.object in hoisted for use in uses(own.kernel.body)):
+        return None
+    other = outside.instead(own)
     if other is None or other.statement_count > _MOST_EXPANDED:
         return None
     choice = other.choice((hyperplanes,))
-    if choice.taken is None or not is_settled(choice.taken) or not has_fewer_strides(choice.taken, taken):
+    if choice.taken is None or not is_settled(choice.taken):
+        return None
+    if not has_fewer_strides(choice.taken, taken) and not reloads_less(choice.taken, taken):
         return None
     return other.planned(choice, diagnostics)
 

@@ -37,7 +37,7 @@ def rows_that_meet(kernel: Kernel) -> str | None:
     touched: dict[DataObject, bool] = {}
     for use in (*uses(kernel.body, kernel.functions), *function_uses(kernel.functions)):
         object_ = use.object
-        if object_.storage is not Storage.SCALAR and object_.scope is not Scope.LOCAL:
+        if object_.storage is not Storage.SCALAR and object_.scope is Scope.EXTERNAL:
             touched[object_] = touched.get(object_, False) or use.writes
     for one, other in itertools.permutations(touched, 2):
         rows = one.storage is Storage.ROWS and not (one.host in said and other.host in said)

@@ -6,9 +6,8 @@ and the runtime know the array as the user has it (`DataObject.stored`).
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Declaration, Kernel, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, polynomial
+from tilepragma.ir.rows import row_strides
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import INT, ScalarType
@@ -55,17 +55,18 @@ def with_rows(kernel: Kernel) -> RowKernel:
     try:
         written = written_objects(kernel)
         found = array_subscripts(kernel.body.statements, kernel.functions, written)
-        named = named_sums(uses(kernel.body, kernel.functions), kernel, host_evaluable(written))
+        on_host = host_evaluable(written)
+        named = named_sums(uses(kernel.body, kernel.functions), kernel, on_host)
         for object_ in (one for one in kernel.objects if one in objects and one in found):
             one = constant_rows(found[object_], partial(with_sums, named=named))
-            if isinstance(one, Rows) and _serves(one, object_, nodes):
+            if isinstance(one, Rows) and _serves(one, object_, nodes, on_host):
                 rows[object_] = one
-                lengths = "".join(f"[{length}]" for length in _lengths(one))
+                lengths = "".join(f"[{plain_text(expression(length))}]" for length in one.lengths)
                 seen.append(f"'{object_.host}' is seen as {object_.host}[]{lengths}: no access leaves its row")
             elif isinstance(one, Leaving):
                 text = plain_text(one.subscript)
                 left.append(
-                    f"'{object_.host}' stays one row: {object_.host}[{text}] may leave its row of {one.length} elements"
+                    f"'{object_.host}' stays one row: {object_.host}[{text}] may leave its row of {plain_text(expression(one.length))} elements"
                 )
     except OperationLimitError:
         return RowKernel(kernel)
@@ -81,8 +82,8 @@ def flattened(kernel: Kernel) -> Kernel:
         if access.object.rows_in is None:
             return access
         total = number(0)
-        for subscript, stride in zip(access.subscripts, access.object.strides, strict=True):
-            total = total + polynomial(subscript) * number(stride)
+        for subscript, stride in zip(access.subscripts, row_strides(access.object), strict=True):
+            total = total + polynomial(subscript) * stride
         return replace(access, object=access.object.rows_in, subscripts=(expression(total),))
 
     objects = tuple(one.stored for one in kernel.objects)
@@ -90,10 +91,11 @@ def flattened(kernel: Kernel) -> Kernel:
 
 
 def _suggests_rows(node: object) -> bool:
-    """Whether it is a product of a scalar and a number as great as a row."""
+    """Whether it is a product of scalars, or of one and a number as great as a row."""
     if not isinstance(node, Binary) or node.operator != "*":
         return False
-    return any(len(monomial) == 1 and abs(factor) >= _LEAST_ROW for monomial, factor in polynomial(node).terms)
+    terms = polynomial(node).terms
+    return any(len(monomial) > 1 or (monomial and abs(factor) >= _LEAST_ROW) for monomial, factor in terms)
 
 
 def _candidates(kernel: Kernel) -> frozenset[DataObject]:
@@ -115,14 +117,11 @@ def _candidates(kernel: Kernel) -> frozenset[DataObject]:
     return frozenset(one for one in found if one.host not in named)
 
 
-def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object]) -> bool:
-    """Whether every access to the array has its parts."""
+def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object], on_host: Callable[[Expression], bool]) -> bool:
+    """Whether every access to the array has its parts, and the launch knows its lengths."""
     accesses = (node for node in nodes if isinstance(node, Access) and node.object == object_)
-    return all(polynomial(access.subscripts[0]) in rows.parts for access in accesses)
-
-
-def _lengths(rows: Rows) -> list[int]:
-    return [greater // less for greater, less in itertools.pairwise((*rows.strides, 1))]
+    known = all(on_host(expression(length)) for length in rows.lengths)
+    return known and all(polynomial(access.subscripts[0]) in rows.parts for access in accesses)
 
 
 def _seen_by(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
@@ -139,10 +138,10 @@ def _seen_by(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
 
 
 def _object(object_: DataObject, rows: Rows) -> DataObject:
-    length = object_.lengths[0]
+    length, stride = object_.lengths[0], rows.strides[0].constant
     whole = polynomial(length).constant if length is not None else None
-    count = integer(whole // rows.strides[0]) if whole is not None and whole % rows.strides[0] == 0 else None
-    return replace(object_, lengths=(count, *map(integer, _lengths(rows))), rows_in=object_)
+    count = integer(whole // stride) if whole is not None and stride and whole % stride == 0 else None
+    return replace(object_, lengths=(count, *map(_subscript, rows.lengths)), rows_in=object_)
 
 
 def _subscript(part: Polynomial) -> Expression:

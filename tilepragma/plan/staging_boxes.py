@@ -119,14 +119,17 @@ def _candidate(
     judged = _judged(object_, tuple(side for _, side in sides), [one.reading for one in inside], counts)
     if judged is None or object_.rows_in is None:
         return judged
-    before, after = (min(_apart(object_, one, sides, end) for one in sure) for end in (0, 1))
-    return replace(judged, staged=replace(judged.staged, before=before, after=after))
+    # Rows lie one behind the other, so the first element is that of the first row, and the first one there.
+    before, after = (min(_apart(one, sides, end) for one in sure) for end in (0, 1))
+    return replace(
+        judged, staged=replace(judged.staged, before=before if any(before) else (), after=after if any(after) else ())
+    )
 
 
-def _apart(object_: DataObject, one: _Placed, sides: Sequence[tuple[tuple[int, int], StagedSide]], end: int) -> int:
-    """How many elements of the user's array lie between an end of the box (0: the first) and that of an access."""
-    places = zip(object_.strides, sides, one.offsets, strict=True)
-    return sum(stride * abs(offsets[end] - ends[end]) for stride, (ends, _), offsets in places)
+def _apart(one: _Placed, sides: Sequence[tuple[tuple[int, int], StagedSide]], end: int) -> tuple[int, ...]:
+    """By how much the subscripts at an end of the box (0: the first) and of an access differ."""
+    pairs = zip(sides, one.offsets, strict=True)
+    return tuple(abs(offsets[end] - ends[end]) for (ends, _), offsets in pairs)
 
 
 def _holds(ends: tuple[int, int], offsets: tuple[int, int]) -> bool:

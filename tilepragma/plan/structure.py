@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import function_uses, leaves_early, uses
@@ -22,6 +23,7 @@ from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.looptree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
+from tilepragma.plan.boxed_loops import boxed
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.distribution import distributed
@@ -223,7 +225,8 @@ class _Planner:
             return 0
         if not self.device:
             return len(host_clauses(dealt.loops))
-        return len(device_clauses(launchable(dealt.loops, lambda value: self._on_host(at, value))))
+        on_host = partial(self._on_host, at)
+        return len(device_clauses(launchable(boxed(loop, dealt.loops, on_host).loops, on_host)))
 
     def _dealt(self, loop: Loop, at: _At) -> LaunchPiece | None:
         """The launch of a loop, if it or a loop nested perfectly in it carries nothing."""

@@ -149,8 +149,9 @@ def _accesses(node: Any, staged: Staged) -> list[Access]:
 def _wrong_sides(nest: TileNest, staged: Staged, known: set[DataObject], rest: tuple[Any, ...]) -> Iterator[str]:
     """Boxes begin where all workers say they do, and are as long as their iterators take values."""
     name = staged.object.host
-    if staged.before < 0 or staged.after < 0 or (staged.object.rows_in is None and (staged.before or staged.after)):
-        yield f"the box of '{name}' leaves elements out of which it has none"
+    for left_out in (staged.before, staged.after):
+        if left_out and (staged.object.rows_in is None or len(left_out) != len(staged.sides) or min(left_out) < 0):
+            yield f"the box of '{name}' leaves elements out of which it has none"
     if len(staged.sides) != staged.object.rank:
         yield f"the box of '{name}' has {len(staged.sides)} sides"
     dealt = {tiled.loop.iterator: tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}

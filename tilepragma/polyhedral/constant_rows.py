@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, number, polynomial
 from tilepragma.polyhedral.affine import NotAffineError, affine_polynomial
+from tilepragma.polyhedral.delinearise import Strides, divide, stride_chains
 from tilepragma.polyhedral.layouts import Subscript
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
@@ -38,8 +39,13 @@ Parts = tuple[Polynomial, ...]
 class Rows:
     """`strides`, greatest first, and the subscripts (q_1, …, q_k, r) in place of each collected one."""
 
-    strides: tuple[int, ...]
+    strides: Strides
     parts: Mapping[Polynomial, Parts]
+
+    @property
+    def lengths(self) -> tuple[Polynomial, ...]:
+        """Of all dimensions but the first."""
+        return _lengths(self.strides)
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Leaving:
     """A subscript that may leave its row of `length` elements: the array stays as it is."""
 
     subscript: Expression
-    length: int
+    length: Polynomial
 
 
 def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial], Polynomial]) -> Rows | Leaving | None:
@@ -55,7 +61,7 @@ def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial],
     place, as far as it is known; whether that is what the subscript has is proven. Raises OperationLimitError.
     """
     sums = _sums(used, written_out)
-    chains = list(_chains(one.value for one in sums)) if sums is not None else []
+    chains = [*_parametric_chains(used), *_chains(one.value for one in sums)] if sums is not None else []
     if sums is None or not chains:
         return None
     leaving: Leaving | None = None
@@ -64,8 +70,9 @@ def constant_rows(used: Sequence[Subscript], written_out: Callable[[Polynomial],
             found = _taken_apart(sums, strides)
             if isinstance(found, Rows):
                 return found
-            # What the most convincing rows fail for is worth telling.
-            leaving = leaving or found
+            # What the most convincing rows fail for is worth telling, unless their length is anyone's guess.
+            if found is not None and found.length.constant is not None:
+                leaving = leaving or found
     return leaving
 
 
@@ -92,16 +99,24 @@ def _sums(used: Iterable[Subscript], written_out: Callable[[Polynomial], Polynom
 
 
 def _has(one: Subscript, value: Polynomial) -> bool:
-    """Whether the subscript is affine, and has this value: { [i] : domain(i) } subset of { [i] : subscript(i) = value(i) }."""
+    """Whether the subscript has this value: { [i] : domain(i) } subset of { [i] : subscript(i) = value(i) }, if it is affine."""
     if one.function is None:
-        return False
+        return one.frame.written_out(polynomial(one.value)) == value
     try:
         return bool(one.domain.is_subset(one.function.eq_set(affine_polynomial(value, one.value, one.frame))))
     except NotAffineError:
         return False
 
 
-def _chains(values: Iterable[Polynomial]) -> Iterator[tuple[int, ...]]:
+def _parametric_chains(used: Iterable[Subscript]) -> Iterator[Strides]:
+    """The strides that are no numbers, the most of them first."""
+    found = stride_chains((one.value, one.frame) for one in used)
+    for size in range(max(map(len, found), default=0), 0, -1):
+        chains = (one for chain in found for one in itertools.combinations(chain[-_MOST_STRIDES:], size))
+        yield from (one for one in dict.fromkeys(chains) if _nested(one))
+
+
+def _chains(values: Iterable[Polynomial]) -> Iterator[Strides]:
     """The strides that factors of scalars suggest, greatest first: the most of them first, then those that occur most."""
     count = Counter(
         abs(factor)
@@ -111,15 +126,20 @@ def _chains(values: Iterable[Polynomial]) -> Iterator[tuple[int, ...]]:
     )
     strides = sorted((stride for stride, _ in count.most_common(_MOST_STRIDES)), reverse=True)
     for size in range(len(strides), 0, -1):
-        chains = [one for one in itertools.combinations(strides, size) if _nested(one)]
-        yield from sorted(chains, key=lambda one: -sum(count[stride] for stride in one))
+        chains = sorted(itertools.combinations(strides, size), key=lambda one: -sum(count[stride] for stride in one))
+        yield from filter(_nested, (tuple(map(number, chain)) for chain in chains))
 
 
-def _nested(strides: tuple[int, ...]) -> bool:
-    return all(greater % less == 0 for greater, less in itertools.pairwise(strides))
+def _nested(strides: Strides) -> bool:
+    """Whether each is a multiple of the next."""
+    return not any(divide(greater, less)[1].terms for greater, less in itertools.pairwise(strides))
 
 
-def _taken_apart(sums: Sequence[_Sum], strides: tuple[int, ...]) -> Rows | Leaving | None:
+def _lengths(strides: Strides) -> tuple[Polynomial, ...]:
+    return tuple(divide(greater, less)[0] for greater, less in itertools.pairwise((*strides, number(1))))
+
+
+def _taken_apart(sums: Sequence[_Sum], strides: Strides) -> Rows | Leaving | None:
     parts: dict[Polynomial, Parts] = {}
     for one in sums:
         found = _parts(one, strides)
@@ -132,14 +152,14 @@ def _taken_apart(sums: Sequence[_Sum], strides: tuple[int, ...]) -> Rows | Leavi
     return Rows(strides, parts)
 
 
-def _parts(one: _Sum, strides: tuple[int, ...]) -> Parts | Leaving | None:
+def _parts(one: _Sum, strides: Strides) -> Parts | Leaving | None:
     """The subscript's parts, the same in all places where it stands."""
     parts = _divided(one.value, strides)
-    lengths = [greater // less for greater, less in itertools.pairwise((*strides, 1))]
+    lengths = _lengths(strides)
     for place in reversed(range(1, len(parts))):
         length = lengths[place - 1]
         for carry in _CARRIES:
-            part = parts[place] - number(carry * length)
+            part = parts[place] - number(carry) * length
             try:
                 inside = all(_within(part, length, at) for at in one.places)
             except NotAffineError:
@@ -152,21 +172,25 @@ def _parts(one: _Sum, strides: tuple[int, ...]) -> Parts | Leaving | None:
     return tuple(parts)
 
 
-def _within(part: Polynomial, length: int, at: Subscript) -> bool:
+def _within(part: Polynomial, length: Polynomial, at: Subscript) -> bool:
     """{ [i] : domain(i) } subset of { [i] : 0 <= part(i) < length }. Raises NotAffineError."""
     function = affine_polynomial(part, at.value, at.frame)
-    least, beyond = at.frame.number(0), at.frame.number(length)
+    least, beyond = at.frame.number(0), affine_polynomial(length, at.value, at.frame)
     return bool(at.domain.is_subset(function.ge_set(least).intersect(function.lt_set(beyond))))
 
 
-def _divided(value: Polynomial, strides: tuple[int, ...]) -> list[Polynomial]:
-    """Quotients by the strides and the rest: of each factor what is nearest, of small ones nothing."""
+def _divided(value: Polynomial, strides: Strides) -> list[Polynomial]:
+    """Quotients by the strides and the rest: by numbers, of each factor what is nearest, of small ones nothing."""
     parts = []
     for stride in strides:
-        terms = tuple((monomial, _quotient(factor, stride, not monomial)) for monomial, factor in value.terms)
-        quotient = Polynomial(tuple(term for term in terms if term[1]))
+        by = stride.constant
+        if by is None:
+            quotient, value = divide(value, stride)
+        else:
+            terms = ((monomial, _quotient(factor, by, not monomial)) for monomial, factor in value.terms)
+            quotient = Polynomial(tuple(term for term in terms if term[1]))
+            value = value - quotient * stride
         parts.append(quotient)
-        value = value - quotient * number(stride)
     return [*parts, value]
 
 

@@ -74,7 +74,7 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
             return None
         if elements.is_empty():
             return ((number(0), number(0)),) * object_.rank
-        return _bounds(scop, elements, scop.layouts.get(object_, ()))
+        return _bounds(scop, elements, scop.strides_of(object_))
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _needs_old_values(read: _Access, writes: Iterable[_Access]) -> bool:
 def _section_set(scop: Scop, object_: DataObject, section: Sequence[Interval]) -> isl.Set | None:
     """{ A[a] : lower_d <= a_d < lower_d + length_d }; None where a bound is not affine, or cuts through a row of strides."""
     bounds = [section_ends(lower, length) for lower, length in section]
-    by = scop.layouts.get(object_, ())
+    by = scop.strides_of(object_)
     if by:
         bounds = _whole_rows(bounds[0], by) if len(bounds) == 1 else []
     if not bounds:

@@ -55,10 +55,11 @@ def unheld(
         if not array.copied_in:
             yield from _without_value(array, references, known)
         if array.object.rows_in is not None:
-            yield from leaving_rows(array.object, references)
-            references = [in_one_dimension(one) for one in references]
-            array = replace(array, object=array.object.stored)
-        if array.object in scop.layouts:
+            yield from leaving_rows(array.object, references, frame)
+            flat = [one for each in references if (one := in_one_dimension(each)) is not None]
+            if len(flat) == len(references):
+                references, array = flat, replace(array, object=array.object.stored)
+        if scop.strides_of(array.object):
             yield from _outside_rows(array, references, scop, frame)
         else:
             yield from _outside(array, references, frame)
@@ -111,7 +112,7 @@ def _beyond(array: HeldArray, reference: Reference, where: str) -> Finding:
 
 
 def _outside_rows(array: HeldArray, references: list[Reference], scop: Scop, frame: Frame) -> Iterator[Finding]:
-    bounds, by = next(iter(array.section), None), scop.layouts[array.object]
+    bounds, by = next(iter(array.section), None), scop.strides_of(array.object)
     for reference in references:
         if bounds is not None and reference.relation.dim(isl.dim_type.out) == len(by) + 1:
             where = beyond_section(reference, bounds, scop, frame)
@@ -206,7 +207,7 @@ def _surely_writes(source: Reference, member: str | None) -> bool:
 
 def _all_written(array: HeldArray, references: list[Reference], frame: Frame, scop: Scop) -> bool:
     """{ A[x] : x in the section } must all be written, since all of them go back."""
-    if array.object in scop.layouts or isinstance(array.object.element, RecordType):
+    if scop.strides_of(array.object) or isinstance(array.object.element, RecordType):
         section = [bounds for bounds in array.section if bounds is not None]
         return len(section) == len(array.section) and overwrites(scop, array.object, section)
     held = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0))

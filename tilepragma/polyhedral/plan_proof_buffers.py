@@ -10,29 +10,31 @@ written back, is surely accessed, and written, inside: nothing outside the array
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import islpy as isl
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.buffers import place_in_buffer
-from tilepragma.ir.expressions import Call, Callee, Expression, Storage
+from tilepragma.ir.expressions import Call, Callee, DataObject, Expression, Storage
 from tilepragma.ir.looptree import Barrier, Buffer, Stage, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
+from tilepragma.polyhedral.delinearise import split_subscript
 from tilepragma.polyhedral.plan_proof_match import Finding
 from tilepragma.polyhedral.plan_proof_tree import Held, Leaf
+from tilepragma.polyhedral.scop import Scop
 
 _RULE = "buffers hold what they are for"
 
 
-def broken_buffers(held: tuple[Held, ...]) -> Iterator[Finding]:
+def broken_buffers(held: tuple[Held, ...], scop: Scop) -> Iterator[Finding]:
     """A sentence for every buffer that would change what the statements around it stand for compute, or is not shown not to."""
     for one in held:
         name = one.buffer.access.object.host
         try:
-            yield from (Finding(_RULE, f"the buffer of '{name}' {fault}", True) for fault in _faults(one))
+            yield from (Finding(_RULE, f"the buffer of '{name}' {fault}", True) for fault in _faults(one, scop))
         except NotAffineError as error:
             yield Finding(_RULE, f"the buffer of '{name}' is not understood: {error.why.reason}", False)
         except _NotShownError as error:
@@ -54,19 +56,20 @@ class _Meant:
     places: isl.Map | None
 
 
-def _faults(held: Held) -> Iterator[str]:
+def _faults(held: Held, scop: Scop) -> Iterator[str]:
     buffer = held.buffer
     _check_form(held)
-    elements, places = _function(buffer.access.subscripts, held.frame), _function(buffer.subscripts, held.frame)
+    elements = _elements(buffer.access.object, buffer.access.subscripts, held.frame, held.domain, scop)
+    places = _function(buffer.subscripts, held.frame)
     lengths = [_length(buffer, place) for place in range(len(buffer.subscripts))]
     pairs = _over_instances(elements.flat_range_product(places), held.domain, held.depth)
     kept = _over_instances(elements, held.domain, held.depth)
     if not _over_instances(places, held.domain, held.depth).range().is_subset(_array(lengths, pairs.get_ctx())):
         yield "is too small"
         return
-    if not _is_one_to_one(pairs, len(buffer.access.subscripts)):
+    if not _is_one_to_one(pairs, elements.dim(isl.dim_type.out)):
         yield "has one place for several elements, or several for one"
-    inside = [meant for leaf in held.leaves for meant in _meant(leaf, held)]
+    inside = [meant for leaf in held.leaves for meant in _meant(leaf, held, scop)]
     written = any(one.use.writes for one in inside)
     touched = isl.Map.empty(kept.get_space())
     for one in inside:
@@ -104,7 +107,7 @@ def _check_form(held: Held) -> None:
                     raise _NotShownError("stands around loops that are dealt out")
 
 
-def _meant(leaf: Leaf, held: Held) -> Iterator[_Meant]:
+def _meant(leaf: Leaf, held: Held, scop: Scop) -> Iterator[_Meant]:
     """The accesses of a leaf to the buffer's array. Raises NotAffineError, _NotShownError."""
     buffer = held.buffer
     for part in leaf.evaluated:
@@ -113,7 +116,7 @@ def _meant(leaf: Leaf, held: Held) -> Iterator[_Meant]:
                 continue
             if use.path or len(use.subscripts) != use.object.rank or leaf.opaque:
                 raise _NotShownError("stands around an access that is not understood")
-            elements = _function(use.subscripts, leaf.frame)
+            elements = _elements(use.object, use.subscripts, leaf.frame, leaf.domain, scop)
             place = place_in_buffer(use.object, use.subscripts, buffer)
             both = None if place is None else elements.flat_range_product(_function(place, leaf.frame))
             yield _Meant(
@@ -123,11 +126,32 @@ def _meant(leaf: Leaf, held: Held) -> Iterator[_Meant]:
             )
 
 
+def _elements(
+    object_: DataObject, subscripts: tuple[Expression, ...], frame: Frame, domain: isl.Set, scop: Scop
+) -> isl.Map:
+    """{ [i] -> [x] }, x being the element that the subscripts mean in instances of the domain; of an array of one dimension that is seen as one of
+    several, by its parts, for the parameters that the Scop assumes. Raises NotAffineError, _NotShownError.
+    """
+    by = scop.layouts.get(object_)
+    if by is None:
+        return _function(subscripts, frame)
+    known = domain if scop.assumed is None else domain.intersect_params(scop.assumed)
+    split = split_subscript(subscripts[0], by, frame, known)
+    if split is None:
+        raise _NotShownError("stands around an access that may leave its row")
+    return _product(split.parts, frame)
+
+
 def _function(subscripts: tuple[Expression, ...], frame: Frame) -> isl.Map:
     """{ [i] -> [subscripts(i)] }. Raises NotAffineError."""
+    return _product((affine(subscript, frame) for subscript in subscripts), frame)
+
+
+def _product(parts: Iterable[isl.PwAff], frame: Frame) -> isl.Map:
+    """{ [i] -> [parts(i)] }"""
     result = isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 0))
-    for subscript in subscripts:
-        result = result.flat_range_product(isl.Map.from_pw_aff(affine(subscript, frame)))
+    for part in parts:
+        result = result.flat_range_product(isl.Map.from_pw_aff(part))
     return result
 
 

@@ -13,20 +13,23 @@ from dataclasses import replace
 import islpy as isl
 
 from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.rows import row_strides
+from tilepragma.polyhedral.affine import Frame, affine
 from tilepragma.polyhedral.plan_proof_match import Finding
 from tilepragma.polyhedral.scop import Reference
 
 
-def leaving_rows(object_: DataObject, references: Iterable[Reference]) -> Iterator[Finding]:
+def leaving_rows(object_: DataObject, references: Iterable[Reference], frame: Frame) -> Iterator[Finding]:
     """A sentence where an access to an array that is seen by rows is not known to keep to its row."""
-    names, strides = _names(object_), object_.strides
-    limits = [
-        f"0 <= {name} < {greater // less}"
-        for name, greater, less in zip(names[1:], strides[:-1], strides[1:], strict=True)
-    ]
+    # The array itself stands for the names of its subscripts: no scalar of a length equals it.
+    own = replace(frame, iterators=(object_,) * object_.rank)
+    inside = isl.Set.universe(own.space)
+    for place, length in enumerate(object_.lengths[1:], 1):
+        assert length is not None, "rows have a length"
+        index = own.iterator(place)
+        inside = inside.intersect(index.ge_set(own.number(0))).intersect(index.lt_set(affine(length, own)))
     for reference in references:
         touched = reference.relation.range().reset_tuple_id()
-        inside = isl.Set(f"{{ [{', '.join(names)}] : {' and '.join(limits)} }}", context=touched.get_ctx())
         if not touched.is_subset(inside):
             start = reference.range.start
             text = f"'{object_.host}' is accessed on line {start.line}, column {start.column} beyond its row"
@@ -34,15 +37,14 @@ def leaving_rows(object_: DataObject, references: Iterable[Reference]) -> Iterat
             return
 
 
-def in_one_dimension(reference: Reference) -> Reference:
-    """The reference { S[i] -> A[place(i)] } to the user's array, of one to an array that is seen by rows."""
+def in_one_dimension(reference: Reference) -> Reference | None:
+    """The reference { S[i] -> A[place(i)] } to the user's array, of one to an array that is seen by rows; None where a length is no number."""
     object_, relation = reference.object, reference.relation
-    names = _names(object_)
-    total = " + ".join(f"{stride} * {name}" for stride, name in zip(object_.strides, names, strict=True))
+    strides = [stride.constant for stride in row_strides(object_)]
+    if None in strides:
+        return None
+    names = [f"q{place}" for place in range(object_.rank)]
+    total = " + ".join(f"{stride} * {name}" for stride, name in zip(strides, names, strict=True))
     place = isl.Map(f"{{ [{', '.join(names)}] -> [{total}] }}", context=relation.get_ctx())
     flat = relation.reset_tuple_id(isl.dim_type.out).apply_range(place).set_tuple_name(isl.dim_type.out, object_.name)
     return replace(reference, object=object_.stored, relation=flat)
-
-
-def _names(object_: DataObject) -> list[str]:
-    return [f"q{place}" for place in range(object_.rank)]

@@ -38,7 +38,7 @@ def beyond_section(reference: Reference, bounds: Bounds, scop: Scop, frame: Fram
     """Where the reference touches an element outside `[lower : length]` of its array although what the Scop assumes holds, in words;
     None where it does not, or that is not known.
     """
-    by, parameters = scop.layouts[reference.object], scop.parameters
+    by, parameters = scop.strides_of(reference.object), scop.parameters
     touched = reference.relation.range().reset_tuple_id()
     if scop.assumed is not None:
         touched = touched.intersect_params(scop.assumed)

@@ -6,8 +6,8 @@ Of a side with the terms c * i, `least` m and `width` w, s(i) being the subscrip
     attained   for every iteration of the loops that the box is of, some access surely is at m + sum c i, and some at m + sum c i + w
 
 The second makes the ends of a box, in whatever tile, indices of accesses; and arrays hold boxes where they hold their ends. The rows of an
-array that is seen by rows need not all be there: both are proven of its elements' places in the user's array too, s = sum s_d s_d(i), between
-`before` and `after`, and what lies beyond is not copied.
+array that is seen by rows need not all be there: both are proven of its elements' order in the user's array too, from `before` behind the first of
+the box to `after` before its last, and what lies beyond is not copied. That order is the lexicographic one, since no access leaves its row.
 """
 
 from __future__ import annotations
@@ -58,19 +58,18 @@ def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf], functions: tuple
         if tile is None:
             yield Finding(_RULE, f"the tile that '{name}' is staged for is longer than its box", True)
             return
-        for what, least, greatest, offset in _measures(staged):
+        for what, measure in _measures(staged):
             ends: list[isl.Set | None] = [None, None]
             for leaf, use in accesses:
-                value = offset(leaf, use)
-                where = value.ge_set(leaf.frame.number(least)).intersect(value.le_set(leaf.frame.number(greatest)))
+                where, *reached = measure(leaf, use)
                 if not leaf.domain.is_subset(where):
                     text = f"'{name}' is read on line {use.range.start.line} outside of what is staged of {what}"
                     yield Finding(_RULE, text, not leaf.opaque)
                     return
                 if use.conditional or leaf.opaque or leaf.frame.iterators[: len(tile.iterators)] != tile.iterators:
                     continue
-                for place, end in enumerate((least, greatest)):
-                    at = leaf.domain.intersect(value.eq_set(leaf.frame.number(end)))
+                for place, end in enumerate(reached):
+                    at = leaf.domain.intersect(end)
                     at = at.project_out(_SET, len(tile.iterators), leaf.depth - len(tile.iterators))
                     known = ends[place]
                     ends[place] = at if known is None else known.union(at)
@@ -81,30 +80,41 @@ def _wrong_box(stage: Leaf, staged: Staged, leaves: list[Leaf], functions: tuple
         yield Finding(_RULE, f"a subscript of '{name}' {error}", False)
 
 
-Offset = Callable[[Leaf, Use], isl.PwAff]
+#: Of an access { [i] : it is not beyond the ends }, { [i] : it is at the first }, { [i] : it is at the last }
+Measured = tuple[isl.Set, isl.Set, isl.Set]
 
 
-def _measures(staged: Staged) -> Iterator[tuple[str, int, int, Offset]]:
-    """What is proven to lie between two numbers and to be both somewhere: how far accesses are from where the box begins, in each dimension;
-    and of an array that is seen by rows how far they are in the user's: sum s_d (s(i) - m(i) - sum c i).
-    """
-    sides = list(enumerate(staged.sides))
-    for dimension, side in sides:
-        yield f"dimension {dimension}", 0, side.width, partial(_away, [(dimension, side, 1)])
+def _measures(staged: Staged) -> Iterator[tuple[str, Callable[[Leaf, Use], Measured]]]:
+    """What is proven of the box: its ends in each dimension, and of an array that is seen by rows, the first and the last element read."""
+    for dimension, side in enumerate(staged.sides):
+        yield f"dimension {dimension}", partial(_in_dimension, dimension, side)
     if staged.object.rows_in is not None:
-        terms = [
-            (dimension, side, stride) for (dimension, side), stride in zip(sides, staged.object.strides, strict=True)
-        ]
-        last = sum(stride * side.width for _, side, stride in terms) - staged.after
-        yield "all rows", staged.before, last, partial(_away, terms)
+        yield "all rows", partial(_in_rows, staged)
 
 
-def _away(terms: list[tuple[int, StagedSide, int]], leaf: Leaf, use: Use) -> isl.PwAff:
-    """{ [i] -> [sum stride (s(i) - m(i) - sum c i)] } over dimensions. Raises NotAffineError."""
-    result = leaf.frame.number(0)
-    for dimension, side, stride in terms:
-        result = result.add(_offset(leaf, use.subscripts[dimension], side).mul(leaf.frame.number(stride)))
-    return result
+def _in_dimension(dimension: int, side: StagedSide, leaf: Leaf, use: Use) -> Measured:
+    """0 <= o <= width for the offset o of the subscript. Raises NotAffineError."""
+    offset, least, greatest = (
+        _offset(leaf, use.subscripts[dimension], side),
+        leaf.frame.number(0),
+        leaf.frame.number(side.width),
+    )
+    inside = offset.ge_set(least).intersect(offset.le_set(greatest))
+    return inside, offset.eq_set(least), offset.eq_set(greatest)
+
+
+def _in_rows(staged: Staged, leaf: Leaf, use: Use) -> Measured:
+    """before <= (o_1, …, o_n) <= width - after, lexicographically: the order of the elements in the user's array. Raises NotAffineError."""
+    nothing = (0,) * len(staged.sides)
+    before, after = staged.before or nothing, staged.after or nothing
+    beyond = isl.Set.empty(leaf.frame.space)
+    same: list[isl.Set] = [isl.Set.universe(leaf.frame.space)] * 2
+    for dimension, side in enumerate(staged.sides):
+        offset = _offset(leaf, use.subscripts[dimension], side)
+        first, last = leaf.frame.number(before[dimension]), leaf.frame.number(side.width - after[dimension])
+        beyond = beyond.union(same[0].intersect(offset.lt_set(first))).union(same[1].intersect(offset.gt_set(last)))
+        same = [same[0].intersect(offset.eq_set(first)), same[1].intersect(offset.eq_set(last))]
+    return beyond.complement(), same[0], same[1]
 
 
 def _uses(leaf: Leaf, functions: tuple[Function, ...]) -> Iterator[Use]:

@@ -13,7 +13,7 @@ iterators have scope LOCAL and are declared by their loops, so nothing of it out
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -106,13 +106,13 @@ def _split(
     statements: tuple[ScannedStatement, ...], context: isl.Set | None, compact: int, option: str | None
 ) -> tuple[AstNode, ...] | None:
     """As `_generated`; None where that takes long or makes too many copies of statements, or isl cannot do it."""
-    try:
-        nodes = _generated(statements, context, compact, option, SPLIT_LIMIT)
-    except OperationLimitError:
-        return None
     most = MOST_COPIES * len(statements)
     if option is not None:
         most = max(most, len(statements) + 2)
+    try:
+        nodes = _generated(statements, context, compact, option, SPLIT_LIMIT, int(most))
+    except OperationLimitError:
+        return None
     return nodes if len(list(leaves_of(nodes))) <= most else None
 
 
@@ -141,9 +141,17 @@ def _below(nodes: tuple[AstNode, ...]) -> Iterator[AstNode]:
 
 
 def _generated(
-    statements: tuple[ScannedStatement, ...], context: isl.Set | None, compact: int, option: str | None, limit: int
+    statements: tuple[ScannedStatement, ...],
+    context: isl.Set | None,
+    compact: int,
+    option: str | None,
+    limit: int,
+    most: int | None = None,
 ) -> tuple[AstNode, ...]:
-    """isl's loops; the outermost `compact` dimensions are one loop each in each loop around, those below have isl's `option`."""
+    """isl's loops; the outermost `compact` dimensions are one loop each in each loop around, those below have isl's `option`.
+
+    More than `most` copies of statements are not waited for. Raises OperationLimitError.
+    """
     isl_context = statements[0].times.get_ctx()
     with operation_limit(isl_context, limit, "generating loops"):
         executed = [each.times.intersect_domain(each.statement.domain) for each in statements]
@@ -161,6 +169,8 @@ def _generated(
         options += [f"[{times}] -> {option}[x] : x >= {compact}"] if option is not None else []
         if options:
             build = build.set_options(isl.UnionMap(f"{{ {'; '.join(options)} }}", context=isl_context))
+        if most is not None:
+            build, _callback = build.set_at_each_domain(_stop_after(most, isl_context))
         try:
             return ast_nodes(build.node_from_schedule_map(union))
         except isl.Error as error:
@@ -168,6 +178,20 @@ def _generated(
             if "unbounded optimum" in str(error):
                 raise OperationLimitError("isl found no bound for a loop.") from error
             raise
+
+
+def _stop_after(most: int, context: isl.Context) -> Callable[[isl.AstNode, isl.AstBuild], isl.AstNode]:
+    """What isl calls with each copy of a statement: beyond `most` of them nothing is left of its operations."""
+    left = most
+
+    def count(node: isl.AstNode, _: isl.AstBuild) -> isl.AstNode:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            context.set_max_operations(1)
+        return node
+
+    return count
 
 
 def _time(place: int) -> str:

@@ -16,6 +16,7 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Loop, Statement
 from tilepragma.ir.polynomial import Polynomial
+from tilepragma.ir.rows import row_strides
 from tilepragma.polyhedral.affine import NotAffine
 
 
@@ -90,3 +91,7 @@ class Scop:
     layouts: Mapping[DataObject, tuple[Polynomial, ...]] = field(default_factory=dict)
     assumptions: tuple[Expression, ...] = ()
     assumed: isl.Set | None = None
+
+    def strides_of(self, object_: DataObject) -> tuple[Polynomial, ...]:
+        """The strides of an array of one dimension that is seen as one of several, by this Scop or the whole plan; none of others."""
+        return row_strides(object_)[:-1] if object_.rows_in is not None else self.layouts.get(object_, ())

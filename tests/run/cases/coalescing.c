@@ -61,7 +61,7 @@ CASE(dimensions)
     }
 }
 
-// case triangles: a loop whose bounds the host does not know stands between two that are dealt out
+// case triangles: a loop whose bounds the host does not know stands between two that are dealt out, and is dealt out over its box, or is not
 static void triangles(int n, int m, float a[n][n][m])
 {
 #pragma tilek kernel
@@ -71,7 +71,7 @@ static void triangles(int n, int m, float a[n][n][m])
                 a[i][j][k] = a[i][j][k] * 0.25f + i;
 #pragma tilek kernel
     for (int i = 0; i < n; i++)
-        for (int j = i + 1; j < n; j++)
+        for (int j = i + 1; j < n; j += 2)
             for (int k = 0; k < m; k++)
                 a[i][j][k] = a[j][i][k] + 0.5f * k;
 }
@@ -85,6 +85,73 @@ CASE(triangles)
         triangles(n, m, (void *)a);
         check_record("a", a, n * n * m * sizeof *a);
         free(a);
+    }
+}
+
+// case boxes: inner loops whose ends follow the loops around, dealt out over the box of all iterations
+static void lower_left(int n, const double a[n][n], double b[n][n])
+{
+#pragma tilek kernel
+    for (int r = 0; r < n; r++)
+        for (int c = 0; c <= r; c++)
+            b[r][c] = 2 * a[r][c] + a[c][r];
+}
+
+static void upper_right(size_t n, const double a[n][n], double b[n][n])
+{
+#pragma tilek kernel
+    for (size_t r = 0; r < n; r++) {
+        b[r][r] = 7 + (double)r;
+        for (size_t c = r + 1; c < n; c++)
+            b[r][c] = 3 * a[c][r] - a[r][c];
+    }
+}
+
+static void corner(int n, int from, double b[n][n])
+{
+#pragma tilek kernel
+    for (int r = 2; r < n; r++)
+        for (int c = from; c < n - r; c++)
+            for (int k = 0; k < 3; k++)
+                b[r][c] = b[r][c] * 0.5 + k;
+}
+
+static void pyramid(int n, const double a[n][n], double b[n][n][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            for (int k = i - j; k < n; k++)
+                b[i][j][k] = a[i][j] + a[j][k];
+}
+
+static void band(int n, int width, double b[n][n])
+{
+#pragma tilek kernel
+    for (int r = 0; r < n - width; r++)
+        for (int c = r; c <= r + width; c++)
+            b[r][c] += c;
+}
+
+CASE(boxes)
+{
+    static const int sizes[] = {0, 1, 2, 7, 33, 50};
+    for (int s = 0; s < 6; s++) {
+        const int n = sizes[s];
+        double *const a = check_doubles(n * n), *const b = check_doubles(n * n), *const c = check_doubles(n * n * n);
+        lower_left(n, (void *)a, (void *)b);
+        check_record("lower_left", b, n * n * sizeof *b);
+        upper_right(n, (void *)a, (void *)b);
+        corner(n, 1, (void *)b);
+        corner(n, n + 3, (void *)b);
+        band(n, 2, (void *)b);
+        check_record("others", b, n * n * sizeof *b);
+        if (n > 0)
+            pyramid(n, (void *)a, (void *)c);
+        check_record("pyramid", c, n * n * n * sizeof *c);
+        free(a);
+        free(b);
+        free(c);
     }
 }
 

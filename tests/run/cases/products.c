@@ -148,3 +148,38 @@ CASE(batches)
     check_free_matrix(b, P);
     free(c);
 }
+
+// case scalar_sums: products as most people write them, each sum in a scalar of its own, in flat arrays with rows longer than what is used
+static void scalar_sums(int n, int m, int p, int pitch, float scale, const float *a, const float *b, float *c, float *norms)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < m; j++) {
+            float sum = scale, twice = 2 * sum;
+            for (int k = 0; k < p; k++)
+                sum += a[i * pitch + k] * b[k * m + j];
+            c[i * m + j] = sum + twice;
+        }
+        float norm = 0;
+        for (int k = 0; k < p; k++)
+            norm += a[i * pitch + k] * a[i * pitch + k];
+        norms[i] = norm;
+    }
+}
+
+CASE(scalar_sums)
+{
+    static const int sizes[][3] = {{ROWS, COLUMNS, THROUGH - 7}, {9, 33, 5}, {8, 24, 1}, {1, 1, 1}, {3, 5, 0}, {0, 4, 4}};
+    for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
+        const int n = sizes[at][0], m = sizes[at][1], p = sizes[at][2];
+        float *const a = check_floats(ROWS * THROUGH), *const b = check_floats(THROUGH * COLUMNS);
+        float *const c = check_floats(ROWS * COLUMNS), *const norms = check_floats(ROWS);
+        scalar_sums(n, m, p, p + 7, 0.25f, a, b, c, norms);
+        check_record("c", c, ROWS * COLUMNS * sizeof *c);
+        check_record("norms", norms, ROWS * sizeof *norms);
+        free(a);
+        free(b);
+        free(c);
+        free(norms);
+    }
+}

@@ -65,6 +65,13 @@ static void star_in_rows(int n, const float *a, float *b)
         for (int j = 1; j < ROW - 1; j++)
             b[ROW * i + j - ROW - 1] = 0.2f * (a[ROW * i + j - 1] + a[ROW * i + j - 2] + a[ROW * i + j] + a[ROW * (i - 1) + j - 1] + a[ROW * (i + 1) + j - 1]);
 }
+static void star_in_parametric_rows(int n, int m, const float *a, float *b)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++)
+            b[m * i + j - m - 1] = 0.2f * (a[m * i + j - 1] + a[m * i + j - 2] + a[m * i + j] + a[m * (i - 1) + j - 1] + a[m * (i + 1) + j - 1]);
+}
 CASE(star_in_rows)
 {
     EACH_EXTENT(n) {
@@ -73,6 +80,8 @@ CASE(star_in_rows)
         float *const a = check_floats(count), *const b = check_floats(count);
         star_in_rows((int)n, a, b);
         check_record("b", b, count * sizeof *b);
+        star_in_parametric_rows((int)n, ROW, b, a);
+        check_record("a", a, count * sizeof *a);
         free(a);
         free(b);
     }

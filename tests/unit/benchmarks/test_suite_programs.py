@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.suite.blas import PRODUCTS
-from benchmarks.suite.cases import CASES, POLYBENCH
+from benchmarks.suite.cases import CASES, PARAMETRIC, POLYBENCH
 from benchmarks.suite.hand import HAND, Addition, PatchError, with_additions
 from benchmarks.suite.programs import Sources, faults, read_sources
 
@@ -64,6 +64,15 @@ def test_the_tables_fit_the_kernels_of_the_suite() -> None:
     assert sources.with_library("thesis-sor-2d-5") is None
 
 
+def test_sizes_of_own_kernels_become_numbers() -> None:
+    sources = read_sources(None)
+    text = sources.ours_with_numbers("tilek-sgemm")
+    loops = [line.strip(" {") for line in text.splitlines() if line.strip().startswith("for")]
+    assert [loop[-len("P; k++)") :] for loop in loops] == ["N; i++)", "M; j++)", "P; k++)"]
+    assert "int n, int m, int p, real A[EXTENT(N, n)]" in text
+    assert "for (int i = 0; i < 2 * N - 1; i++)" in sources.ours_with_numbers("metafork-polynomial")
+
+
 def test_programs_that_a_folder_lacks_are_named() -> None:
     case = next(case for case in CASES if case.name == "jacobi-2d-large")
     assert faults(Sources({}, ()), (case,)) == ["jacobi-2d-large: no program jacobi-2d in that folder"]
@@ -73,6 +82,7 @@ def test_every_table_names_cases() -> None:
     programs = {case.source for case in CASES}
     assert set(HAND) <= programs
     assert set(PRODUCTS) <= programs
+    assert set(PARAMETRIC) <= {case.name for case in CASES}
     assert len({case.name for case in CASES}) == len(CASES)
     assert len({case.source for case in CASES if case.group == POLYBENCH}) == 30
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -17,13 +18,13 @@ from benchmarks.suite.results import (
     Measurement,
     Ratio,
     Row,
-    as_json,
     best_peer,
     geometric_mean,
     means,
     ratio,
 )
 from benchmarks.suite.runs import launch_seconds
+from benchmarks.suite.stored import Report, StoredError, as_json, read
 
 LIMITS = Limits(10e9, {"double": 100e9})
 
@@ -82,7 +83,7 @@ def test_the_share_is_of_what_takes_longer() -> None:
 def test_limits_of_the_cores_say_nothing_of_a_gpu() -> None:
     limits = Limits(10e9, {}, ("cuda",))
     made = row(gcc=[4.0], tilepragma_cuda=[1.0])
-    contenders = as_json({}, limits, [made], ["cuda"])["rows"][0]["contenders"]
+    contenders = as_json(Report({}, limits, (made,), ("cuda",)))["rows"][0]["contenders"]
     assert contenders["gcc"]["share"] == 0.05
     assert contenders["tilepragma cuda"]["share"] is None
     assert "20%" not in shown([made], ["cuda"], limits)
@@ -92,7 +93,8 @@ def test_limits_of_the_cores_say_nothing_of_a_gpu() -> None:
 def test_json_holds_rates_and_ratios() -> None:
     made = row(gcc=[4.0], tilepragma_threads=[2.0, 1.0, 3.0])
     made.contenders["PLUTO"] = Measurement(match="not built: no")
-    whole = json.loads(json.dumps(as_json({"cores": 2}, LIMITS, [made], ["threads"])))
+    report = Report({"cores": 2}, LIMITS, (made,), ("threads",))
+    whole = json.loads(json.dumps(as_json(report)))
     (written,) = whole["rows"]
     ours = written["contenders"]["tilepragma threads"]
     assert (ours["median"], ours["gflops"], ours["gbs"], ours["share"]) == (2.0, 4.0, 1.0, 0.1)
@@ -102,9 +104,22 @@ def test_json_holds_rates_and_ratios() -> None:
     assert written["best"] == "gcc"
 
 
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    made = row(gcc=[4.0], tilepragma_opencl=[2.0, 1.0])
+    made.contenders["tilepragma opencl"].kernels = 0.5
+    made.contenders["PLUTO"] = Measurement(match="not built: no")
+    report = Report({"threads": 2}, LIMITS, (made,), ("opencl",), {"figures": {}})
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps(as_json(report)))
+    assert read(file) == report
+    file.write_text('{"rows": []}')
+    with pytest.raises(StoredError, match="no results of the suite"):
+        read(file)
+
+
 def shown(rows: list[Row], targets: list[str], limits: Limits = LIMITS) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
-    tables.show(console, rows, limits, targets)
+    tables.show(console, Report({}, limits, tuple(rows), tuple(targets)))
     return console.export_text()
 
 

@@ -9,7 +9,8 @@ import pytest
 from tests.support.c_functions import ROOT
 from tests.unit.plan.source import plan
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.looptree import TileNest
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.looptree import If, TileNest
 from tilepragma.ir.polynomial import expression
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -197,3 +198,60 @@ def test_strides_are_said_in_elements() -> None:
         ("b", "strided", "m"),
         ("c", "coalesced", "1"),
     }, "rows of one element lie side by side"
+
+
+def heads(made: KernelPlan) -> list[str]:
+    """The bounds of the loops that devices deal out."""
+    nests = [node for launch in made.device for node in walk(launch.body) if isinstance(node, TileNest)]
+    return [
+        f"{loop.loop.iterator.host} {plain_text(loop.loop.lower)} {loop.loop.comparison} {plain_text(loop.loop.upper)}"
+        for nest in nests
+        for loop in nest.loops
+        if any(tile.axis is not None for tile in loop.tiles)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inner", "wanted"),
+    [
+        ("int c = 0; c <= r", ["r 2 < n", "c 0 <= n - 1"]),
+        ("int c = 0; c < r", ["r 2 < n", "c 0 < n - 1"]),
+        ("int c = r + 1; c < n", ["r 2 < n", "c 3 < n"]),
+        ("int c = m - r; c < n", ["r 2 < n", "c m + 1 - n < n"]),
+        ("int c = 0; c < m - r", ["r 2 < n", "c 0 < m - 2"]),
+        # Few of the box would be iterations, or it is not known which.
+        ("int c = r; c < r + m", ["r 2 < n"]),
+        ("int c = 0; c < 3 * r", ["r 2 < n"]),
+        ("int c = 0; c < index[r]", ["r 2 < n"]),
+        ("int c = 0; c <= r; c += 2", ["r 2 < n"]),
+    ],
+)
+def test_triangles_are_dealt_out_over_their_boxes(inner: str, wanted: list[str]) -> None:
+    step = "" if inner.count(";") == 2 else "; c++"
+    made = region(
+        "int n, int m, const int *restrict index, float b[n][n]",
+        f"for (int r = 2; r < n; r++) for ({inner}{step}) b[r][c] = b[r][c] * 2 + r;",
+        "data(index[0:n])",
+    )
+    assert heads(made) == wanted
+    assert made.as_written is None
+
+
+def test_neighbours_of_a_triangle_read_neighbouring_columns() -> None:
+    made = region(
+        "int n, const float a[n][n], float b[n][n]",
+        "for (int r = 0; r < n; r++) for (int c = 0; c <= r; c++) b[r][c] = a[r][c] + 1;",
+    )
+    assert neighbours(made) == ["c"]
+    assert reaches(made) == {("a", "coalesced"), ("b", "coalesced")}
+
+
+def test_three_loops_share_one_guard() -> None:
+    made = region(
+        "int n, float b[n][n][n]",
+        "for (int i = 0; i < n; i++) for (int j = 0; j < i; j++) for (int k = j; k < n; k++) b[i][j][k] += 1;",
+    )
+    assert heads(made) == ["i 0 < n", "j 0 < n - 1", "k 0 < n"]
+    (nest,) = [node for launch in made.device for node in walk(launch.body) if isinstance(node, TileNest)]
+    (guard,) = nest.body.statements
+    assert isinstance(guard, If) and expression_text(guard.condition) == "(j < i) && k >= j"

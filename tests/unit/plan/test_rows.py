@@ -9,7 +9,7 @@ from source import plan
 
 from tilepragma.ir.dump import expression_text, staged_text
 from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral, integer
-from tilepragma.ir.looptree import Block, Kernel, Stage, Statement
+from tilepragma.ir.looptree import Block, Buffered, Kernel, Stage, Statement
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -44,7 +44,21 @@ def test_tiles_are_staged_by_rows_without_their_corners() -> None:
     (launch,) = plan(STAR).device
     (box,) = staged_arrays(launch)
     assert staged_text(box) == "a[y - 1 : 3][x - 1 : 3]"
-    assert (box.before, box.after) == (1, 1)
+    assert (box.before, box.after) == ((0, 1), (0, 1))
+
+
+def test_rows_may_be_as_long_as_a_parameter_says() -> None:
+    made = plan(STAR.replace("40", "w").replace("39", "w - 1").replace("int n", "int n, int w"))
+    assert accessed(made.kernel, "b") == ["b[y][x]"]
+    (box,) = staged_arrays(made.device[0])
+    assert (box.before, box.after) == ((0, 1), (0, 1))
+    assert not rules(made)
+
+
+def test_products_of_flat_matrices_have_register_tiles() -> None:
+    body = "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) c[i*n + j] += a[i*n + k] * b[k*n + j];"
+    made = plan(f"void f(int n, const float *a, const float *b, float *c) {{\n#pragma tilek kernel\n{body}\n}}")
+    assert any(isinstance(node, Buffered) for launch in made.host for node in walk(launch.body))
 
 
 def test_the_user_s_arrays_come_back() -> None:
@@ -62,7 +76,8 @@ def test_the_user_s_arrays_come_back() -> None:
     ],
 )
 def test_other_arrays_stay_as_they_are(parameters: str, before: str, statement: str) -> None:
-    source = f"{before} void f(int n, {parameters}) {{\n#pragma tilek kernel\nfor (int y = 0; y < n; y++) for (int x = 0; x < 39; x++) {{ {statement} }} }}"
+    nest = "for (int y = 0; y < n; y++) for (int x = 0; x < 39; x++)"
+    source = f"{before} void f(int n, {parameters}) {{\n#pragma tilek kernel\n{nest} {{ {statement} }} }}"
     assert all(one.rows_in is None for one in plan(source).kernel.objects)
 
 
@@ -94,8 +109,8 @@ def test_rows_that_are_too_short_are_found() -> None:
     assert "rows are as long as they are seen" in rules(wrong)
 
 
-@pytest.mark.parametrize("change", [{"before": 0}, {"after": 0}, {"before": 2}, {"after": 2}])
-def test_boxes_that_reach_beyond_the_array_are_found(change: dict[str, int]) -> None:
+@pytest.mark.parametrize("change", [{"before": ()}, {"after": ()}, {"before": (1, 0)}, {"after": (0, 2)}])
+def test_boxes_that_reach_beyond_the_array_are_found(change: dict[str, tuple[int, ...]]) -> None:
     made = plan(STAR)
     (launch,) = made.device
 

@@ -70,12 +70,12 @@ def test_a_stencil_stages_its_tile_with_the_border() -> None:
 
 
 def test_a_product_stages_tiles_of_both_arrays() -> None:
-    assert boxes(PRODUCT) == ["a[i : 1][k : 1]", "b[k : 1][j : 1]"]
+    assert boxes(PRODUCT) == ["a[i_row : 1][k : 1]", "b[k : 1][j_row : 1]"]
 
 
 def test_an_array_may_have_several_boxes() -> None:
     gram = PRODUCT.replace("b[k][j]", "a[j][k]")
-    assert boxes(gram) == ["a[i : 1][k : 1]", "a[j : 1][k : 1]"]
+    assert boxes(gram) == ["a[i_row : 1][k : 1]", "a[j_row : 1][k : 1]"]
     assert complaints(plan(gram)) == ""
 
 

@@ -1,0 +1,74 @@
+"""What is timed on a GPU, and at which sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+STREAMING, REVERSAL, PRODUCT, JACOBI_2D, JACOBI_3D = "streaming", "reversal", "sgemm", "jacobi-2d", "jacobi-3d"
+
+
+@dataclass(frozen=True)
+class GpuCase:
+    """A kernel of the suite's or of `kernels/`. `moved`: bytes if each step or repetition reads and writes each element once, and
+    `flops`: both arithmetic in the sizes and in `width`, the bytes of an element. `figure`: what it says of which goal. `check`:
+    small sizes that divide nothing, at which results are compared with the original's.
+    """
+
+    program: str
+    type: str
+    figure: str
+    sizes: str
+    check: str
+    moved: str
+    flops: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.program}.{self.type}"
+
+    def numbers(self, check: bool) -> dict[str, int]:
+        return {
+            key: int(value)
+            for key, value in (item.split("=") for item in (self.check if check else self.sizes).split())
+        }
+
+    def count(self, formula: str, check: bool) -> float:
+        """The value of `moved` or `flops`."""
+        known = self.numbers(check) | {"width": 8 if self.type == "double" else 4}
+        return float(eval(formula, {"__builtins__": {}}, known))
+
+
+_VECTOR = "REPEATS*N*N*width"
+CASES = (
+    GpuCase(
+        "metafork-reversal", "float", REVERSAL, "REPEATS=10 N=268435456", "REPEATS=2 N=10007", "2*REPEATS*N*width", "0"
+    ),
+    GpuCase(
+        "metafork-reversal", "double", REVERSAL, "REPEATS=10 N=134217728", "REPEATS=2 N=10007", "2*REPEATS*N*width", "0"
+    ),
+    *(
+        GpuCase(program, type_, STREAMING, "REPEATS=10 N=16384", "REPEATS=2 N=131", _VECTOR, "2*REPEATS*N*N")
+        for program in ("ics-mv", "ics-tmv")
+        for type_ in ("float", "double")
+    ),
+    *(
+        GpuCase(
+            "tilek-conv2d",
+            type_,
+            STREAMING,
+            "REPEATS=10 N=16384 M=16384",
+            "REPEATS=2 N=131 M=137",
+            f"2*{area}*width",
+            f"17*{area}",
+        )
+        for area in ("REPEATS*N*M",)
+        for type_ in ("float", "double")
+    ),
+    GpuCase("product", "float", PRODUCT, "N=4096", "N=131", "4*N*N*width", "2*N**3"),
+    GpuCase("jacobi-2d", "float", JACOBI_2D, "STEPS=100 N=16384", "STEPS=6 N=131", "2*STEPS*N*N*width", "5*STEPS*N*N"),
+    GpuCase("jacobi-3d", "float", JACOBI_3D, "STEPS=100 N=512", "STEPS=6 N=37", "2*STEPS*N**3*width", "7*STEPS*N**3"),
+)
+
+#: Bytes of the copy and the side of the product that limits are measured with.
+LIMITS = (1 << 30, 4096)
+CHECK_LIMITS = (1 << 16, 16)

@@ -1,0 +1,179 @@
+"""Times the generated CUDA code in this folder. Needs Python, a C compiler, a CUDA driver and NVRTC; nothing is installed.
+
+Each kernel first runs at a small size beside its original, which has to leave the same (within 1e-4: multiply-adds are contracted).
+Then it runs --runs times in one process, and the first time, in which it is compiled, does not count. Times are those of launches,
+by the runtime's own profile (TILEK_PROFILE), data being on the device. Shares are of a copy by the driver within the device's
+memory, and of cublasSgemm where libcublas is found. Exit status 1 where a kernel fails or leaves something else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOLERANCE = "1e-4"
+RUN_SECONDS = 900
+
+
+def tool(command: list[str], **variables: str) -> str:
+    """Standard output. Raises RuntimeError with what the command said."""
+    done = subprocess.run(
+        command, cwd=HERE, env=os.environ | variables, capture_output=True, text=True, check=False, timeout=RUN_SECONDS
+    )
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise RuntimeError("\n".join([f"{command[0]}: status {done.returncode}", *said[:8]]))
+    return done.stdout
+
+
+def build_runtime(compiler: list[str]) -> None:
+    """libtilek.a of the runtime's sources, and the main function of all programs. Made once."""
+    library = HERE / "libtilek.a"
+    if library.is_file():
+        return
+    sources = sorted((HERE / "runtime").glob("*.c"))
+    flags = ["-O2", "-std=c99", "-fPIC", "-pthread", "-fvisibility=hidden", "-Iruntime/include", "-Iruntime"]
+
+    def compile_one(source: Path) -> str:
+        output = f"{source.stem}.o"
+        tool([*compiler, *flags, "-c", "-o", output, str(source)])
+        return output
+
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        objects = list(pool.map(compile_one, sources))
+    tool([*compiler, "-std=c99", "-O2", "-c", "-o", "support.o", "support.c"])
+    tool(["ar", "rcs", library.name, *objects])
+
+
+def build(compiler: list[str], program: str, options: list[str], *sources: str) -> str:
+    """The command that runs the program."""
+    includes = ["-I.", "-Iruntime", "-isystem", "runtime/include"]
+    command = [*compiler, "-std=gnu99", "-O2", *includes, *options, "-o", program, *sources]
+    tool([*command, "libtilek.a", "-ldl", "-lpthread", "-lm"])
+    return f"./{program}"
+
+
+def libraries() -> dict[str, str]:
+    """Where Python packages keep libcublas and NVRTC, for machines without CUDA's toolkit."""
+    found = {}
+    for variable, name in (("TILEK_CUBLAS_LIBRARY", "libcublas.so.1*"), ("TILEK_NVRTC_LIBRARY", "libnvrtc.so.1*")):
+        paths = [path for folder in sys.path for path in glob.glob(f"{folder}/nvidia/*/lib/{name}")]
+        if paths and variable not in os.environ:
+            found[variable] = paths[0]
+    return found
+
+
+def launch_seconds(trace: Path, runs: int) -> list[float]:
+    """Seconds of the launches of each run but the first: all runs launch the same."""
+    events = [event for event in json.loads(trace.read_text())["traceEvents"] if event["cat"] == "kernel"]
+    events.sort(key=lambda event: event["ts"])
+    each = len(events) // runs
+    if each == 0 or len(events) != each * runs:
+        raise RuntimeError(f"{len(events)} launches in {runs} runs")
+    return [1e-6 * sum(event["dur"] for event in events[run * each : (run + 1) * each]) for run in range(1, runs)]
+
+
+def measure(case: dict, compiler: list[str], variables: dict[str, str], runs: int, tiny: bool) -> dict:
+    """One case's results. Raises RuntimeError where it fails."""
+    settings = f"type={case['type']},seed=1,time=1"
+    checked = build(compiler, f"check/{case['name']}", case["check_options"], f"check/{case['name']}.c", "support.o")
+    verified = {"TILEK_VERIFY": "1", "TILEK_TOLERANCE": TOLERANCE}
+    tool([checked, "-", settings], **variables, **verified)
+    kind = "check" if tiny else "full"
+    program = (
+        checked
+        if tiny
+        else build(compiler, f"full/{case['name']}", case["full_options"], f"full/{case['name']}.c", "support.o")
+    )
+    trace = HERE / "trace.json"
+    tool([program, "-", *[settings] * runs], **variables, TILEK_PROFILE=str(trace))
+    seconds = launch_seconds(trace, runs)
+    trace.unlink()
+    median = statistics.median(seconds)
+    moved, flops = case[f"{kind}_moved"], case[f"{kind}_flops"]
+    return {"seconds": seconds, "median": median, "gbs": 1e-9 * moved / median, "gflops": 1e-9 * flops / median}
+
+
+def figures(cases: list[dict], results: dict[str, dict], limits: dict, tiny: bool) -> dict[str, dict]:
+    """By goal, the value reached and a note."""
+    found: dict[str, dict] = {}
+    for case in cases:
+        result = results[case["name"]]
+        if "median" not in result:
+            found[case["figure"]] = {"value": None, "note": f"{case['name']} failed: {result['failed']}"}
+            continue
+        copied = case["check_moved" if tiny else "full_moved"] / limits["copy"]
+        share = copied / result["median"]
+        if case["figure"] == "sgemm":
+            absent = limits["sgemm"] is None
+            note = f"{result['gflops']:.0f} GFLOP/s; " + (
+                "libcublas is absent" if absent else f"cublasSgemm {1e-9 * limits['sgemm']:.0f}"
+            )
+            entry = {"value": None if absent else 1e9 * result["gflops"] / limits["sgemm"], "note": note}
+        else:
+            value = 1.0 / share if case["figure"] == "reversal" else share
+            entry = {"value": value, "note": f"{case['name']}, {result['gbs']:.0f} of {1e-9 * limits['copy']:.0f} GB/s"}
+        before = found.get(case["figure"])
+        worse = max if case["figure"] == "reversal" else min
+        if before is not None and (
+            before["value"] is None or worse(before["value"], entry["value"]) == before["value"]
+        ):
+            continue
+        found[case["figure"]] = entry
+    return found
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--json", type=Path, metavar="FILE", help="write the results there, for the suite's --gpu")
+    options.add_argument("--runs", type=int, default=6, metavar="N", help="runs of each kernel, the first not counted")
+    options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these kernels")
+    options.add_argument("--tiny", action="store_true", help="small sizes, to try whether everything runs")
+    options.add_argument("--cc", default=os.environ.get("CC", "cc"), metavar="COMMAND", help="the C compiler")
+    given = options.parse_args()
+    whole = json.loads((HERE / "cases.json").read_text())
+    cases = [case for case in whole["cases"] if not given.only or case["program"] in given.only]
+    compiler = shlex.split(given.cc)
+    variables = {"TILEK_TARGET": "cuda", "TILEK_STRICT": "1", "NVIDIA_TF32_OVERRIDE": "0", **libraries()}
+    variables.setdefault("TILEK_CACHE_DIR", os.environ.get("TILEK_CACHE_DIR", str(HERE / "cache")))
+    try:
+        build_runtime(compiler)
+        build(compiler, "limits", [], "limits.c")
+        bounds = whole["check_limits" if given.tiny else "limits"]
+        limits = json.loads(tool(["./limits", *map(str, bounds)], **variables))
+    except RuntimeError as error:
+        print(error)
+        return 2
+    product = "libcublas is absent" if limits["sgemm"] is None else f"cublasSgemm {1e-9 * limits['sgemm']:.0f} GFLOP/s"
+    print(f"{limits['device']}: a copy moves {1e-9 * limits['copy']:.1f} GB/s, {product}")
+    results: dict[str, dict] = {}
+    for case in cases:
+        try:
+            result = measure(case, compiler, variables, given.runs, given.tiny)
+            spread = f"{min(result['seconds']):.6f} to {max(result['seconds']):.6f}"
+            said = f"{result['median']:.6f} s ({spread}) {result['gbs']:10.1f} GB/s {result['gflops']:10.1f} GFLOP/s"
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            result = {"failed": str(error)}
+            said = f"failed: {error}"
+        results[case["name"]] = result
+        print(f"{case['name']:26} {said}", flush=True)
+    reached = figures(cases, results, limits, given.tiny)
+    for name, figure in reached.items():
+        print(f"{name:26} {'' if figure['value'] is None else format(figure['value'], '.3f'):>8}  {figure['note']}")
+    if given.json is not None:
+        stored = {"machine": limits, "comparable": not given.tiny, "figures": reached, "results": results}
+        given.json.write_text(json.dumps(stored, indent=1) + "\n")
+    return 1 if any("failed" in result for result in results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

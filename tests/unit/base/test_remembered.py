@@ -1,0 +1,53 @@
+"""What frozen values keep beside their fields changes neither what they are equal to nor what they are copied to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from tilepragma.base.remembered import hashed_once, text_once
+
+
+@dataclass
+class Counted:
+    """A part that counts how often it is hashed."""
+
+    number: int
+    times: int = field(default=0, compare=False)
+
+    def __hash__(self) -> int:
+        self.times += 1
+        return self.number
+
+
+@hashed_once
+@dataclass(frozen=True)
+class Value:
+    part: Counted
+    name: str = "v"
+
+
+def test_a_hash_is_computed_once() -> None:
+    value = Value(Counted(3))
+    assert hash(value) == hash(value) == hash(Value(Counted(3)))
+    assert value.part.times == 1
+
+
+def test_copies_have_hashes_and_texts_of_their_own() -> None:
+    value = Value(Counted(3))
+    assert (hash(value), text_once(value)) != (hash(other := replace(value, name="w")), text_once(other))
+    assert text_once(other) == repr(other)
+
+
+def test_comparisons_do_not_see_what_is_kept() -> None:
+    value, other = Value(Counted(3)), Value(Counted(3))
+    assert (hash(value), text_once(value)) == (hash(other), text_once(other))
+    assert value == other
+    assert value == Value(Counted(3))
+    assert "_hash" not in repr(value)
+
+
+def test_values_stay_frozen() -> None:
+    with pytest.raises(AttributeError):
+        Value(Counted(3)).name = "w"  # type: ignore[misc]

@@ -1,0 +1,135 @@
+"""Triangular loops that devices deal out: over the box of all iterations, each of which asks whether it is one.
+
+    for (r …) for (c = 0; c <= r; c++) S;      becomes      for (r …) for (c = 0; c <= last r; c++) if (c <= r) S;
+
+Workers must know bounds before they start. Where only one end of the inner loop moves, one for one with a loop around, half of the box is
+iterations at least, and neighbouring workers are neighbours along the inner loop; else few may be, and the loop stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from tilepragma.ir.expressions import Binary, Expression, access_to
+from tilepragma.ir.looptree import Block, If, Loop, Statement
+from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
+from tilepragma.ir.types import INT, ScalarType
+from tilepragma.plan.chains import chain_from
+from tilepragma.plan.staging_references import Span, loop_ends
+
+
+@dataclass(frozen=True)
+class BoxedNest:
+    """A nest whose dealt-out `loops` are these: `nest` has the conditions that the boxes need."""
+
+    nest: Loop
+    loops: tuple[Loop, ...]
+
+
+def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], bool]) -> BoxedNest:
+    """The nest with all of the `loops` of its chain boxed that can be, whose bounds `on_host` does not hold for; itself where none can."""
+    chain, dealt = chain_from(nest), [one.index for one in loops]
+    boxes: dict[int, Loop] = {}
+    conditions: list[Expression] = []
+    around: list[tuple[Loop, Span]] = []
+    for one in chain:
+        if one.index not in dealt:
+            if boxes and set(dealt) & {inner.index for inner in chain[chain.index(one) :]}:
+                # Its bounds would be asked for iterations that there are not.
+                return BoxedNest(nest, tuple(loops))
+            continue
+        ends = loop_ends(one, {})
+        if ends is not None and around and not all(map(on_host, (one.lower, one.upper))) and _keeps_order(one):
+            box = _box(ends, around)
+            if box is not None and on_host(expression(box.least)) and on_host(expression(box.greatest)):
+                boxes[one.index] = _over(one, ends, box)
+                conditions.append(_condition(one, ends, box))
+                ends = box
+        if ends is not None:
+            around.append((one, ends))
+    if not boxes:
+        return BoxedNest(nest, tuple(loops))
+    condition = reduce(lambda left, right: Binary("&&", left, right, INT), conditions)
+    changed = _rebuilt(chain, boxes, condition, dealt[-1])
+    new = {one.index: one for one in chain_from(changed)}
+    return BoxedNest(changed, tuple(new[index] for index in dealt))
+
+
+def with_boxes(
+    body: Block, loops: tuple[Loop, ...], on_host: Callable[[Expression], bool]
+) -> tuple[Block, tuple[Loop, ...]]:
+    """The body of a launch over `loops`, which one of its statements nests, and these loops, boxed."""
+    statements: list[Statement] = []
+    for one in body.statements:
+        if isinstance(one, Block):
+            one, loops = with_boxes(one, loops, on_host)
+        elif isinstance(one, Loop) and loops and loops[0].index in {inner.index for inner in chain_from(one)}:
+            found = boxed(one, loops, on_host)
+            one, loops = found.nest, found.loops
+        statements.append(one)
+    return replace(body, statements=tuple(statements)), loops
+
+
+def _keeps_order(loop: Loop) -> bool:
+    """Whether comparing an iterator with the bounds compares numbers, for values that only loops over boxes give it too."""
+    signed = _is_signed(loop.iterator.element)
+    bounds = (loop.lower, loop.upper)
+    if signed:
+        return all(_is_signed(getattr(bound, "type", None)) for bound in bounds)
+    # Without a sign, sums that do not take anything away keep clear of wrapping.
+    plain = (bound for bound in bounds if all(factor > 0 for _, factor in polynomial(bound).terms))
+    unsigned = (
+        one for one in plain if polynomial(one).constant is not None or not _is_signed(getattr(one, "type", None))
+    )
+    return len(list(unsigned)) == len(bounds)
+
+
+def _is_signed(type_: object) -> bool:
+    return isinstance(type_, ScalarType) and type_.is_integer and type_.signed
+
+
+def _box(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
+    """The least and the greatest value over all iterations of the loops around; None where that may be far from what there is."""
+    least, greatest = ends.least, ends.greatest
+    for loop, span in reversed(around):
+        first, last = _taken_out(least, loop, span, 1), _taken_out(greatest, loop, span, -1)
+        if first is None or last is None:
+            return None
+        least, greatest = first, last
+    moving = (least != ends.least, greatest != ends.greatest)
+    return Span(least, greatest) if moving.count(True) == 1 else None
+
+
+def _taken_out(value: Polynomial, loop: Loop, span: Span, sign: int) -> Polynomial | None:
+    """The least (sign 1) or the greatest (sign -1) value over the loop; None where it does not move one for one."""
+    parts = value.split(access_to(loop.iterator))
+    if parts is None or parts[0].constant not in (0, 1, -1):
+        return None
+    return parts[0] * (span.least if (parts[0].constant or 0) * sign > 0 else span.greatest) + parts[1]
+
+
+def _over(loop: Loop, ends: Span, box: Span) -> Loop:
+    """The loop over the box; the end that does not move stays as it is written."""
+    if box.least != ends.least:
+        return replace(loop, lower=expression(box.least))
+    beyond = box.greatest if loop.comparison == "<=" else box.greatest + number(1)
+    return replace(loop, upper=expression(beyond))
+
+
+def _condition(loop: Loop, ends: Span, box: Span) -> Expression:
+    iterator = access_to(loop.iterator)
+    if box.least != ends.least:
+        return Binary(">=", iterator, loop.lower, INT)
+    return Binary(loop.comparison, iterator, loop.upper, INT)
+
+
+def _rebuilt(chain: tuple[Loop, ...], boxes: Mapping[int, Loop], condition: Expression, innermost: int) -> Loop:
+    body = chain[-1].body
+    for one in reversed(chain):
+        if one.index == innermost:
+            body = Block((If(condition, body, None, one.header),), body.range)
+        changed = replace(boxes.get(one.index, one), body=body)
+        body = Block((changed,), one.range)
+    return changed
