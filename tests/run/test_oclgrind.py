@@ -115,3 +115,18 @@ def test_diamonds_run_clean(workshop: Workshop, form: str) -> None:
         variables = {"TILEK_SIZES": "t_i_size=5,t_j_size=4", "TILEK_SPECIALIZE": specialize}
         assert oclgrind(workshop, form, program, "9", "3", **variables) == ""
     assert workshop.run(program, OPENCL, "9", "3") == expected
+
+
+def test_overlapped_tiles_run_clean(workshop: Workshop) -> None:
+    # Windows filled, computed in and stored by several workers, tile after tile of one gang; a tile of one element.
+    folder = workshop.folder / "oclgrind" / "overlapped"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / "overlapped.c"
+    text = Path(__file__).with_name("overlapped.c").read_text()
+    source.write_text(f"#define ONLY_ONE\n{text}")
+    expected = workshop.run(workshop.build_original(source), PLAIN, "9", "5")
+    program = workshop.build_with(source, TILEK_TILES="overlapped")
+    for specialize in ("1", "0"):
+        variables = {"TILEK_SIZES": "t_degree=2,i_window=12,j_window=10", "TILEK_SPECIALIZE": specialize}
+        assert oclgrind(workshop, "gpu", program, "9", "5", **variables) == ""
+    assert workshop.run(program, OPENCL, "9", "5") == expected

@@ -50,6 +50,8 @@ class _DeviceEntry(Entry):
         for axis in used_dimensions(self.launch, AxisKind.WORKER):
             index = self.dialect.worker[axis.dimension]
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
+        for window in self.launch.windows:
+            writer.line(f"{self.dialect.local_space}{self.printer.declaration(window.object)};")
         if self.launch.staged is None:
             self._instances(writer, self.launch.body)
             return writer.text()
@@ -87,8 +89,8 @@ class _DeviceEntry(Entry):
                 name, count = self.numbers.fresh(axis_name(axis)), self.numbers.axis_count(axis)
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
-                # Compilers then see that there is no loop. Barriers have to stand in plain loops: those of reductions and of stages.
-                plain = self.launch.reductions or staging is not None
+                # Compilers then see that there is no loop. Barriers have to stand in plain loops: those of reductions, stages and windows.
+                plain = self.launch.reductions or self.launch.windows or staging is not None
                 once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 stack.enter_context(writer.block(head, once))
             self.print_privates(writer)

@@ -151,12 +151,14 @@ class TemporalTiles(Enum):
     """Tiles of time steps of stencils, for all kernels of a translation: no clause says it, `TILEK_TILES` does.
 
     AUTOMATIC: diamonds on cores; on devices none where a launch for each time step does. SKEWED: those of Algorithm 4.1's rows
-    alone. DIAMOND: diamonds on devices too.
+    alone. DIAMOND: diamonds on devices too. OVERLAPPED: on devices tiles of several time steps that compute what they need of each other
+    again, where a stencil's statements allow that.
     """
 
     AUTOMATIC = "auto"
     SKEWED = "skewed"
     DIAMOND = "diamond"
+    OVERLAPPED = "overlapped"
 
 
 @dataclass(frozen=True)

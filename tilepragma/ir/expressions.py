@@ -38,6 +38,8 @@ class Scope(Enum):
     """among the statements of the region's own block, outside every loop: made by the host before the first launch"""
     TEMPORARY = "temporary"
     """made by the planner: storage that a launch has for itself, which has no name in the user's function"""
+    GANG = "gang"
+    """made by the planner: memory that the workers of a gang share (`Window`)"""
     LOCAL = "local"
     """inside a loop, condition or inner block of the region, or inside a function: private to each iteration"""
 

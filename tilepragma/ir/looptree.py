@@ -291,6 +291,19 @@ class Staged:
 
 
 @dataclass(frozen=True)
+class Window:
+    """A box of an array that a gang keeps in memory of its own while it computes several steps of it.
+
+    `object` (Scope.GANG, CONTIGUOUS, literal lengths) has the element `array[x]` at `object[x - origin]`, each subscript spelled so. `origin`
+    are scalars, one a dimension, that the launch declares for each tile of its gangs. Nothing is copied but by statements of the launch.
+    """
+
+    object: DataObject
+    array: DataObject
+    origin: tuple[DataObject, ...]
+
+
+@dataclass(frozen=True)
 class Stage:
     """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: accesses behind it in its
     block find them there. It stands in the body of a uniform nest, or in a loop there; nothing where workers are loops.

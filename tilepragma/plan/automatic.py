@@ -7,11 +7,13 @@ memory in fewer strides, and on cores one that does more of the work in a launch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.hyperplane_plan import hyperplanes
+from tilepragma.plan.overlapped_plan import overlapped
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
@@ -42,6 +44,8 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         search.look_at(strategy(region))
         if search.is_over:
             break
+    if region.kernel.directive.temporal is TemporalTiles.OVERLAPPED and search.best is not None:
+        search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
     return Choice(search.best or search.second_best, tuple(search.rejected), search.reason)
 
 
@@ -101,6 +105,21 @@ class _Search:
             clause = f"each launch does the work of {_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: {clause}")
 
+    def overlap(self, best: Automatic, answers: Iterable[Automatic | Refusal]) -> None:
+        """Take the device steps of the first answer that is right, which the user asks for."""
+        against: str | None = None
+        for answer in answers:
+            made = answer if isinstance(answer, Refusal) else _with_devices(best, answer)
+            why = made.reason if isinstance(made, Refusal) else self.objection(made)
+            if isinstance(made, Automatic) and isinstance(answer, Automatic) and why is None:
+                self.best = made
+                asked = f"{best.strategy}, on devices: overlapped tiles are asked for (TILEK_TILES)"
+                self.rejected.append(asked)
+                return
+            against = against or why
+        if against is not None:
+            self.rejected.append(f"overlapped tiles: {against}")
+
     def _take(self, answer: Automatic, clause: str) -> None:
         if self.objection(answer) is None:
             self.best = answer
@@ -121,6 +140,20 @@ def _joined(host: Automatic, device: Automatic) -> Automatic:
         sizes=used_sizes(host.host_steps, host.sizes),
         notes=host.notes,
         steps=host.steps,
+    )
+
+
+def _with_devices(best: Automatic, answer: Automatic) -> Automatic:
+    """The best answer with overlapped tiles on devices."""
+    return replace(
+        best,
+        strategy=f"{best.strategy} on cores, overlapped tiles on devices",
+        device_steps=answer.device_steps,
+        shared=tuple(dict.fromkeys((*best.shared, *answer.shared))),
+        sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),
+        asked_on_devices=True,
+        storage=answer.storage,
+        kept=answer.kept,
     )
 
 

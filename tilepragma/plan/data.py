@@ -54,6 +54,11 @@ def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple
     return tuple(arguments)
 
 
+def own_argument(object_: DataObject) -> ArrayArgument:
+    """The argument for an array that the plan has for itself alone, and reads and writes."""
+    return ArrayArgument(object_, whole_section(object_) or (), True, True, False, False)
+
+
 def arrays_in_step(context: DataContext) -> tuple[ArrayArgument, ...]:
     """The outside arrays of a region that runs as written, so that the runtime keeps device copies in step.
 

@@ -16,7 +16,7 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import scalar_effect
-from tilepragma.ir.looptree import Axis, Block, ForLoop, Loop, TileNest, While
+from tilepragma.ir.looptree import Axis, Block, ForLoop, Loop, TileNest, While, Window
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import children
 from tilepragma.plan.chain_checks import literal_trip
@@ -36,12 +36,14 @@ from tilepragma.plan.symbols import loop_symbols
 class DraftLaunch:
     """One launch: `clauses` has the tiles of loops under `body`, by index; with none that is distributed one instance runs it.
 
-    Iterators of DraftLoops around and tile sizes may stand anywhere in it. `reductions` are those of this launch besides the user's.
+    Iterators of DraftLoops around and tile sizes may stand anywhere in it. `reductions` are those of this launch besides the user's;
+    `windows` what its gangs keep for themselves.
     """
 
     body: Block
     clauses: Clauses = field(default_factory=dict)
     reductions: tuple[ReductionClause, ...] = ()
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,8 @@ class _Builder:
         used = {use.object for use in uses(place.body, kernel.functions, launch=True)}
         values = tuple(iterator for iterator in place.around if iterator in used)
         name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
-        return finished_launch(name, place.body, found, context, values)
+        launch = finished_launch(name, place.body, found, context, values)
+        return dataclasses.replace(launch, windows=place.draft.windows)
 
 
 def _draft_launches(drafts: tuple[Draft, ...]) -> Iterator[DraftLaunch]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop, Window
 
 #: Evaluated in the user's function right before the launch: text of a clause, or an expression over host objects.
 #: Expressions may call the helpers of tilek.h (Callee.HELPER; 64-bit).
@@ -59,7 +59,8 @@ class Launch:
     `axes` are those in use, by kind and dimension. `privates` are outside objects that each instance owns a copy of;
     those in `first_privates` start with the outside value. `values` are the iterators of HostLoops around (scope LOCAL) that the
     launch's text mentions: their values at each step are arguments of the kernel. `staged` is the same work with arrays staged in
-    memory of the gangs (`Stage`), for devices: it runs instead of `body` where the boxes fit that memory.
+    memory of the gangs (`Stage`), for devices: it runs instead of `body` where the boxes fit that memory. `windows` are the arrays
+    that each gang of a device has for itself; what tiles do may then overlap, each in its own window.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Launch:
     first_privates: tuple[DataObject, ...]
     values: tuple[DataObject, ...] = ()
     staged: Block | None = None
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,8 @@ class KernelPlan:
     `operations` is for profiles, empty where the work is not known at launch. `rejected` are clauses on what the automatic planner
     considered and did not take, and why; `obstacles` are the errors, with places and remedies, that kept launches from a region that
     runs as written; none where it was something else. `storage` has a clause on each array that the plan keeps values in for itself
-    (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote.
+    (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote,
+    unless launches alone use them.
     """
 
     kernel: Kernel

@@ -19,7 +19,14 @@ from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.coalescing import vouched_worker_loop
 from tilepragma.plan.continues import close_iterations, condition_iterations
-from tilepragma.plan.data import DataContext, array_arguments, arrays_in_step, check_clauses, said_live_out
+from tilepragma.plan.data import (
+    DataContext,
+    array_arguments,
+    arrays_in_step,
+    check_clauses,
+    own_argument,
+    said_live_out,
+)
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
@@ -404,7 +411,7 @@ def _plan(
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        tuple(_as_seen(one, kernel) for one in array_arguments(data, steps.shared)),
+        (*(_as_seen(one, kernel) for one in array_arguments(data, steps.shared)), *map(own_argument, steps.storage)),
         _scalars(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,
@@ -419,6 +426,7 @@ def _plan(
             *launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
             *region.assumptions,
         ),
+        storage=steps.kept,
     )
 
 

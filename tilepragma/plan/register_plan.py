@@ -81,6 +81,31 @@ def columns_of(element: ScalarType) -> int:
     return max(LEAST_COLUMNS, COLUMN_BITS // element.bits)
 
 
+def with_full_tiles(
+    loops: RowLoops, planned: PlannedPart, tile: BoundedTile, points: tuple[Statement, ...]
+) -> tuple[Statement, ...]:
+    """The `points` of a tile of a wavefront; in tiles where a statement that comes back to its elements runs alone, in register tiles.
+
+    Raises UnboundedRowError, OperationLimitError.
+    """
+    from tilepragma.polyhedral.register_tiles import alone_in_tiles
+
+    part = planned.part
+    for each in part.statements:
+        rows = planned.registers.get(each.statement.name)
+        if rows is None:
+            continue
+        found = alone_in_tiles(loops.code, part.statements, each, rows.array, tile.rows, tile.known)
+        if found is None:
+            continue
+        own = replace(planned, part=replace(part, statements=(each,)))
+        full = register_tiles(loops, own, rows, replace(tile, known=found.known))
+        if full is None:
+            continue
+        points = full if found.condition is None else (If(found.condition, Block(full), Block(points)),)
+    return points
+
+
 def register_tiles(
     loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
@@ -95,11 +120,44 @@ def register_tiles(
     around: list[Loop] = []
     for level in rows.outside:
         iterator = loops.names.scalar(f"{base_name(statements, level)}_row")
-        bounds = loops.row_range(statements, level, tile.rows)
+        bounds = loops.row_range(statements, level, tile.rows, tile.known)
         around.append(loops.loop(iterator, bounds.lower, bounds.upper))
         tile = _inside(loops, statements, tile, Restriction(level, access_to(iterator)))
     whole = tile.rows
-    level = rows.through[-1]
+    through = _through(loops, planned, rows, tile)
+    if through is None:
+        return None
+    first, own_loop, tile = through
+    around += own_loop
+    origins = []
+    extents: tuple[int, ...] = (ROWS,)
+    if rows.column is not None:
+        columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
+        extents = (ROWS, columns_of(_element(loops, planned, rows)))
+        bounds = loops.row_range(statements, rows.column, whole, tile.known)
+        around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
+        origins.append(columns)
+    origins.insert(0, loops.names.scalar(f"{base_name(statements, rows.row)}_tile"))
+    bounds = loops.row_range(statements, rows.row, whole, tile.known)
+    own = _Tile(rows, tuple(origins), extents, first, bounds)
+    tile = replace(tile, known=tile.known.also(known_origins(loops.code, statements[0], rows, whole)))
+    body = _panel(loops, planned, own, tile) if rows.packed else _below_each_other(loops, planned, own, tile)
+    if body is None:
+        return None
+    for loop in reversed(around):
+        body = (replace(loop, body=Block(body)),)
+    return body
+
+
+def _through(
+    loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
+) -> tuple[DataObject | None, list[Loop], BoundedTile] | None:
+    """The loop over tiles of the row that runs through, its iterator, and the tile inside; no loop where the tile around is short enough."""
+    from tilepragma.polyhedral.part_scan import Restriction
+
+    statements, level = planned.part.statements, rows.through[-1]
+    if not rows.packed and any(one.level == level for one in tile.rows):
+        return None, [], tile
     base = base_name(statements, level)
     size: Expression = integer(THROUGH_TILE)
     if not rows.packed:
@@ -109,25 +167,8 @@ def register_tiles(
     bounds = loops.row_range(statements, level, tile.rows)
     if _is_made_of_locals(bounds.lower):
         return None
-    around.append(replace(loops.loop(first, bounds.lower, bounds.upper), step=size))
-    tile = _inside(loops, statements, tile, Restriction(level, access_to(first), size))
-    origins = []
-    extents: tuple[int, ...] = (ROWS,)
-    if rows.column is not None:
-        columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
-        extents = (ROWS, columns_of(_element(loops, planned, rows)))
-        bounds = loops.row_range(statements, rows.column, whole)
-        around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
-        origins.append(columns)
-    origins.insert(0, loops.names.scalar(f"{base_name(statements, rows.row)}_tile"))
-    own = _Tile(rows, tuple(origins), extents, first, loops.row_range(statements, rows.row, whole))
-    tile = replace(tile, known=tile.known.also(known_origins(loops.code, statements[0], rows, whole)))
-    body = _panel(loops, planned, own, tile) if rows.packed else _below_each_other(loops, planned, own, tile)
-    if body is None:
-        return None
-    for loop in reversed(around):
-        body = (replace(loop, body=Block(body)),)
-    return body
+    loop = replace(loops.loop(first, bounds.lower, bounds.upper), step=size)
+    return first, [loop], _inside(loops, statements, tile, Restriction(level, access_to(first), size))
 
 
 def _is_made_of_locals(bound: Polynomial) -> bool:
@@ -201,6 +242,7 @@ def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel
     through, column = (source.loops[_place(each.rows[level].coefficients)].iterator for level in levels)
     local = {one: replace(one, scope=Scope.LOCAL) for one in (through, column)}
     first, (_, start) = own.first, own.origins
+    assert first is not None, "what is packed has a loop of its own over what runs through"
     heads = (
         replace(_counted(loops, local[through], 0, Block(())), lower=panel.lower, comparison="<=", upper=panel.upper),
         replace(
@@ -230,7 +272,7 @@ class _Tile:
     rows: RegisterRows
     origins: tuple[DataObject, ...]
     extents: tuple[int, ...]
-    first: DataObject
+    first: DataObject | None
     bounds: Bounds
 
     @property

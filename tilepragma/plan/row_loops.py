@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tilepragma.base.ranges import NOWHERE
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.parametric_tiles import Range
     from tilepragma.polyhedral.part_scan import Order, PartCode, Restrictions
     from tilepragma.polyhedral.point_order import PointOrder
+    from tilepragma.polyhedral.register_rows import RegisterRows
     from tilepragma.polyhedral.schedule import StatementSchedule
     from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
@@ -136,6 +138,20 @@ class PlannedPart:
         """The levels of the two rows whose tiles of one sum begin together; none where there are no such rows."""
         return () if self.concurrent is None else self.concurrent.pair
 
+    @cached_property
+    def registers(self) -> dict[str, RegisterRows]:
+        """By the names of the deepest statements: the rows of the register tiles that one has where it runs alone, if it has any."""
+        from tilepragma.polyhedral.register_rows import register_rows
+
+        part = self.part
+        deepest = max(each.statement.depth for each in part.statements)
+        found = {
+            each.statement.name: register_rows(each, part.outer, part.band)
+            for each in part.statements
+            if each.statement.depth == deepest
+        }
+        return {name: rows for name, rows in found.items() if rows is not None}
+
 
 @dataclass
 class RowLoops:
@@ -147,9 +163,17 @@ class RowLoops:
     device: bool
     next_index: int
 
-    def row_range(self, statements: tuple[StatementSchedule, ...], level: int, inside: Restrictions) -> Bounds:
-        """The least and greatest value of a row inside a tile. Raises UnboundedRowError, OperationLimitError."""
-        return bounds_of(self.code.row_range(statements, level, inside))
+    def row_range(
+        self,
+        statements: tuple[StatementSchedule, ...],
+        level: int,
+        inside: Restrictions,
+        known: Known | None = None,
+    ) -> Bounds:
+        """The least and greatest value of a row inside a tile of which something may be `known`. Raises UnboundedRowError,
+        OperationLimitError.
+        """
+        return bounds_of(self.code.row_range(statements, level, inside, known))
 
     def tile_range(
         self, statements: tuple[StatementSchedule, ...], level: int, size: DataObject, inside: Restrictions
@@ -166,18 +190,7 @@ class RowLoops:
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
         """`for (long iterator = lower; iterator <= upper; ++iterator)`"""
         self.next_index += 1
-        return Loop(
-            self.next_index - 1,
-            iterator,
-            True,
-            expression(lower),
-            "<=",
-            expression(upper),
-            integer(1),
-            False,
-            Block(tuple(body)),
-            None,
-        )
+        return counted_loop(self.next_index - 1, iterator, lower, upper, body)
 
     def points(self, part: Part, order: Order, restrictions: Restrictions, known: Known) -> tuple[Statement, ...]:
         """Loops over the points of the part that the restrictions leave; what is `known` is not asked. Raises OperationLimitError."""
@@ -185,6 +198,14 @@ class RowLoops:
         scanned = self.code.points(part, order, restrictions, self.next_index, taken, known)
         self.next_index = scanned.next_index or self.next_index
         return scanned.block.statements
+
+
+def counted_loop(
+    index: int, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()
+) -> Loop:
+    """`for (long iterator = lower; iterator <= upper; ++iterator)`, the loop of this index."""
+    first, last = expression(lower), expression(upper)
+    return Loop(index, iterator, True, first, "<=", last, integer(1), False, Block(tuple(body)), None)
 
 
 def declared(object_: DataObject, number: Polynomial) -> Declaration:

@@ -123,7 +123,8 @@ class Automatic:
     """What a strategy makes of a region. `shared` are the scalars that its launches reach by address.
 
     `notes` are clauses on what was given up on the way. `steps` are those of the innermost loops on the host; None where they are not known.
-    `asked_on_devices`: the user asks for what its device steps do.
+    `asked_on_devices`: the user asks for what its device steps do. `storage` are arrays of its own (Scope.TEMPORARY) that its launches use,
+    `kept` clauses on what they and memory of gangs hold.
     """
 
     strategy: str
@@ -135,6 +136,8 @@ class Automatic:
     notes: tuple[str, ...] = ()
     steps: Steps | None = None
     asked_on_devices: bool = False
+    storage: tuple[DataObject, ...] = ()
+    kept: tuple[str, ...] = ()
 
 
 Strategy = Callable[[Region], Automatic | Refusal]

@@ -39,9 +39,8 @@ def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool
 
 
 def has_shapes(plan: KernelPlan) -> bool:
-    """Whether some host loop goes through tiles that all begin together."""
-    steps = (*all_steps(plan.host_steps), *all_steps(plan.device_steps))
-    return any(isinstance(step, HostLoop) and bool(step.shape) for step in steps)
+    """Whether some loop around launches for cores goes through tiles that all begin together."""
+    return any(isinstance(step, HostLoop) and bool(step.shape) for step in all_steps(plan.host_steps))
 
 
 def used_sizes(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> tuple[TileSize, ...]:

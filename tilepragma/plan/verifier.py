@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import InitVar, dataclass
+from math import prod
 from typing import Any
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Live, Target, TileKind
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope, Storage
 from tilepragma.ir.looptree import Axis, ExpressionStatement, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.sections import whole_section
+from tilepragma.plan.staging import LOCAL_BYTES
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_proofs import Proof, is_automatic, proof_of
 from tilepragma.plan.verifier_staging import wrong_stages
@@ -216,6 +219,7 @@ def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
         loops = (node for node in walk(launch.body) if isinstance(node, Loop))
         iterators |= {loop.iterator for loop in loops if loop.declares_iterator}
         known = by_address | set(plan.scalars) | set(launch.privates) | iterators
+        known |= {window.object for window in launch.windows}
         for use in _body_uses(plan, launch):
             if use.object.scope is Scope.LOCAL:
                 continue
@@ -294,6 +298,30 @@ def _stages_sound(plan: KernelPlan) -> Iterator[str]:
         yield from wrong_stages(plan, launch)
 
 
+def _windows_sound(plan: KernelPlan) -> Iterator[str]:
+    """Windows are in memory of gangs, each for itself, and fit it."""
+    for launch in plan.host:
+        if launch.windows:
+            yield f"launch {launch.name} of the host has windows"
+    for launch in plan.device:
+        objects = [window.object for window in launch.windows]
+        used = {use.object for use in _body_uses(plan, launch) if use.object.scope is Scope.GANG}
+        if len(set(objects)) != len(objects) or used - set(objects):
+            yield f"launch {launch.name} uses memory of its gangs that is not one window's"
+        room = 0
+        for window in launch.windows:
+            name, object_ = window.object.name, window.object
+            lengths = [length.value for length in object_.lengths if isinstance(length, IntegerLiteral)]
+            if object_.scope is not Scope.GANG or not isinstance(object_.element, ScalarType):
+                yield f"the window '{name}' is no array of numbers in memory of a gang"
+            elif len(lengths) != window.array.rank or len(window.origin) != window.array.rank:
+                yield f"the window '{name}' has not the dimensions of its array"
+            else:
+                room += prod(lengths) * object_.element.bits // 8
+        if room > LOCAL_BYTES:
+            yield f"the windows of launch {launch.name} take {room} bytes"
+
+
 def _symbols_unique(plan: KernelPlan) -> Iterator[str]:
     for launches in (plan.host, plan.device):
         symbols = Counter(t.symbol for launch in launches for nest in _nests(launch) for t in nest.loops)
@@ -343,6 +371,7 @@ RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
     ("reductions are reached by address", _reductions_by_address),
     ("barriers are uniform", _barriers_uniform),
     ("stages are sound", _stages_sound),
+    ("windows are sound", _windows_sound),
     ("symbols are unique", _symbols_unique),
     ("no tile is dropped", _no_plain_tiles),
     ("targets and launches are sound", _targets_sound),

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: Sizes of tiles at which plans are proven besides those in use: each symbol has another one, so that none stands for another unnoticed.
 _ODD = ((1, 2, 3, 5, 7), (5, 3, 7, 2, 1))
 
+#: A size of tiles that is cut down to what windows hold.
+_BEYOND = 1 << 20
+
 
 @dataclass(frozen=True)
 class Original:
@@ -175,8 +178,9 @@ def _in_steps(plan: KernelPlan, known: Original, runs: Runs) -> Iterator[Fault]:
     written = written_objects(kernel)
     region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
+    held = _held(plan)
     for steps, sizes in runs:
-        for finding in prove_steps(region, proven_steps(plan, steps), sizes, vouched=vouched):
+        for finding in prove_steps(region, proven_steps(plan, steps), sizes, vouched=vouched, held=held):
             yield Fault(finding.rule, finding.message, finding.certain)
 
 
@@ -198,6 +202,10 @@ def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject,
     yield plan.host_steps, host
     if not same or device != host:
         yield plan.device_steps, device
+    if any(launch.windows for launch in plan.device):
+        # The least tiles, and the greatest: windows have an end.
+        for size in (1, _BEYOND):
+            yield plan.device_steps, {one.object: size for one in plan.sizes}
     for odd in _ODD if plan.sizes else ():
         sizes = {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
         yield plan.host_steps, sizes
@@ -261,5 +269,5 @@ def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep,
         else:
             owned, needed = frozenset(step.privates), needed_before(plan, step)
             reduced = frozenset(one.object for one in step.reductions)
-            result.append(ProvenLaunch(step.name, step.body, step.axes, owned, reduced, needed))
+            result.append(ProvenLaunch(step.name, step.body, step.axes, owned, reduced, needed, step.windows))
     return tuple(result)

@@ -82,9 +82,12 @@ class PartCode:
         )
         return scan(ordered, self.symbols(restrictions, taken), first_index, self.facts(restrictions, known))
 
-    def row_range(self, statements: Schedules, level: int, restrictions: Restrictions) -> Range | None:
-        """The least and greatest value of a row inside the tile. Raises OperationLimitError."""
-        return row_range(self.inside(statements, restrictions), level, self.symbols(restrictions))
+    def row_range(
+        self, statements: Schedules, level: int, restrictions: Restrictions, known: Known | None = None
+    ) -> Range | None:
+        """The least and greatest value of a row inside the tile, for what is `known`. Raises OperationLimitError."""
+        facts = None if known is None else self.facts(restrictions, known)
+        return row_range(self.inside(statements, restrictions), level, self.symbols(restrictions), facts)
 
     def tile_range(
         self, statements: Schedules, level: int, size: Expression, restrictions: Restrictions

@@ -19,6 +19,7 @@ from tilepragma.polyhedral.affine import Frame
 from tilepragma.polyhedral.dependences import Dependence
 from tilepragma.polyhedral.extraction import declared_once
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
+from tilepragma.polyhedral.plan_proof_bounds import HeldArray
 from tilepragma.polyhedral.plan_proof_buffers import broken_buffers
 from tilepragma.polyhedral.plan_proof_dependences import broken_dependences
 from tilepragma.polyhedral.plan_proof_instances import missed_and_doubled
@@ -26,6 +27,7 @@ from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, Unmatched, executions
 from tilepragma.polyhedral.plan_proof_staging import wrong_boxes
 from tilepragma.polyhedral.plan_proof_tree import Held, Leaf, ProvenLaunch, ProvenStep, leaves, leaves_and_buffers
+from tilepragma.polyhedral.plan_proof_windows import has_windows, wrong_windows
 from tilepragma.polyhedral.scop import Scop
 
 
@@ -56,23 +58,37 @@ def proven_region(
 
 
 def prove_steps(
-    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int], *, vouched: bool
+    region: ProvenRegion,
+    steps: tuple[ProvenStep, ...],
+    sizes: Mapping[DataObject, int],
+    *,
+    vouched: bool,
+    held: Iterable[HeldArray] = (),
 ) -> tuple[Finding, ...]:
     """What keeps the steps from being the region with tiles of these sizes. `vouched`: the user says that instances of one launch are
-    independent.
+    independent. `held` is what a device has of the arrays.
     """
     try:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "proving the plan"):
-            return tuple(_findings(region, steps, sizes, vouched))
+            return tuple(_findings(region, steps, sizes, vouched, {one.object: one for one in held}))
     except OperationLimitError as error:
         return (Finding("the proof ends", str(error), False),)
 
 
 def _findings(
-    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int], vouched: bool
+    region: ProvenRegion,
+    steps: tuple[ProvenStep, ...],
+    sizes: Mapping[DataObject, int],
+    vouched: bool,
+    arrays: Mapping[DataObject, HeldArray],
 ) -> Iterator[Finding]:
     found, held = _leaves(region, steps, sizes)
     try:
+        if has_windows(steps):
+            yield from wrong_windows(region, steps, found, arrays)
+            yield from broken_buffers(held, region.scop)
+            yield from wrong_boxes(found)
+            return
         executed = tuple(one for leaf in found for one in _executed(leaf, region))
     except Unmatched as unmatched:
         yield Finding("every instance runs once", str(unmatched), unmatched.certain)

@@ -84,6 +84,25 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
                 return
 
 
+def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame: Frame) -> bool:
+    """Whether { [x] } is known to lie in what is held of an array, wherever all of { [x] : the region touches x } does: where it does not,
+    the region leaves the array itself.
+    """
+    section = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0))
+    for bounds in array.section:
+        held = _between(bounds, frame)
+        if held is None or not _comparable(held, elements, frame):
+            return False
+        section = section.flat_product(held)
+    if len(array.section) != array.object.rank:
+        return False
+    beyond = elements.subtract(section)
+    if beyond.is_empty():
+        return True
+    astray = touched.subtract(section).params()
+    return bool(beyond.intersect_params(astray.complement()).is_empty())
+
+
 def _beyond(array: HeldArray, reference: Reference, where: str) -> Finding:
     start = reference.range.start
     text = (

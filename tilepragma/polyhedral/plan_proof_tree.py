@@ -30,6 +30,7 @@ from tilepragma.ir.looptree import (
     Stage,
     Statement,
     TileNest,
+    Window,
 )
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
 from tilepragma.polyhedral.extraction import declare
@@ -39,7 +40,7 @@ from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, sa
 @dataclass(frozen=True)
 class ProvenLaunch:
     """One launch: every instance has a copy of the objects `owned`, and of those `reduced` until its end. Of the copied objects it needs
-    those in `needed` from before it.
+    those in `needed` from before it. `windows` are arrays of which each gang has a part for itself.
     """
 
     name: str
@@ -48,6 +49,7 @@ class ProvenLaunch:
     owned: frozenset[DataObject] = frozenset()
     reduced: frozenset[DataObject] = frozenset()
     needed: frozenset[DataObject] = frozenset()
+    windows: tuple[Window, ...] = ()
 
 
 @dataclass(frozen=True)

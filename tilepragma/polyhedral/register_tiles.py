@@ -27,6 +27,8 @@ from tilepragma.polyhedral.register_rows import RegisterRows
 from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.schedule import StatementSchedule
 
+_FEW = 8
+"""Values of a row that tiles have unless somebody asks for fewer."""
 _ORIGINS = ("tilek_row_origin", "tilek_column_origin")
 
 
@@ -73,6 +75,14 @@ class PanelScan:
 
 
 @dataclass(frozen=True)
+class AloneScan:
+    """Tiles in which a statement runs alone: the `condition` for them, None where all are such; `known` is what holds there."""
+
+    condition: Expression | None
+    known: Known
+
+
+@dataclass(frozen=True)
 class _Pieces:
     """Of a tile the points { [t] } before, at and after what is full, and those of a tile where nothing is."""
 
@@ -93,6 +103,36 @@ def known_origins(code: PartCode, each: StatementSchedule, rows: RegisterRows, r
         for other in more:
             first = first.also(other)
         return first
+
+
+def alone_in_tiles(
+    code: PartCode,
+    statements: tuple[StatementSchedule, ...],
+    each: StatementSchedule,
+    array: str,
+    restrictions: Restrictions,
+    known: Known,
+) -> AloneScan | None:
+    """[o, s] -> { : S has points in the tile, no other of the statements has, and no element of the array that S updates is read as another }
+
+    There the order of S's points is that of each element's updates alone. None where that has no simple form. Raises OperationLimitError.
+    """
+    with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding the tiles in which a statement runs alone"):
+        scanned = code.inside(statements, restrictions)
+        context = code.facts(restrictions, known)
+        mine = next(one for one in scanned if one.statement.name == each.statement.name)
+        points = mine.times.intersect_domain(mine.statement.domain).range()
+        condition = points.params().subtract(_elements(mine, array).clash(points))
+        for other in scanned:
+            if other is not mine:
+                condition = condition.subtract(other.times.intersect_domain(other.statement.domain).params())
+        simple = _simple_part(condition.intersect(context), context, [one.row.size for one in restrictions if one.size])
+        if simple is None:
+            return None
+        always = context.is_subset(simple)
+        test = None if always else isl.AstBuild.from_context(context).expr_from_set(simple.gist(context))
+    told = None if test is None else symbol_reader(code.symbols(restrictions)).condition(test)
+    return AloneScan(told, Known(known.facts.intersect(simple)))
 
 
 def scan_register_tile(
@@ -271,9 +311,31 @@ def _joined(points: isl.Set) -> isl.Set:
     """The same as one convex set where it is one."""
     points = points.remove_redundancies().coalesce()
     if points.n_basic_set() > 1:
-        hull = isl.Set.from_basic_set(points.unshifted_simple_hull())
-        return hull if hull.is_subset(points) else points
+        for hull in (points.unshifted_simple_hull(), points.simple_hull()):
+            around = isl.Set.from_basic_set(hull)
+            if around.is_subset(points):
+                return around
     return points
+
+
+def _simple_part(condition: isl.Set, context: isl.Set, sizes: list[str]) -> isl.Set | None:
+    """The condition as one convex set, or most of it: the tiles of a few values in each row, of which `sizes` are the parameters, and none of
+    those that are there for one value of a parameter alone.
+    """
+    whole = _joined(condition)
+    if whole.is_empty() or whole.n_basic_set() == 1:
+        return None if whole.is_empty() else whole.remove_divs()
+    common = " and ".join(f"{name} >= {_FEW}" for name in sizes)
+    large = isl.Set(f"[{', '.join(sizes)}] -> {{ : {common} }}", context=condition.get_ctx())
+    solid = isl.Set.empty(condition.get_space())
+    for piece in condition.intersect(large).coalesce().get_basic_sets():
+        if not any(constraint.is_equality() for constraint in piece.get_constraints()):
+            solid = solid.union(isl.Set.from_basic_set(piece))
+    part = _joined(solid.remove_divs())
+    if part.is_empty() or part.n_basic_set() != 1 or not part.is_subset(condition):
+        return None
+    anywhere = part.gist(large).intersect(context)
+    return anywhere if anywhere.is_subset(condition) else part
 
 
 def _without(points: isl.Set, levels: Iterable[int]) -> isl.Set:

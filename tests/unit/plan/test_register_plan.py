@@ -101,12 +101,92 @@ def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
     "update",
     [
         "c[i][j] = a[i][k] * b[k][j];",  # the last one stays: nothing is summed up
-        "c[i][j] += a[i][k] * d[(i + j) % 3][k];",  # nothing that tiles below each other have in common
+        "c[i][j] += a[i][k] * d[(i + j) % 3][2 * k];",  # nothing in common below each other, and no row of memory to run along
         "c[i][j] += c[i][k] * b[k][j];",  # of the tile itself
     ],
 )
 def test_other_updates_keep_their_loops(update: str) -> None:
     assert held(product("ikj", update=update)) == []
+
+
+def test_dot_products_that_no_column_has_in_common_keep_rows_alone() -> None:
+    assert held(product("ikj", update="c[i][j] += a[i][k] * d[(i + j) % 3][k];")) == [f"{ROWS} c[i][j]"]
+
+
+def sums(update: str, type_: str = "double") -> KernelPlan:
+    return plan(f"""
+    void f(int n, int m, {type_} s[n], {type_} t[m], {type_} a[n][m], {type_} x[m])
+    {{
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++) {update}
+    }}""")
+
+
+@pytest.mark.parametrize("update", ["s[i] += a[i][j] * x[j];", "s[i] -= a[i][j];", "s[i] = x[j] * a[i][j] + s[i];"])
+def test_sums_that_wait_for_themselves_run_several_rows_at_a_time(update: str) -> None:
+    assert held(sums(update)) == [f"{ROWS} s[i]"]
+
+
+def test_sums_of_a_body_run_as_launches_of_their_own() -> None:
+    found = plan("""
+    void f(int n, double s[n], double t[n], double a[n][n], double b[n][n], double x[n])
+    {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++) {
+            s[i] = t[i] = 0;
+            for (int j = 0; j < n; j++) {
+                s[i] += a[i][j] * x[j];
+                t[i] += b[i][j] * x[j];
+            }
+            t[i] = s[i] + 2 * t[i];
+        }
+    }""")
+    assert held(found) == [f"{ROWS} s[i]", f"{ROWS} t[i]"]
+
+
+@pytest.mark.parametrize(
+    ("update", "type_"),
+    [
+        ("s[i] += a[i][j] * x[j];", "int"),  # compilers run vectors along such sums
+        ("t[j] += a[i][j];", "double"),  # vectors run along t
+        ("s[i] = a[i][j] * x[j];", "double"),
+        ("s[i] += a[j][2 * i] * x[j];", "double"),  # no row of memory to run along
+    ],
+)
+def test_other_sums_keep_their_loops(update: str, type_: str) -> None:
+    assert held(sums(update, type_)) == []
+
+
+def test_tiles_of_a_wavefront_without_its_diagonal_keep_rows_alone() -> None:
+    found = plan("""
+    void f(int n, double l[n][n], double x[n], double b[n])
+    {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++) {
+            x[i] = b[i];
+            for (int j = 0; j < i; j++) x[i] -= l[i][j] * x[j];
+            x[i] = x[i] / l[i][i];
+        }
+    }""")
+    assert held(found) == [f"{ROWS} x[i]"]
+
+
+def test_updates_of_a_factorisation_keep_elements_on_both_sides_of_its_diagonal() -> None:
+    found = plan("""
+    void f(int n, float a[n][n])
+    {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j < i; j++) {
+                for (int k = 0; k < j; k++) a[i][j] -= a[i][k] * a[k][j];
+                a[i][j] /= a[j][j];
+            }
+            for (int j = i; j < n; j++)
+                for (int k = 0; k < i; k++) a[i][j] -= a[i][k] * a[k][j];
+        }
+    }""")
+    assert held(found) == [f"{ROWS}x{COLUMNS} a[i][j]"] * 2
 
 
 # -- broken plans -----------------------------------------------------------------------------------------------------
@@ -184,6 +264,11 @@ def test_a_buffer_around_nothing_but_reads_is_not_written_back() -> None:
     assert "the buffer of 'd' has elements that are not surely accessed" in " ".join(
         fault.message for fault in prove(broken)
     )
+
+
+def test_a_sum_that_is_not_written_back_is_refused() -> None:
+    broken = with_buffers(sums("s[i] += a[i][j] * x[j];"), with_buffer(lambda one: replace(one, stored=False)))
+    assert "is written but not written back" in " ".join(fault.message for fault in prove(broken))
 
 
 def test_an_element_that_is_read_otherwise_meanwhile_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 from source import plan
 
 from tilepragma.ir.directives import AxisKind, Target
-from tilepragma.ir.looptree import Axis, Barrier, Block, Statement, Tile, TileNest
+from tilepragma.ir.looptree import Axis, Barrier, Block, Statement, Tile, TileNest, Window
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.verifier import RULES, PlanFault, verify
 
@@ -92,6 +92,9 @@ BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "reductions are reached by address": lambda p: with_launch(p, privates=(p.host[0].reductions[0].object,)),
     "barriers are uniform": lambda p: with_nest(p, lambda n: replace(n, body=Block((*n.body.statements, Barrier())))),
     "stages are sound": lambda p: with_launch(p, staged=p.host[0].body),
+    "windows are sound": lambda p: with_launch(
+        p, windows=(Window(p.arrays[0].object, p.arrays[0].object, (p.scalars[0],)),)
+    ),
     "symbols are unique": lambda p: with_symbols(p),
     "no tile is dropped": lambda p: with_launch(
         p, body=Block((*p.host[0].body.statements, replace(_nest(p).loops[0].loop, body=Block(()))))

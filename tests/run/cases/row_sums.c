@@ -1,0 +1,127 @@
+/* Sums that wait for themselves, several rows at a time on cores: full and partial tiles, and tiles inside wavefronts. */
+#include "check.h"
+
+enum { ROWS = 131, COLUMNS = 203 };
+
+// case row_sums: fewer rows than a tile has, rows that it does not divide, no columns
+static void row_sums(int n, int m, double s[n], double a[n][m], double x[m])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            s[i] += a[i][j] * x[j];
+}
+
+CASE(row_sums)
+{
+    static const int sizes[][2] = {{ROWS, COLUMNS}, {64, 16}, {8, 7}, {7, 9}, {1, 1}, {9, 0}, {0, 9}};
+    double *const a = check_doubles(ROWS * COLUMNS), *const x = check_doubles(COLUMNS);
+    for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
+        double *const s = check_doubles(ROWS);
+        row_sums(sizes[at][0], sizes[at][1], s, (double (*)[sizes[at][1]])a, x);
+        check_record("s", s, ROWS * sizeof *s);
+        free(s);
+    }
+    free(a);
+    free(x);
+}
+
+// case triangle_sums: rows of different lengths, one after another downwards, elements of a matrix
+static void triangle_sums(int n, float s[n][3], float a[n][n], float x[n])
+{
+#pragma tilek kernel
+    for (int i = n - 2; i >= 1; i--)
+        for (int j = i; j < n; j++)
+            s[i][1] -= a[i][j] * x[j];
+}
+
+CASE(triangle_sums)
+{
+    float *const a = check_floats(ROWS * ROWS), *const x = check_floats(ROWS), *const s = check_floats(ROWS * 3);
+    triangle_sums(ROWS, (float (*)[3])s, (float (*)[ROWS])a, x);
+    check_record("s", s, ROWS * 3 * sizeof *s);
+    free(a);
+    free(x);
+    free(s);
+}
+
+// case overlapping_sums: what is summed up lies in the matrix, so that the loops run as written
+static void overlapping_sums(int n, int m, double *s, double a[n][m], double *x)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            s[i] += a[i][j] * x[j];
+}
+
+CASE(overlapping_sums)
+{
+    double *const a = check_doubles(ROWS * COLUMNS);
+    overlapping_sums(24, 40, a + 3, (double (*)[40])a, a + 80);
+    check_record("a", a, ROWS * COLUMNS * sizeof *a);
+    free(a);
+}
+
+// case forward_substitution: each element waits for all before it; several tiles of either row, and one that is not full
+static void forward_substitution(int n, double l[n][n], double x[n], double b[n])
+{
+#pragma tilek kernel
+    {
+        for (int i = 0; i < n; i++) {
+            x[i] = b[i];
+            for (int j = 0; j < i; j++)
+                x[i] -= l[i][j] * x[j];
+            x[i] = x[i] / (2.0 + l[i][i]);
+        }
+    }
+}
+
+CASE(forward_substitution)
+{
+    enum { MOST = 531 };
+    static const int sizes[] = {MOST, 512, 65, 9, 3, 1, 0};
+    double *const l = check_doubles(MOST * MOST), *const b = check_doubles(MOST);
+    for (int at = 0; at < MOST * MOST; ++at)
+        l[at] /= 512.0;
+    for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
+        double *const x = check_doubles(MOST);
+        forward_substitution(sizes[at], (double (*)[sizes[at]])l, x, b);
+        check_record("x", x, MOST * sizeof *x);
+        free(x);
+    }
+    free(l);
+    free(b);
+}
+
+// case factorisation: rows and columns in registers where a tile of updates has no pivot
+static void factorisation(int n, double a[n][n])
+{
+#pragma tilek kernel
+    {
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j < i; j++) {
+                for (int k = 0; k < j; k++)
+                    a[i][j] -= a[i][k] * a[k][j];
+                a[i][j] /= a[j][j];
+            }
+            for (int j = i; j < n; j++)
+                for (int k = 0; k < i; k++)
+                    a[i][j] -= a[i][k] * a[k][j];
+        }
+    }
+}
+
+CASE(factorisation)
+{
+    enum { MOST = 301 };
+    static const int sizes[] = {MOST, 130, 33, 8, 2};
+    for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
+        const int n = sizes[at];
+        double *const a = check_doubles(MOST * MOST);
+        for (int i = 0; i < n; ++i)
+            a[i * n + i] += 1000.0 * n;
+        factorisation(n, (double (*)[n])a);
+        check_record("a", a, MOST * MOST * sizeof *a);
+        free(a);
+    }
+}

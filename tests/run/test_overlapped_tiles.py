@@ -1,0 +1,115 @@
+"""Overlapped tiles of time steps, on devices against the original, to the last bit, at awkward sizes, degrees and windows.
+
+All kernels run on the stand-in for CUDA, which compiles quickly; one of them on OpenCL's program for GPUs.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.planning import PlanningWorkshop
+from tests.support.programs import FLAGS, Workshop
+from tests.support.targets import TargetEnvironment, target_environment
+from tilepragma.plan import planner
+from tilepragma.plan.kernel_plan import KernelPlan
+
+SOURCE = Path(__file__).parent / "overlapped.c"
+SIZES = (("33", "7"), ("9", "1"), ("2", "3"), ("1", "0"), ("70", "9"), ("5", "40"))
+SMALL = ("10", "7")
+WINDOWS = ((1, 1), (1, 1000), (3, 9), (4, 17), (1000, 1), (1000, 1000))
+"""Time steps of a launch, and the extent of windows: both more than there are, and than what fits."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The original and the program with overlapped tiles, and the regions' plans."""
+
+    original: Path
+    translated: Path
+    plans: tuple[KernelPlan, ...]
+
+    def sizes(self, degree: int, extent: int) -> str:
+        """TILEK_SIZES for tiles of so many steps, and windows of this extent, each a little different."""
+        names = dict.fromkeys(size.object.name for plan in self.plans for size in plan.sizes)
+        mine = [one for one in names if one.endswith(("_degree", "_window"))]
+        return ",".join(
+            f"{name}={degree if name.endswith('_degree') else extent + place % 3}" for place, name in enumerate(mine)
+        )
+
+
+def built(planning: PlanningWorkshop, name: str, flags: Iterable[str] = ()) -> Programs:
+    folder = planning.folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    source = Path(shutil.copy(SOURCE, folder))
+    here = PlanningWorkshop(folder, planning.cache, planning.runtime)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("TILEK_TILES", "overlapped")
+        # What cores run is others' to test, and takes long to plan.
+        environment.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+        translated = here.build_translated(source, (*FLAGS, *flags))
+    return Programs(here.build_original(source, (*FLAGS, *flags)), translated, tuple(here.plans.values()))
+
+
+@pytest.fixture(scope="module")
+def programs(planning: PlanningWorkshop) -> Programs:
+    return built(planning, "overlapped")
+
+
+@pytest.fixture(scope="module")
+def one_kernel(planning: PlanningWorkshop) -> Programs:
+    return built(planning, "overlapped_one", ("-DONLY_ONE",))
+
+
+@pytest.fixture(scope="module")
+def standin(shared_scratch: Path) -> TargetEnvironment:
+    return target_environment("cuda", shared_scratch)
+
+
+@pytest.fixture(scope="module")
+def opencl(shared_scratch: Path) -> TargetEnvironment:
+    found = target_environment("opencl-gpu", shared_scratch)
+    if found.absent is not None:
+        pytest.skip(found.absent)
+    return found
+
+
+def expected(workshop: Workshop, programs: Programs, size: tuple[str, ...]) -> str:
+    return workshop.run(programs.original, TargetEnvironment("original", ()), *size)
+
+
+def test_all_have_windows_on_devices_alone(programs: Programs) -> None:
+    assert len(programs.plans) == 7
+    for plan in programs.plans:
+        assert all(launch.windows for launch in plan.device), plan.kernel.name
+        assert not any(launch.windows for launch in plan.host), plan.kernel.name
+
+
+@pytest.mark.parametrize("size", SIZES, ids="x".join)
+def test_matches_the_original(
+    workshop: Workshop, programs: Programs, standin: TargetEnvironment, size: tuple[str, ...]
+) -> None:
+    assert workshop.run(programs.translated, standin, *size) == expected(workshop, programs, size)
+
+
+@pytest.mark.parametrize(("degree", "extent"), WINDOWS)
+def test_any_degree_and_window(
+    workshop: Workshop, programs: Programs, standin: TargetEnvironment, degree: int, extent: int
+) -> None:
+    more = {"TILEK_SIZES": programs.sizes(degree, extent), "TILEK_SPECIALIZE": "0"}
+    assert workshop.run(programs.translated, standin, *SMALL, **more) == expected(workshop, programs, SMALL)
+
+
+def test_on_opencl(workshop: Workshop, one_kernel: Programs, opencl: TargetEnvironment) -> None:
+    # One program, compiled once, for all of them.
+    for size in SIZES:
+        more = {"TILEK_SIZES": one_kernel.sizes(2, 15), "TILEK_SPECIALIZE": "0"}
+        assert workshop.run(one_kernel.translated, opencl, *size, **more) == expected(workshop, one_kernel, size)
+
+
+def test_of_its_own_size_on_opencl(workshop: Workshop, one_kernel: Programs, opencl: TargetEnvironment) -> None:
+    assert workshop.run(one_kernel.translated, opencl, *SIZES[0]) == expected(workshop, one_kernel, SIZES[0])
