@@ -140,7 +140,7 @@ def moves(access: isl.Map, step: isl.Map) -> isl.Set:
 
 
 def only_move(access: isl.Map, step: isl.Map) -> Vector | None:
-    """By how much each subscript grows in every one of the steps; None where that is not always the same."""
+    """By how much each subscript grows in every one of the steps; None where that is not always the same, or where there is no step."""
     return _only_vector(moves(access, step))
 
 

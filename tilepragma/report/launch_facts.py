@@ -153,4 +153,6 @@ def _remarks(launch: Launch) -> Iterator[str]:
     for buffer in buffers:
         extents = " × ".join(plain_text(length) for length in buffer.object.lengths if length is not None)
         where = "in registers" if buffer.stored else "packed"
+        if buffer.stored and buffer.object.rank == 1:
+            where += ", sums that wait for themselves side by side"
         yield f"{extents} of {plain_text(buffer.access)} {where}"

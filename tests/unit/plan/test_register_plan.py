@@ -158,6 +158,11 @@ def test_other_sums_keep_their_loops(update: str, type_: str) -> None:
     assert held(sums(update, type_)) == []
 
 
+def test_a_loop_of_one_iteration_has_no_next_one() -> None:
+    heads = {**HEADS, "i": "for (int i = 2; i < 3; i++)"}
+    assert isinstance(product("ikj", heads=heads), KernelPlan)
+
+
 def test_tiles_of_a_wavefront_without_its_diagonal_keep_rows_alone() -> None:
     found = plan("""
     void f(int n, double l[n][n], double x[n], double b[n])

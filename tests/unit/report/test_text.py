@@ -156,7 +156,7 @@ void turn(int n, int m, float a[n][m], const float b[n])
 
 def test_what_no_order_of_loops_coalesces() -> None:
     text = launches_of("""\
-void mv(int n, float a[n][n], float **rows, float *restrict x, const float *y, const int *at)
+void mv(int n, int a[n][n], int **rows, int *restrict x, const int *y, const int *at)
 {
 #pragma tilek kernel independent data(a[0:n][0:n], mode:r) data(rows[0:n][0:n], x[0:n], y[0:n], at[0:n])
     for (int i = 0; i < n; i++) {
