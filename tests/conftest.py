@@ -67,7 +67,8 @@ def environment(shared_scratch: Path) -> Iterator[None]:
         patch.setenv("TILEK_CACHE_DIR", str(shared_scratch / "users-cache"))
         for name in FOREIGN:
             patch.delenv(f"TILEK_{name}", raising=False)
-        patch.setenv("POCL_CACHE_DIR", str(pocl_cache(shared_scratch)))
+        # What PoCL compiles is found by all that it was made from: a folder that the developer names serves many sessions.
+        patch.setenv("POCL_CACHE_DIR", os.environ.get("POCL_CACHE_DIR") or str(pocl_cache(shared_scratch)))
         yield
 
 

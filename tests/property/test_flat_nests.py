@@ -1,4 +1,4 @@
-"""Random affine nests over arrays of one dimension whose rows have a constant length: seen by rows or not, equal to the original bit for bit."""
+"""Random affine nests over arrays of one dimension, rows being as long as a number or n says: equal to the original bit for bit."""
 
 from __future__ import annotations
 
@@ -31,4 +31,4 @@ def test_flat_nests_compute_what_their_text_computes(planning: PlanningWorkshop,
         wrong += [(nest.seed, setting.label) for nest in nests if difference(suite, nest, setting.target) is not None]
     assert not wrong
     seen = [plan for plan in here.plans.values() if is_seen_by_rows(plan)]
-    assert 2 * len(seen) > NESTS, "most nests keep to their rows"
+    assert 3 * len(seen) >= NESTS, f"only {len(seen)} of {NESTS} nests keep to their rows"

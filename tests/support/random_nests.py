@@ -58,7 +58,7 @@ Node = Statement | For | If
 @dataclass(frozen=True)
 class Nest:
     """The body of one kernel region. `outside`: iterators are declared before it, and read after it. `flat`: arrays have one dimension,
-    in which rows lie one behind the other, and all extents are numbers.
+    in which rows lie one behind the other; all extents are numbers where the seed is even.
     """
 
     seed: int
@@ -69,7 +69,7 @@ class Nest:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Values of n that the nest is run with."""
-        return SIZES[-1:] if self.flat else SIZES
+        return SIZES[-1:] if self.flat and self.seed % 2 == 0 else SIZES
 
     @property
     def text(self) -> str:
@@ -78,7 +78,7 @@ class Nest:
         used = "\n".join(lines)
         arrays = "".join(f", {parameter(name, self.flat)}" for name in arrays_in(used))
         if self.flat:
-            lines = [flattened(line, self.sizes[0]) for line in lines]
+            lines = [flattened(line, self.sizes[0] if len(self.sizes) == 1 else None) for line in lines]
         head = [f"static void nest_{self.seed}(int n, int m{arrays}, int *last, double *left)", "{"]
         if self.outside:
             head.append("    int i = 0, j = 0, k = 0, l = 0;")
@@ -138,16 +138,16 @@ def parameter(name: str, flat: bool) -> str:
     return f"{type_} *{name}" if flat else f"{type_} {name}{'[m]' * rank}"
 
 
-def flattened(line: str, n: int) -> str:
-    """The line with one subscript for each array, `A[1 * (i) + 25 * (j)]` for A[j][i], and numbers for extents."""
-    extent = 2 * n + 3
+def flattened(line: str, n: int | None) -> str:
+    """The line with one subscript for each array, `A[(i) + (2 * n + 3) * (j)]` for A[j][i]; numbers for extents where there is one for n."""
+    extent = "(2 * n + 3)" if n is None else str(2 * n + 3)
 
     def one(access: re.Match[str]) -> str:
         parts = reversed(re.findall(r"\[([^\]]*)\]", access[2]))
-        return f"{access[1]}[{' + '.join(f'{extent**place} * ({part})' for place, part in enumerate(parts))}]"
+        return f"{access[1]}[{' + '.join(' * '.join([extent] * place + [f'({part})']) for place, part in enumerate(parts))}]"
 
-    line = re.sub(r"\b([A-Z])((?:\[[^\]]*\])+)", one, line)
-    return re.sub(r"\bm\b", str(extent), re.sub(r"\bn\b", str(n), line))
+    line = re.sub(r"\bm\b", extent, re.sub(r"\b([A-Z])((?:\[[^\]]*\])+)", one, line))
+    return line if n is None else re.sub(r"\bn\b", str(n), line)
 
 
 class Maker:

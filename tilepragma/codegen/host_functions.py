@@ -124,7 +124,11 @@ class _HostFunction:
             writer.line(f"{declared} = {identity(operator, element)};")
 
     def _array(self, index: int, object_: DataObject) -> list[tuple[str, str]]:
-        """Declarations with their values: lengths of rows that are no numbers, then the pointer."""
+        """Declarations with their values: lengths of rows that are no numbers, then the pointer. None for constants of the file, which
+        compilers see through by their own names.
+        """
+        if object_.table and self.printer.name(object_) == object_.host:
+            return []
         found: list[tuple[str, str]] = []
         inner = f"*const {self.printer.name(object_)}"
         if object_.restrict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilepragma.base.diagnostics import source_error
@@ -50,6 +50,8 @@ def external_object(
     known = context.known.get(host)
     if known is None:
         known = _make(context, declaration, host, clang_type, range_, Scope.EXTERNAL, lower)
+        if host == declaration.spelling and _is_table(declaration):
+            known = replace(known, table=True)
         context.known[host] = known
         context.roots[host] = declaration
     context.used.setdefault(host, known)
@@ -70,6 +72,13 @@ def is_constant(declaration: Node) -> bool:
         return False
     const = any(level.is_const_qualified() for level in (shape.element, *shape.arrays))
     return const and declaration.unit.initializer(declaration) is not None
+
+
+def _is_table(declaration: Node) -> bool:
+    """Whether the variable is a constant array of the file."""
+    parent = declaration.cursor.semantic_parent
+    at_file_scope = parent is not None and parent.kind == CursorKind.TRANSLATION_UNIT
+    return at_file_scope and is_array(declaration.type) and is_constant(declaration)
 
 
 def own_constant(context: Context, declaration: Node, lower: Lower) -> DataObject | None:

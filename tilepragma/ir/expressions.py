@@ -54,6 +54,7 @@ class DataObject:
     element after all dimensions. `lengths` has one entry a dimension: for CONTIGUOUS the first may be None (a pointer or `a[]`),
     the others are expressions (literals for fixed arrays); for ROWS all are None; for SCALAR it is empty.
     `rows_in`: the user's array of one dimension in which this one's rows lie one behind the other, where that is how the planner sees it.
+    `table`: a constant array of the file, whose elements compilers know wherever it is named.
     Two objects are the same iff they are equal.
     """
 
@@ -66,6 +67,7 @@ class DataObject:
     const: bool = False
     restrict: bool = False
     volatile: bool = False
+    table: bool = False
     range: SourceRange = field(default=NOWHERE, compare=False)
     rows_in: DataObject | None = None
 

@@ -165,7 +165,7 @@ def _of_vector(vector: Vector) -> Pattern:
 
 
 def _only_vector(vectors: isl.Set) -> Vector | None:
-    """The one vector that the set holds, whatever the parameters are."""
+    """The one vector that the set holds, whatever the parameters are; None where there are more, or none."""
     always = vectors.project_out(isl.dim_type.param, 0, vectors.dim(isl.dim_type.param))
     if always.is_empty() or not always.is_singleton():
         return None

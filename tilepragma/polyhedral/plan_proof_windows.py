@@ -22,38 +22,28 @@ Instances may run in many tiles of one step: all compute the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression, Scope, access_to
-from tilepragma.ir.looptree import Barrier, Declaration, ExpressionStatement, If, Loop, TileNest, Window
-from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import walk
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
+from tilepragma.ir.expressions import DataObject, Scope
+from tilepragma.polyhedral.affine import Frame, NotAffineError
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
 from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
-from tilepragma.polyhedral.plan_proof_match import Executed, Finding, Sources, executions, where
+from tilepragma.polyhedral.plan_proof_match import Finding, where
 from tilepragma.polyhedral.plan_proof_order import out_of_order
-from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenCondition, ProvenLaunch, ProvenLoop, ProvenStep
+from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
+from tilepragma.polyhedral.window_tiles import STEP, Computed, Copied, Tiles, WrongError, window_tiles
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.plan_proof import ProvenRegion
 
-_IN, _OUT, _SET = isl.dim_type.in_, isl.dim_type.out, isl.dim_type.set
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 _RULE = "overlapped tiles leave what the region leaves"
-
-#: Dimensions of a step of the host: the round of its loop, and the launch.
-_STEP = 2
-
-
-class _WrongError(Exception):
-    """What keeps a plan with windows from being proven; the text is a sentence."""
 
 
 def has_windows(steps: Iterable[ProvenStep]) -> bool:
@@ -66,11 +56,11 @@ def wrong_windows(
 ) -> Iterator[Finding]:
     """A sentence for what keeps steps with windows from being the region; `found` are their leaves, `held` the arrays that a device has."""
     try:
-        tiles = _tiles(region, steps, found)
+        tiles = window_tiles(region, steps, found)
         for check in (_each_in_a_step, _in_order, _closed, _ordered_copies, _filled, _stored, _final, _inside):
             check(_Region(region.scop, region.dependences, region.written, held), tiles)
         yield from broken_scopes((one.executed for one in tiles.computed), region.sources)
-    except _WrongError as error:
+    except WrongError as error:
         yield Finding(_RULE, str(error), False)
     except NotAffineError as error:
         yield Finding(_RULE, f"a window is not understood: {error.why.reason}", False)
@@ -88,265 +78,27 @@ class _Region:
         return [one for one in self.dependences if one.kind is DependenceKind.FLOW]
 
 
-@dataclass(frozen=True, eq=False)
-class _Computed:
-    """A leaf that executes a statement in windows; `tiles` is { b -> S[i] }."""
-
-    executed: Executed
-    place: int
-    tiles: isl.Map
-
-
-@dataclass(frozen=True, eq=False)
-class _Copied:
-    """A leaf that copies elements of `array` between its window and `other`; `places` is { [plan instance] -> x }, `tiles` { b -> x }."""
-
-    leaf: Leaf
-    place: int
-    array: DataObject
-    other: DataObject
-    places: isl.Map
-    tiles: isl.Map
-
-    @cached_property
-    def steps(self) -> isl.Map:
-        """{ s -> x }"""
-        return _of_steps(self.tiles)
-
-
-@dataclass(frozen=True, eq=False)
-class _Tiles:
-    """`depth` is that of a tile in the dimensions of its leaves."""
-
-    computed: tuple[_Computed, ...]
-    fills: tuple[_Copied, ...]
-    stores: tuple[_Copied, ...]
-    depth: int
-
-    @cached_property
-    def step_of(self) -> dict[str, isl.Map]:
-        """{ S[i] -> s }, by the statement's name"""
-        found: dict[str, isl.Map] = {}
-        for one in self.computed:
-            name, steps = one.executed.statement.name, _of_steps(one.tiles).reverse()
-            found[name] = steps.union(found[name]).coalesce() if name in found else steps
-        return found
-
-    @cached_property
-    def of(self) -> dict[str, isl.Map]:
-        """{ b -> S[i] }, by the statement's name"""
-        found: dict[str, isl.Map] = {}
-        for one in self.computed:
-            name = one.executed.statement.name
-            found[name] = one.tiles.union(found[name]).coalesce() if name in found else one.tiles
-        return found
-
-    def same_step(self, name: str, tiles: isl.Map) -> isl.Map:
-        """{ b -> S[i] : S[i] is of b's step }, of tiles like those of { b -> ... }"""
-        every = isl.Map.identity(tiles.domain().get_space().map_from_set())
-        of_tile = every.project_out(_OUT, _STEP, every.dim(_OUT) - _STEP)
-        return of_tile.apply_range(self.step_of[name].reverse())
-
-
-def _of_steps(tiles: isl.Map) -> isl.Map:
-    """{ s -> x } of { b -> x }"""
-    return tiles.project_out(_IN, _STEP, tiles.dim(_IN) - _STEP).coalesce()
-
-
-# -- what the leaves are ----------------------------------------------------------------------------------------------
-
-
-def _tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...]) -> _Tiles:
-    """Raises _WrongError where the steps are of another form, Unmatched where a statement is none of the region's."""
-    while len(steps) == 1 and isinstance(steps[0], ProvenCondition):
-        steps = steps[0].steps
-    if len(steps) != 1 or not isinstance(steps[0], ProvenLoop):
-        raise _WrongError("launches with windows do not stand in one loop of the host alone")
-    launches = [one for one in steps[0].steps if isinstance(one, ProvenLaunch)]
-    if len(launches) != len(steps[0].steps) or steps[0].loop.decreasing:
-        raise _WrongError("launches with windows do not follow each other in the host's loop")
-    tiled = [_tile_nest(one) for one in launches]
-    if len({len(one.loops) for one in tiled}) != 1:
-        raise _WrongError("launches have tiles of different dimensions")
-    depth = 1 + len(tiled[0].loops)
-    computed: list[_Computed] = []
-    fills: list[_Copied] = []
-    stores: list[_Copied] = []
-    for leaf in found:
-        if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
-            continue
-        place = next(index for index, one in enumerate(launches) if one is leaf.launch)
-        reader = _Reader(leaf, place, tiled[place], depth, region)
-        if isinstance(leaf.node, Declaration):
-            if region.sources.of(leaf) is not None:
-                raise _WrongError("a tile has locals of the user's")
-        elif (copy := reader.copy()) is not None:
-            (stores if copy[1] else fills).append(copy[0])
-        else:
-            computed += reader.computed(region.sources)
-    return _Tiles(tuple(computed), tuple(fills), tuple(stores), depth)
-
-
-def _tile_nest(launch: ProvenLaunch) -> TileNest:
-    """The tiles of a launch: all of it, dealt out to gangs, with a barrier at the end of each."""
-    statements = launch.body.statements
-    nest = statements[0] if len(statements) == 1 else None
-    if not isinstance(nest, TileNest) or not nest.body.statements:
-        raise _WrongError(f"launch {launch.name} is not one nest of tiles")
-    if any(tile.kind not in (TileKind.DYNAMIC, TileKind.GANG) for tile in nest.order) or nest.uniform:
-        raise _WrongError(f"tiles of launch {launch.name} are not dealt out to gangs")
-    if any(tiled.loop.decreasing for tiled in nest.loops):
-        raise _WrongError(f"tiles of launch {launch.name} count down")
-    if not isinstance(nest.body.statements[-1], Barrier):
-        raise _WrongError(
-            f"no barrier ends the tiles of launch {launch.name}, so that a window may be filled while it is still read"
-        )
-    return nest
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """What one leaf does in windows."""
-
-    leaf: Leaf
-    place: int
-    nest: TileNest
-    depth: int
-    region: ProvenRegion
-
-    @property
-    def windows(self) -> dict[DataObject, Window]:
-        return {} if self.leaf.launch is None else {one.object: one for one in self.leaf.launch.windows}
-
-    def copy(self) -> tuple[_Copied, bool] | None:
-        """The copy of an element that the leaf makes, and whether it goes out of the window; None where it is a statement of the region."""
-        node = self.leaf.node
-        if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
-            raise _WrongError("a tile has a statement that is no assignment")
-        target, source = node.expression.target, node.expression.value
-        if self.region.sources.of(self._meant()) is not None:
-            return None
-        if node.expression.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
-            raise _WrongError("a tile has a statement that the region has not")
-        out = source.object in self.windows
-        inner, outer = (source, target) if out else (target, source)
-        window = self.windows.get(inner.object)
-        if (
-            window is None
-            or outer.object in self.windows
-            or inner.path
-            or outer.path
-            or outer.object.scope is Scope.LOCAL
-        ):
-            raise _WrongError("a tile has a statement that the region has not")
-        if outer.object.rank != window.array.rank or self.leaf.opaque or outer.object.element != window.array.element:
-            raise _WrongError(f"what is copied of '{window.array.host}' is not understood")
-        element = self._element(inner)
-        if element.subscripts != outer.subscripts:
-            raise _WrongError(f"an element of '{window.array.host}' is copied to the place of another")
-        places = self._function(outer.subscripts)
-        tiles = self._of_tiles(places)
-        return _Copied(self.leaf, self.place, window.array, outer.object, places, tiles), out
-
-    def computed(self, sources: Sources) -> Iterator[_Computed]:
-        meant = self._meant()
-        source = sources.of(meant)
-        if source is None:
-            raise _WrongError("a tile has a statement that the region has not")
-        arrays = {one.array for one in self.windows.values()}
-        for node in walk(self.leaf.node):
-            if not isinstance(node, Access) or node.object in self.windows:
-                continue
-            if node.object in arrays or node.object.scope is Scope.TEMPORARY:
-                raise _WrongError(f"'{node.object.host}' is accessed beside its window")
-            if node.object in self.region.written and node.object.rank:
-                raise _WrongError(f"'{node.object.host}' is written and has no window")
-        if self.leaf.opaque:
-            raise _WrongError("a condition or bound that is not affine decides what a tile computes")
-        for one in executions(meant, *source):
-            if any(each.kind is AccessKind.MAY_WRITE or not each.exact for each in one.statement.references):
-                raise _WrongError(f"the {where(one.statement)} does not surely access what it names")
-            if any(each.writes and each.object not in arrays for each in one.statement.references):
-                raise _WrongError(
-                    f"the {where(one.statement)}, which may run again and again, writes something without a window"
-                )
-            yield _Computed(replace(one, leaf=self.leaf), self.place, self._of_tiles(one.relation))
-
-    def _meant(self) -> Leaf:
-        """The leaf with the elements that it means in place of those in windows."""
-        node = with_accesses(self.leaf.node, lambda one: self._element(one) if one.object in self.windows else one)
-        return replace(self.leaf, node=node)
-
-    def _element(self, access: Access) -> Access:
-        """The element of the array that an access to its window means, which must lie in the window."""
-        window = self.windows[access.object]
-        if window.object.element != window.array.element or window.array.volatile:
-            raise _WrongError(f"the window of '{window.array.host}' has not its elements")
-        subscripts: list[Expression] = []
-        for place, (index, origin) in enumerate(zip(access.subscripts, window.origin, strict=False)):
-            if not isinstance(index, Binary) or index.operator != "-" or index.right != access_to(origin):
-                raise _WrongError(f"a place in the window of '{window.array.host}' is not spelled as one")
-            self._check_origin(origin)
-            self._check_place(window, index, place)
-            subscripts.append(index.left)
-        if not len(subscripts) == len(access.subscripts) == window.array.rank:
-            raise _WrongError(f"the window of '{window.array.host}' is used as a whole")
-        return replace(access, object=window.array, subscripts=tuple(subscripts))
-
-    def _check_origin(self, origin: DataObject) -> None:
-        """It is declared in the tile, for all of it."""
-        declaration = self.leaf.scopes.get(origin)
-        if declaration is None or declaration.depth != self.depth or declaration.launch is not self.leaf.launch:
-            raise _WrongError(f"'{origin.host}' is not the same throughout a tile")
-        if not any(one is declaration.node for one in self.nest.body.statements):
-            raise _WrongError(f"'{origin.host}' is not the same throughout a tile")
-
-    def _check_place(self, window: Window, index: Expression, place: int) -> None:
-        length = getattr(window.object.lengths[place], "value", None)
-        value = affine(index, self.leaf.frame)
-        if not isinstance(length, int):
-            raise _WrongError(f"the window of '{window.array.host}' has a length that is no number")
-        frame = self.leaf.frame
-        good = value.ge_set(frame.number(0)).intersect(value.lt_set(frame.number(length)))
-        if not self.leaf.domain.is_subset(good):
-            raise _WrongError(f"the window of '{window.array.host}' is too small")
-
-    def _function(self, subscripts: tuple[Expression, ...]) -> isl.Map:
-        """{ [plan instance] -> [subscripts] }"""
-        frame = self.leaf.frame
-        result = isl.Map.universe(isl.Space.alloc(frame.context, 0, self.leaf.depth, 0))
-        for one in subscripts:
-            result = result.flat_range_product(isl.Map.from_pw_aff(affine(one, frame)))
-        return result.intersect_domain(self.leaf.domain)
-
-    def _of_tiles(self, relation: isl.Map) -> isl.Map:
-        """{ b -> x } of { [plan instance] -> x }"""
-        inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
-        launch = isl.Val.int_from_si(inner.get_ctx(), self.place)
-        return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
-
-
 # -- what must hold ---------------------------------------------------------------------------------------------------
 
 
-def _each_in_a_step(region: _Region, tiles: _Tiles) -> None:
+def _each_in_a_step(region: _Region, tiles: Tiles) -> None:
     """Every instance, and no other, in one step; once in each of its tiles."""
     seen: set[tuple[str, int]] = set()
     for one in tiles.computed:
         name = one.executed.statement.name
         if (name, one.place) in seen:
-            raise _WrongError(f"the {where(one.executed.statement)} stands twice in a launch")
+            raise WrongError(f"the {where(one.executed.statement)} stands twice in a launch")
         seen.add((name, one.place))
         if not _once_a_tile(one.executed.relation, tiles.depth):
-            raise _WrongError(f"the {where(one.executed.statement)} runs twice in a tile")
+            raise WrongError(f"the {where(one.executed.statement)} runs twice in a tile")
     for statement in region.scop.statements:
         steps = tiles.step_of.get(statement.name)
         if steps is None or not statement.domain.is_subset(steps.domain()):
-            raise _WrongError(f"the {where(statement)} is not shown to run for all of its instances")
+            raise WrongError(f"the {where(statement)} is not shown to run for all of its instances")
         if not steps.domain().is_subset(statement.domain):
-            raise _WrongError(f"the {where(statement)} runs for instances that the region does not have")
+            raise WrongError(f"the {where(statement)} runs for instances that the region does not have")
         if not steps.is_single_valued():
-            raise _WrongError(f"the {where(statement)} runs in two steps of the host for one instance")
+            raise WrongError(f"the {where(statement)} runs in two steps of the host for one instance")
 
 
 def _once_a_tile(relation: isl.Map, depth: int) -> bool:
@@ -361,13 +113,13 @@ def _in_tile(relation: isl.Map, depth: int) -> isl.Map:
     return tile.flat_range_product(relation.reset_tuple_id(_OUT))
 
 
-def _in_order(region: _Region, tiles: _Tiles) -> None:
+def _in_order(region: _Region, tiles: Tiles) -> None:
     """No dependence goes to an earlier step, and inside a tile all run forward."""
     for one in region.dependences:
         source, sink = one.source_statement.name, one.sink_statement.name
         steps = one.relation.apply_domain(tiles.step_of[source]).apply_range(tiles.step_of[sink])
         if not steps.intersect(isl.Map.lex_gt(steps.domain().get_space())).is_empty():
-            raise _WrongError(
+            raise WrongError(
                 f"the {one.kind.value} dependence of '{one.source.object.host}' goes to an earlier step of the host"
             )
         for first in tiles.computed:
@@ -386,21 +138,21 @@ def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: st
         pairs = pairs.equate(_IN, dimension, _OUT, dimension)
     broken = out_of_order(first, second, pairs)
     if broken is not None:
-        raise _WrongError(f"{what} is broken in a tile: its instances {broken.reason}")
+        raise WrongError(f"{what} is broken in a tile: its instances {broken.reason}")
 
 
-def _closed(region: _Region, tiles: _Tiles) -> None:
+def _closed(region: _Region, tiles: Tiles) -> None:
     """{ b -> S[i] : b has an instance that S[i] of its step hands a value } is in Q_S."""
     for one in region.flow:
         source, sink = one.source_statement.name, one.sink_statement.name
         needed = tiles.of[sink].apply_range(one.relation.reverse())
         if not needed.intersect(tiles.same_step(source, needed)).is_subset(tiles.of[source]):
-            raise _WrongError(
+            raise WrongError(
                 f"a tile lacks instances of the {where(one.source_statement)} that it reads '{one.source.object.host}' from"
             )
 
 
-def _ordered_copies(region: _Region, tiles: _Tiles) -> None:
+def _ordered_copies(region: _Region, tiles: Tiles) -> None:
     """Windows are filled before, and stored after, all that computes in them."""
     for fill in tiles.fills:
         for one, reference in _computing(tiles, fill):
@@ -420,7 +172,7 @@ def _ordered_copies(region: _Region, tiles: _Tiles) -> None:
                 _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
 
 
-def _computing(tiles: _Tiles, copy: _Copied) -> Iterator[tuple[_Computed, Reference]]:
+def _computing(tiles: Tiles, copy: Copied) -> Iterator[tuple[Computed, Reference]]:
     """What a launch computes of the array that is copied there."""
     for one in tiles.computed:
         if one.place == copy.place:
@@ -431,7 +183,7 @@ def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
     return reduce(isl.Map.union, maps, isl.Map.empty(like.get_space())).coalesce()
 
 
-def _filled(region: _Region, tiles: _Tiles) -> None:
+def _filled(region: _Region, tiles: Tiles) -> None:
     """What is read from before the step is in the window, with the value that it has there."""
     arrays = _arrays(region)
     for name, all_tiles in tiles.of.items():
@@ -448,18 +200,18 @@ def _filled(region: _Region, tiles: _Tiles) -> None:
             old = all_tiles.intersect_range(left).apply_range(reference.relation.reset_tuple_id(_OUT))
             mine = (one.tiles for one in tiles.fills if one.array == reference.object)
             if not old.is_subset(_union(mine, old)):
-                raise _WrongError(
+                raise WrongError(
                     f"a window lacks elements of '{reference.object.host}' that are read from before the step"
                 )
     for fill in tiles.fills:
         if not _once_a_tile(fill.places, tiles.depth) or _others(tiles.fills, fill):
-            raise _WrongError(f"a window of '{fill.array.host}' is filled twice")
+            raise WrongError(f"a window of '{fill.array.host}' is filled twice")
         _check_current(region, tiles, fill)
         for store in tiles.stores:
             if store.other == fill.other and store.place == fill.place:
                 both = fill.steps.intersect(store.steps)
                 if not both.is_empty():
-                    raise _WrongError(
+                    raise WrongError(
                         f"'{fill.other.host}' is read and written by tiles that do not wait for each other"
                     )
 
@@ -468,13 +220,13 @@ def _arrays(region: _Region) -> frozenset[DataObject]:
     return frozenset(one for one in region.written if one.rank)
 
 
-def _others(copies: tuple[_Copied, ...], copy: _Copied) -> list[_Copied]:
+def _others(copies: tuple[Copied, ...], copy: Copied) -> list[Copied]:
     """Other copies of the same launch between the same two."""
     mine = (copy.place, copy.array)
     return [one for one in copies if one is not copy and (one.place, one.array) == mine]
 
 
-def _written(region: _Region, tiles: _Tiles, array: DataObject) -> isl.Map:
+def _written(region: _Region, tiles: Tiles, array: DataObject) -> isl.Map:
     """{ s -> x : S[i], of step s, writes x }"""
     found = [
         tiles.step_of[statement.name].reverse().apply_range(one.relation.reset_tuple_id(_OUT))
@@ -485,7 +237,7 @@ def _written(region: _Region, tiles: _Tiles, array: DataObject) -> isl.Map:
     return reduce(isl.Map.union, found).coalesce()
 
 
-def _check_current(region: _Region, tiles: _Tiles, fill: _Copied) -> None:
+def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
     """What a window is filled with is what the region has left there before the step."""
     _check_copy_of(tiles, fill)
     stored = _stored_to(tiles, fill.other, fill.steps)
@@ -495,26 +247,26 @@ def _check_current(region: _Region, tiles: _Tiles, fill: _Copied) -> None:
     rank = fill.array.rank
     earlier = _pairs(filled, written, rank).intersect(_before(rank, filled.get_ctx()))
     if not earlier.is_subset(_answered(filled, stored, rank)):
-        raise _WrongError(
+        raise WrongError(
             f"a window is filled from '{fill.other.host}' with values of '{fill.array.host}' that are not the latest"
         )
     if fill.other != fill.array:
         holding = _pairs(filled, stored, rank).intersect(_before(rank, filled.get_ctx())).domain()
         if not filled.is_subset(holding):
-            raise _WrongError(f"a window is filled from '{fill.other.host}', which has no values there yet")
+            raise WrongError(f"a window is filled from '{fill.other.host}', which has no values there yet")
 
 
-def _check_copy_of(tiles: _Tiles, copy: _Copied) -> None:
+def _check_copy_of(tiles: Tiles, copy: Copied) -> None:
     """What is no array of the user's holds values of one array alone; one of the user's those of itself."""
     if copy.other == copy.array:
         return
     if copy.other.scope is not Scope.TEMPORARY:
-        raise _WrongError(f"'{copy.other.host}' holds values of '{copy.array.host}'")
+        raise WrongError(f"'{copy.other.host}' holds values of '{copy.array.host}'")
     if any(one.other == copy.other and one.array != copy.array for one in (*tiles.fills, *tiles.stores)):
-        raise _WrongError(f"'{copy.other.host}' holds values of several arrays")
+        raise WrongError(f"'{copy.other.host}' holds values of several arrays")
 
 
-def _stored_to(tiles: _Tiles, other: DataObject, like: isl.Map) -> isl.Map:
+def _stored_to(tiles: Tiles, other: DataObject, like: isl.Map) -> isl.Map:
     """{ s -> x } that is stored to an array"""
     return _union((one.steps for one in tiles.stores if one.other == other), like)
 
@@ -522,7 +274,7 @@ def _stored_to(tiles: _Tiles, other: DataObject, like: isl.Map) -> isl.Map:
 def _pairs(filled: isl.Set, steps: isl.Map, rank: int) -> isl.Map:
     """{ [s, x] -> p : [s, x] is filled, p -> x is in `steps` }"""
     every = isl.Map.identity(filled.get_space().map_from_set())
-    return every.project_out(_OUT, 0, _STEP).apply_range(steps.reverse()).intersect_domain(filled)
+    return every.project_out(_OUT, 0, STEP).apply_range(steps.reverse()).intersect_domain(filled)
 
 
 def _before(rank: int, context: isl.Context) -> isl.Map:
@@ -542,7 +294,7 @@ def _answered(filled: isl.Set, stored: isl.Map, rank: int) -> isl.Map:
     return later.apply_range(_not_after(filled.get_ctx()))
 
 
-def _stored(region: _Region, tiles: _Tiles) -> None:
+def _stored(region: _Region, tiles: Tiles) -> None:
     """What is stored is what the region has left there after the step; once."""
     for store in tiles.stores:
         name = store.array.host
@@ -551,7 +303,7 @@ def _stored(region: _Region, tiles: _Tiles) -> None:
             one for one in tiles.stores if one is not store and (one.place, one.other) == (store.place, store.other)
         ]
         if together or not _once_a_tile(store.places, 1):
-            raise _WrongError(f"elements of '{store.other.host}' are stored twice in a step")
+            raise WrongError(f"elements of '{store.other.host}' are stored twice in a step")
         kept = [one.tiles for one in tiles.fills if (one.place, one.array) == (store.place, store.array)]
         for statement in region.scop.statements:
             for one in statement.references:
@@ -560,30 +312,30 @@ def _stored(region: _Region, tiles: _Tiles) -> None:
                 elements = one.relation.reset_tuple_id(_OUT)
                 writers = store.tiles.apply_range(elements.reverse())
                 if not writers.intersect(tiles.same_step(statement.name, writers)).is_subset(tiles.of[statement.name]):
-                    raise _WrongError(f"a tile stores elements of '{name}' that another tile computes")
+                    raise WrongError(f"a tile stores elements of '{name}' that another tile computes")
                 kept.append(tiles.of[statement.name].apply_range(elements))
         if not store.tiles.is_subset(_union(kept, store.tiles)):
-            raise _WrongError(f"a tile stores elements of '{name}' that it neither has nor computes")
+            raise WrongError(f"a tile stores elements of '{name}' that it neither has nor computes")
 
 
-def _final(region: _Region, tiles: _Tiles) -> None:
+def _final(region: _Region, tiles: Tiles) -> None:
     """The user's arrays end as they do in the region."""
     for array in _arrays(region):
         written = _written(region, tiles, array)
         stored = _stored_to(tiles, array, written)
         if not stored.range().is_subset(written.range()):
-            raise _WrongError(f"elements of '{array.host}' are stored that the region does not write")
+            raise WrongError(f"elements of '{array.host}' are stored that the region does not write")
         if not written.is_subset(stored.apply_domain(_not_after(region.scop.context))):
-            raise _WrongError(f"results of '{array.host}' are not stored")
+            raise WrongError(f"results of '{array.host}' are not stored")
 
 
-def _inside(region: _Region, tiles: _Tiles) -> None:
+def _inside(region: _Region, tiles: Tiles) -> None:
     """What is copied lies in what a device has of the arrays."""
     frame = Frame(region.scop.context, (), region.written)
     for copy in (*tiles.fills, *tiles.stores):
         held = region.held.get(copy.other)
         if held is None:
-            raise _WrongError(f"'{copy.other.host}' is not there")
+            raise WrongError(f"'{copy.other.host}' is not there")
         touched = reduce(
             isl.Set.union,
             (
@@ -594,4 +346,4 @@ def _inside(region: _Region, tiles: _Tiles) -> None:
             ),
         )
         if not lies_in_section(held, copy.tiles.range(), touched, frame):
-            raise _WrongError(f"elements of '{copy.other.host}' outside its section are copied")
+            raise WrongError(f"elements of '{copy.other.host}' outside its section are copied")

@@ -412,3 +412,35 @@ CASE(seidel_border)
         free(b);
     }
 }
+
+// case tables: coefficients and directions in constant arrays of the file, one of them under a name that a local has as well
+static const int step_y[5] = {0, 1, 0, -1, 0}, step_x[5] = {0, 0, 1, 0, -1};
+const float weight[5][2] = {{0.5f, 1}, {0.25f, 0}, {0.125f, 1}, {0.75f, 0}, {0.3f, 2}};
+static const double start[3] = {1.5, -2.25, 0.125};
+
+static void tables(int n, int m, const float *a, float *b)
+{
+#pragma tilek kernel
+    for (int y = 1; y < n - 1; y++)
+        for (int x = 1; x < m - 1; x++) {
+            float sum = start[(x + y) % 3];
+            for (int q = 0; q < 5; q++)
+                sum += weight[q][0] * a[(y + step_y[q]) * m + x + step_x[q]] + weight[q][1];
+            {
+                const float weight = 0.5f;
+                b[y * m + x] = weight * sum;
+            }
+        }
+}
+
+CASE(tables)
+{
+    EACH_EXTENT(n) {
+        const int m = (int)n + 3;
+        float *const a = check_floats(n * (size_t)m), *const b = check_floats(n * (size_t)m);
+        tables((int)n, m, a, b);
+        check_record("b", b, n * (size_t)m * sizeof *b);
+        free(a);
+        free(b);
+    }
+}

@@ -16,6 +16,7 @@ from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, Scope, int
 from tilepragma.ir.looptree import Barrier, Block, If, Loop
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
+from tilepragma.plan import planner
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, launches_in
 from tilepragma.plan.planner import PlanDefaults
 from tilepragma.plan.staging import LOCAL_BYTES
@@ -83,7 +84,8 @@ def test_nobody_gets_them_unasked() -> None:
 
 
 @pytest.mark.parametrize("order", [1, 4])
-def test_the_degree_is_what_memory_of_a_gang_allows(order: int) -> None:
+def test_the_degree_is_what_memory_of_a_gang_allows(order: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
     made = plan(CUBE % (6 * (order,) + 3 * (order,) + 6 * (order,)), ASKED)
     assert len(made.device) == 2 and all(launch.windows for launch in made.device)
 
@@ -107,7 +109,8 @@ def test_others_keep_what_they_have_with_a_reason(body: str) -> None:
     assert made.as_written is not None or any(one.startswith("overlapped tiles: ") for one in made.rejected)
 
 
-def test_what_does_not_fit_says_so() -> None:
+def test_what_does_not_fit_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
     box = "a[i + 8][j][k] + a[i][j - 8][k] + a[i][j][k + 8]"
     made = plan((CUBE % (15 * (8,))).replace("= b[i][j][k];", f"= {box.replace('a[', 'b[')};"), ASKED)
     assert not any(launch.windows for launch in made.device)

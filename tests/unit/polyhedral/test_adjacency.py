@@ -17,6 +17,7 @@ from tilepragma.polyhedral.adjacency import (
     at_one_time,
     by_next_worker,
     is_coalesced,
+    only_move,
     pattern,
     step_by,
     worker_step,
@@ -214,3 +215,10 @@ def test_the_constraints_hold_where_workers_touch_neighbours(seed: int) -> None:
     forward = step.apply_domain(made.accesses[0].relation).apply_range(made.accesses[0].relation)
     ahead = not forward.is_empty() and forward.deltas().is_equal(isl.Set("{ A[0, 1] }"))
     assert is_coalesced(made.accesses[0], made, (time,), place) == (along.reach is Reach.COALESCED and ahead)
+
+
+def test_where_nobody_steps_nothing_moves_in_one_way() -> None:
+    nobody = statement("Q", "i, j", "0 <= i < N and 0 <= j < 0", (0, 0, 0), "x[i]", "a[i, j]")
+    step = step_by(nobody.domain, (1, 0))
+    assert only_move(access(nobody, "a").relation, step) is None
+    assert pattern(access(nobody, "a").relation, step).reach is Reach.BROADCAST

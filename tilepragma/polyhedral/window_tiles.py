@@ -1,0 +1,270 @@
+"""What launches with windows do: the instances that their tiles execute, and what tiles copy in and out (see plan_proof_windows)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression, Scope, access_to
+from tilepragma.ir.looptree import Barrier, Declaration, ExpressionStatement, If, Loop, TileNest, Window
+from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import walk
+from tilepragma.polyhedral.affine import affine
+from tilepragma.polyhedral.plan_proof_match import Executed, Sources, executions, where
+from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenCondition, ProvenLaunch, ProvenLoop, ProvenStep
+from tilepragma.polyhedral.scop import AccessKind
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.plan_proof import ProvenRegion
+
+_IN, _OUT = isl.dim_type.in_, isl.dim_type.out
+
+#: Dimensions of a step of the host: the round of its loop, and the launch.
+STEP = 2
+
+
+class WrongError(Exception):
+    """What keeps a plan with windows from being proven; the text is a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """A leaf that executes a statement in windows; `tiles` is { b -> S[i] }."""
+
+    executed: Executed
+    place: int
+    tiles: isl.Map
+
+
+@dataclass(frozen=True, eq=False)
+class Copied:
+    """A leaf that copies elements of `array` between its window and `other`; `places` is { [plan instance] -> x }, `tiles` { b -> x }."""
+
+    leaf: Leaf
+    place: int
+    array: DataObject
+    other: DataObject
+    places: isl.Map
+    tiles: isl.Map
+
+    @cached_property
+    def steps(self) -> isl.Map:
+        """{ s -> x }"""
+        return _of_steps(self.tiles)
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """`depth` is that of a tile in the dimensions of its leaves."""
+
+    computed: tuple[Computed, ...]
+    fills: tuple[Copied, ...]
+    stores: tuple[Copied, ...]
+    depth: int
+
+    @cached_property
+    def step_of(self) -> dict[str, isl.Map]:
+        """{ S[i] -> s }, by the statement's name"""
+        found: dict[str, isl.Map] = {}
+        for one in self.computed:
+            name, steps = one.executed.statement.name, _of_steps(one.tiles).reverse()
+            found[name] = steps.union(found[name]).coalesce() if name in found else steps
+        return found
+
+    @cached_property
+    def of(self) -> dict[str, isl.Map]:
+        """{ b -> S[i] }, by the statement's name"""
+        found: dict[str, isl.Map] = {}
+        for one in self.computed:
+            name = one.executed.statement.name
+            found[name] = one.tiles.union(found[name]).coalesce() if name in found else one.tiles
+        return found
+
+    def same_step(self, name: str, tiles: isl.Map) -> isl.Map:
+        """{ b -> S[i] : S[i] is of b's step }, of tiles like those of { b -> ... }"""
+        every = isl.Map.identity(tiles.domain().get_space().map_from_set())
+        of_tile = every.project_out(_OUT, STEP, every.dim(_OUT) - STEP)
+        return of_tile.apply_range(self.step_of[name].reverse())
+
+
+def _of_steps(tiles: isl.Map) -> isl.Map:
+    """{ s -> x } of { b -> x }"""
+    return tiles.project_out(_IN, STEP, tiles.dim(_IN) - STEP).coalesce()
+
+
+# -- what the leaves are ----------------------------------------------------------------------------------------------
+
+
+def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...]) -> Tiles:
+    """Raises WrongError where the steps are of another form, Unmatched where a statement is none of the region's."""
+    while len(steps) == 1 and isinstance(steps[0], ProvenCondition):
+        steps = steps[0].steps
+    if len(steps) != 1 or not isinstance(steps[0], ProvenLoop):
+        raise WrongError("launches with windows do not stand in one loop of the host alone")
+    launches = [one for one in steps[0].steps if isinstance(one, ProvenLaunch)]
+    if len(launches) != len(steps[0].steps) or steps[0].loop.decreasing:
+        raise WrongError("launches with windows do not follow each other in the host's loop")
+    tiled = [_tile_nest(one) for one in launches]
+    if len({len(one.loops) for one in tiled}) != 1:
+        raise WrongError("launches have tiles of different dimensions")
+    depth = 1 + len(tiled[0].loops)
+    computed: list[Computed] = []
+    fills: list[Copied] = []
+    stores: list[Copied] = []
+    for leaf in found:
+        if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
+            continue
+        place = next(index for index, one in enumerate(launches) if one is leaf.launch)
+        reader = _Reader(leaf, place, tiled[place], depth, region)
+        if isinstance(leaf.node, Declaration):
+            if region.sources.of(leaf) is not None:
+                raise WrongError("a tile has locals of the user's")
+        elif (copy := reader.copy()) is not None:
+            (stores if copy[1] else fills).append(copy[0])
+        else:
+            computed += reader.computed(region.sources)
+    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth)
+
+
+def _tile_nest(launch: ProvenLaunch) -> TileNest:
+    """The tiles of a launch: all of it, dealt out to gangs, with a barrier at the end of each."""
+    statements = launch.body.statements
+    nest = statements[0] if len(statements) == 1 else None
+    if not isinstance(nest, TileNest) or not nest.body.statements:
+        raise WrongError(f"launch {launch.name} is not one nest of tiles")
+    if any(tile.kind not in (TileKind.DYNAMIC, TileKind.GANG) for tile in nest.order) or nest.uniform:
+        raise WrongError(f"tiles of launch {launch.name} are not dealt out to gangs")
+    if any(tiled.loop.decreasing for tiled in nest.loops):
+        raise WrongError(f"tiles of launch {launch.name} count down")
+    if not isinstance(nest.body.statements[-1], Barrier):
+        raise WrongError(
+            f"no barrier ends the tiles of launch {launch.name}, so that a window may be filled while it is still read"
+        )
+    return nest
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """What one leaf does in windows."""
+
+    leaf: Leaf
+    place: int
+    nest: TileNest
+    depth: int
+    region: ProvenRegion
+
+    @property
+    def windows(self) -> dict[DataObject, Window]:
+        return {} if self.leaf.launch is None else {one.object: one for one in self.leaf.launch.windows}
+
+    def copy(self) -> tuple[Copied, bool] | None:
+        """The copy of an element that the leaf makes, and whether it goes out of the window; None where it is a statement of the region."""
+        node = self.leaf.node
+        if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
+            raise WrongError("a tile has a statement that is no assignment")
+        target, source = node.expression.target, node.expression.value
+        if self.region.sources.of(self._meant()) is not None:
+            return None
+        if node.expression.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
+            raise WrongError("a tile has a statement that the region has not")
+        out = source.object in self.windows
+        inner, outer = (source, target) if out else (target, source)
+        window = self.windows.get(inner.object)
+        if (
+            window is None
+            or outer.object in self.windows
+            or inner.path
+            or outer.path
+            or outer.object.scope is Scope.LOCAL
+        ):
+            raise WrongError("a tile has a statement that the region has not")
+        if outer.object.rank != window.array.rank or self.leaf.opaque or outer.object.element != window.array.element:
+            raise WrongError(f"what is copied of '{window.array.host}' is not understood")
+        element = self._element(inner)
+        if element.subscripts != outer.subscripts:
+            raise WrongError(f"an element of '{window.array.host}' is copied to the place of another")
+        places = self._function(outer.subscripts)
+        tiles = self._of_tiles(places)
+        return Copied(self.leaf, self.place, window.array, outer.object, places, tiles), out
+
+    def computed(self, sources: Sources) -> Iterator[Computed]:
+        meant = self._meant()
+        source = sources.of(meant)
+        if source is None:
+            raise WrongError("a tile has a statement that the region has not")
+        arrays = {one.array for one in self.windows.values()}
+        for node in walk(self.leaf.node):
+            if not isinstance(node, Access) or node.object in self.windows:
+                continue
+            if node.object in arrays or node.object.scope is Scope.TEMPORARY:
+                raise WrongError(f"'{node.object.host}' is accessed beside its window")
+            if node.object in self.region.written and node.object.rank:
+                raise WrongError(f"'{node.object.host}' is written and has no window")
+        if self.leaf.opaque:
+            raise WrongError("a condition or bound that is not affine decides what a tile computes")
+        for one in executions(meant, *source):
+            if any(each.kind is AccessKind.MAY_WRITE or not each.exact for each in one.statement.references):
+                raise WrongError(f"the {where(one.statement)} does not surely access what it names")
+            if any(each.writes and each.object not in arrays for each in one.statement.references):
+                raise WrongError(
+                    f"the {where(one.statement)}, which may run again and again, writes something without a window"
+                )
+            yield Computed(replace(one, leaf=self.leaf), self.place, self._of_tiles(one.relation))
+
+    def _meant(self) -> Leaf:
+        """The leaf with the elements that it means in place of those in windows."""
+        node = with_accesses(self.leaf.node, lambda one: self._element(one) if one.object in self.windows else one)
+        return replace(self.leaf, node=node)
+
+    def _element(self, access: Access) -> Access:
+        """The element of the array that an access to its window means, which must lie in the window."""
+        window = self.windows[access.object]
+        if window.object.element != window.array.element or window.array.volatile:
+            raise WrongError(f"the window of '{window.array.host}' has not its elements")
+        subscripts: list[Expression] = []
+        for place, (index, origin) in enumerate(zip(access.subscripts, window.origin, strict=False)):
+            if not isinstance(index, Binary) or index.operator != "-" or index.right != access_to(origin):
+                raise WrongError(f"a place in the window of '{window.array.host}' is not spelled as one")
+            self._check_origin(origin)
+            self._check_place(window, index, place)
+            subscripts.append(index.left)
+        if not len(subscripts) == len(access.subscripts) == window.array.rank:
+            raise WrongError(f"the window of '{window.array.host}' is used as a whole")
+        return replace(access, object=window.array, subscripts=tuple(subscripts))
+
+    def _check_origin(self, origin: DataObject) -> None:
+        """It is declared in the tile, for all of it."""
+        declaration = self.leaf.scopes.get(origin)
+        if declaration is None or declaration.depth != self.depth or declaration.launch is not self.leaf.launch:
+            raise WrongError(f"'{origin.host}' is not the same throughout a tile")
+        if not any(one is declaration.node for one in self.nest.body.statements):
+            raise WrongError(f"'{origin.host}' is not the same throughout a tile")
+
+    def _check_place(self, window: Window, index: Expression, place: int) -> None:
+        length = getattr(window.object.lengths[place], "value", None)
+        value = affine(index, self.leaf.frame)
+        if not isinstance(length, int):
+            raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+        frame = self.leaf.frame
+        good = value.ge_set(frame.number(0)).intersect(value.lt_set(frame.number(length)))
+        if not self.leaf.domain.is_subset(good):
+            raise WrongError(f"the window of '{window.array.host}' is too small")
+
+    def _function(self, subscripts: tuple[Expression, ...]) -> isl.Map:
+        """{ [plan instance] -> [subscripts] }"""
+        frame = self.leaf.frame
+        result = isl.Map.universe(isl.Space.alloc(frame.context, 0, self.leaf.depth, 0))
+        for one in subscripts:
+            result = result.flat_range_product(isl.Map.from_pw_aff(affine(one, frame)))
+        return result.intersect_domain(self.leaf.domain)
+
+    def _of_tiles(self, relation: isl.Map) -> isl.Map:
+        """{ b -> x } of { [plan instance] -> x }"""
+        inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
+        launch = isl.Val.int_from_si(inner.get_ctx(), self.place)
+        return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
