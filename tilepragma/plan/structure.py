@@ -54,6 +54,9 @@ from tilepragma.plan.strips import Strips
 if TYPE_CHECKING:
     from tilepragma.polyhedral.point_order import Steps
 
+STRUCTURE = "loops as written"
+"""The strategy's name."""
+
 #: The fewest iterations for which a loop is dealt out although loops around it run in order.
 _WORTH_TURNING = 8
 
@@ -91,7 +94,7 @@ def structure(region: Region) -> Automatic | Refusal:
         return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
     numbering = Drafting(region, strips.next_index)
     drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
-    answer = make_automatic("loops as written", region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
+    answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
     return answer if isinstance(answer, Refusal) else dataclasses.replace(answer, steps=_steps(region))
 
 
