@@ -34,7 +34,7 @@ from tilepragma.ir.expressions import (
     integer,
 )
 from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
-from tilepragma.ir.polynomial import Polynomial, expression, number
+from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import LONG, ScalarType
@@ -322,14 +322,15 @@ def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> 
     origin: list[Statement] = []
     steps: list[tuple[DataObject, int]] = []
     instead: dict[DataObject, Declaration] = {}
-    for name, extent in zip(names, own.extents, strict=True):
+    for name, tile, extent in zip(names, own.origins, own.extents, strict=True):
         declarator = next(one for one in _declarators(leaf) if one.object.name == name)
         assert declarator.initializer is not None and not isinstance(declarator.initializer, tuple)
         start = replace(loops.names.scalar(f"{name}_origin"), element=declarator.object.element, const=True)
         step = replace(loops.names.scalar(f"{name}_step"), element=declarator.object.element)
         origin.append(Declaration((Declarator(start, declarator.initializer),)))
         steps.append((step, extent))
-        moved = Binary("+", access_to(start), access_to(step), declarator.object.element)
+        operator = "-" if _counts_down(declarator.initializer, tile) else "+"
+        moved = Binary(operator, access_to(start), access_to(step), declarator.object.element)
         instead[declarator.object] = Declaration((replace(declarator, initializer=moved),))
     kept = tuple(
         instead.get(_declared_by(one), one) if isinstance(one, Declaration) else one for one in leaf.statements
@@ -339,6 +340,12 @@ def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> 
         return None
     body = _replaced(through, leaf, Block(_over(loops, tuple(steps), Block(kept))))
     return (*origin, Buffered((buffer,), body))
+
+
+def _counts_down(origin: Expression, tile: DataObject) -> bool:
+    """Whether the iterator's value at the origin of a tile falls from one tile to the next: its loop is a decreasing one."""
+    parts = polynomial(origin).split(access_to(tile))
+    return parts is not None and parts[0].constant == -1
 
 
 def _place(coefficients: tuple[int, ...]) -> int:

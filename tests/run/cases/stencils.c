@@ -420,7 +420,7 @@ static const double start[3] = {1.5, -2.25, 0.125};
 
 static void tables(int n, int m, const float *a, float *b)
 {
-#pragma tilek kernel
+#pragma tilek kernel data(a[0:n * m]) data(b[0:n * m])
     for (int y = 1; y < n - 1; y++)
         for (int x = 1; x < m - 1; x++) {
             float sum = start[(x + y) % 3];
