@@ -20,7 +20,7 @@ WAVEFRONTS, HOST_LOOPS, DOALL = {PlanKind.WAVEFRONTS}, {PlanKind.HOST_LOOPS}, {P
 PARALLEL = WAVEFRONTS | HOST_LOOPS
 #: What each kernel is found to be, by the beginning of its name; the first that fits counts.
 KINDS = {
-    "stencils": (("seidel", WAVEFRONTS), ("", HOST_LOOPS)),
+    "stencils": (("seidel", WAVEFRONTS), ("tables", DOALL), ("", HOST_LOOPS)),
     "algebra": (
         ("lu_left", WAVEFRONTS),
         ("cholesky_rows", WAVEFRONTS),
