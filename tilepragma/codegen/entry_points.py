@@ -187,7 +187,8 @@ class Entry(ABC):
             return Flat(tuple(lengths), None, tuple(lowers))
         lengths = []
         for dimension in range(1, object_.rank):
-            literal = literal_value(object_.lengths[dimension])
+            # Compilers for processors gather what lies at distances that they know, which takes longer than to load it.
+            literal = None if self.dialect.hints else literal_value(object_.lengths[dimension])
             known = str(literal) if literal is not None else None
             lengths.append(known or self._length(object_, index, dimension))
         whole = all(literal_value(bound.lower) == 0 for bound in argument.section)

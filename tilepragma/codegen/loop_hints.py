@@ -27,11 +27,14 @@ class LoopHints:
     inside: tuple[str, ...] = ()
 
 
+_UNROLL = LoopHints(before=("#pragma clang loop unroll(full)",))
+
+
 def loop_hints(
     dialect: Dialect, iterator: DataObject, step: Expression, body: Block, trip: int | None = None
 ) -> LoopHints:
-    """The hints for a loop of `trip` iterations (None: not known); none where the dialect takes none. One around others is unrolled where it
-    is short: only then do local arrays become registers, and so does one of vectors, whose parts are interleaved.
+    """The hints for a loop of `trip` iterations (None: not known); none where the dialect takes none. One around others, or one that cannot be
+    vectors, is unrolled where it is short: only then do local arrays become registers, and so does one of vectors, whose parts are interleaved.
 
     A sum in one element is a chain in which each addition waits for the one before: a multiply-add would take longer than the addition
     alone. Other loops whose accesses all step through memory one by one, or stay, each iteration writing elements of its own, are as good as
@@ -39,14 +42,14 @@ def loop_hints(
     """
     if not dialect.hints:
         return LoopHints()
+    short = trip is not None and trip <= _UNROLLED
     if any(isinstance(node, (Loop, ForLoop, While, TileNest)) for node in walk(body)):
-        short = trip is not None and trip <= _UNROLLED
-        return LoopHints(before=("#pragma clang loop unroll(full)",)) if short else LoopHints()
+        return _UNROLL if short else LoopHints()
     if _has_chain(iterator, body):
         return LoopHints(inside=("#pragma OPENCL FP_CONTRACT OFF",) if dialect.contracts else ())
     width = _vector_width(iterator, step, body)
     if width is None:
-        return LoopHints()
+        return _UNROLL if short else LoopHints()
     parts = trip // width if trip is not None and trip % width == 0 and trip // width in (1, 2, 4, 8) else 2
     return LoopHints(before=(f"#pragma clang loop vectorize_width({width}) interleave_count({parts})",))
 

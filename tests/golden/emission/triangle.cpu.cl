@@ -19,7 +19,7 @@ static inline long tilek_stretch(long instances, long group, long groups)
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) void triangle(
-    __global float *A, const int n TRIANGLE_TILES)
+    __global float *A, const long A_length1, const int n TRIANGLE_TILES)
 {
     const long instances = gang0_count * gang1_count;
     const long first = tilek_stretch(instances, (long)get_group_id(0), (long)get_num_groups(0));
@@ -43,7 +43,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) v
                 for (long j_tile1 = 0; j_tile1 < j_count1 * j_stride1; j_tile1 += j_stride1) {
                     const int j_end = j_lower + 2 * tilek_minimum(j_gang + j_tile1 + j_count2, j_trip);
                     for (int j = j_lower + 2 * (j_gang + j_tile1); j < j_end; j += 2) {
-                        A[(long)i * 100 + j] = 1.0f;
+                        A[(long)i * A_length1 + j] = 1.0f;
                     }
                 }
             }
