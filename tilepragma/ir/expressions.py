@@ -10,8 +10,10 @@ are not written out: the usual conversions are the same in C, OpenCL C and CUDA 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import reduce
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.base.remembered import hashed_once
@@ -268,3 +270,13 @@ def access_to(object_: DataObject) -> Access:
 def local_scalar(name: str, type_: Type) -> Access:
     """The value of a scalar of that name in emitted code, for expressions that no user wrote."""
     return access_to(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL))
+
+
+def conjunction(conditions: Iterable[Expression]) -> Expression:
+    """C for "all of them hold", of which there is one at least; in their order."""
+    return reduce(lambda left, right: Binary("&&", left, right, INT), conditions)
+
+
+def disjunction(conditions: Iterable[Expression]) -> Expression:
+    """C for "one of them holds", of which there is one at least; in their order."""
+    return reduce(lambda left, right: Binary("||", left, right, INT), conditions)

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
-from tilepragma.ir.expressions import Binary, Expression, access_to
+from tilepragma.ir.expressions import Binary, Expression, access_to, conjunction
 from tilepragma.ir.looptree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.types import INT, ScalarType
@@ -51,8 +50,7 @@ def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], boo
             around.append((one, ends))
     if not boxes:
         return BoxedNest(nest, tuple(loops))
-    condition = reduce(lambda left, right: Binary("&&", left, right, INT), conditions)
-    changed = _rebuilt(chain, boxes, condition, dealt[-1])
+    changed = _rebuilt(chain, boxes, conjunction(conditions), dealt[-1])
     new = {one.index: one for one in chain_from(changed)}
     return BoxedNest(changed, tuple(new[index] for index in dealt))
 
