@@ -24,6 +24,7 @@ from tilepragma.polyhedral.affine import (
     affine,
     compare,
     condition,
+    product_of,
     whole_number,
 )
 from tilepragma.polyhedral.delinearise import split_subscript
@@ -431,17 +432,8 @@ class _Extraction:
             read = self._affine if use.object in self.written else affine_or_none
             functions += [read(subscript, at.subscripts) for subscript in use.subscripts]
             functions += [None] * (use.object.rank - len(use.subscripts))
-        relation = isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 0))
-        for function in functions:
-            one = (
-                isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 1))
-                if function is None
-                else isl.Map.from_pw_aff(function)
-            )
-            relation = relation.flat_range_product(one)
-        return relation.set_tuple_name(isl.dim_type.out, use.object.name), all(
-            function is not None for function in functions
-        )
+        relation = product_of(functions, frame).set_tuple_name(isl.dim_type.out, use.object.name)
+        return relation, all(function is not None for function in functions)
 
 
 def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
