@@ -46,7 +46,7 @@ from tilepragma.ir.looptree import (
 )
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.plan.drafts import DraftCondition, DraftLaunch, DraftLoop, make_automatic
 from tilepragma.plan.invariance import host_evaluable
@@ -165,7 +165,7 @@ def _spelled(ends: Span | None) -> tuple[Expression, ...]:
 
 
 def _iterators(region: Region) -> set[DataObject]:
-    return {node.iterator for statement in region.statements for node in walk(statement) if isinstance(node, Loop)}
+    return {loop.iterator for statement in region.statements for loop in loops_in(statement)}
 
 
 def _point(statement: ScopStatement, time: Loop, rank: int) -> _Point | None:

@@ -15,7 +15,7 @@ from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import children, loops_in, walk
 from tilepragma.ir.types import INT, RecordType, ScalarType
 from tilepragma.polyhedral.affine import (
     Frame,
@@ -229,7 +229,7 @@ class _Extraction:
         inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons, once=self.once)
         count_inside = [0]
         inside._statements((node,), at, count_inside)
-        for loop in (one for one in walk(node) if isinstance(one, Loop) and one.iterator in self.exposed):
+        for loop in (one for one in loops_in(node) if one.iterator in self.exposed):
             left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
             inside._add((left,), at, count_inside, loop.header, node)
         self.depths |= inside.depths
@@ -246,7 +246,7 @@ class _Extraction:
             for declarator in node.declarators:
                 self.depths[declarator.object] = len(at.loops)
         inner = {d.object for s in walk(node) if isinstance(s, Declaration) and s is not node for d in s.declarators}
-        inner |= {loop.iterator for loop in walk(node) if isinstance(loop, Loop) and loop.declares_iterator}
+        inner |= {loop.iterator for loop in loops_in(node) if loop.declares_iterator}
         touched = [_anywhere(use, node) for use in uses(node, self.functions) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]

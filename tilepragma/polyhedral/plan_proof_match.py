@@ -16,7 +16,7 @@ import islpy as isl
 
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.looptree import Declaration, Declarator, If, Loop
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.polyhedral.affine import product_of
 from tilepragma.polyhedral.plan_proof_tree import Leaf
 from tilepragma.polyhedral.scop import Scop, ScopStatement
@@ -181,7 +181,7 @@ def _parts(node: Any) -> tuple[Any, ...]:
 
 def _bound(leaf: Leaf) -> set[DataObject]:
     """The objects whose names are the plan's to choose: iterators, and what the statement declares inside itself."""
-    inner = {node.iterator for node in walk(leaf.node) if isinstance(node, Loop)}
+    inner = {loop.iterator for loop in loops_in(leaf.node)}
     inner |= {node.object for node in walk(leaf.node) if isinstance(node, Declarator)}
     return {*leaf.frame.iterators, *inner}
 
