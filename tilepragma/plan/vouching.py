@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilepragma.ir.directives import LoopDirective
-from tilepragma.ir.looptree import Block, Buffered, Kernel, Loop, Statement
-from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.looptree import Block, Kernel, Loop, Statement
+from tilepragma.ir.traversal import loops_in, with_blocks
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.mapping import independent_loops, top_loops
+from tilepragma.plan.summary import buffered
 
 
 def without_vouching(kernel: Kernel) -> Kernel | None:
@@ -27,7 +28,7 @@ def without_vouching(kernel: Kernel) -> Kernel | None:
 
 def keeps_elements_in_registers(plan: KernelPlan) -> bool:
     """Whether a launch on cores has register tiles, which take the user's loops apart: worth the check that written arrays overlap no other."""
-    return any(isinstance(node, Buffered) for launch in plan.host for node in walk(launch.body))
+    return any(buffered(plan.host_steps))
 
 
 def _says_no_more(loop: Loop) -> bool:
