@@ -16,7 +16,7 @@ from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expre
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import children, loops_in, walk
-from tilepragma.ir.types import INT, RecordType, ScalarType
+from tilepragma.ir.types import RecordType, is_signed_int
 from tilepragma.polyhedral.affine import (
     Frame,
     NotAffine,
@@ -454,9 +454,7 @@ def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) ->
 
 def _holds_integers(object_: DataObject) -> bool:
     """Whether it is a scalar wide enough that C's conversion to it keeps what arithmetic gives."""
-    type_ = object_.element
-    wide = isinstance(type_, ScalarType) and type_.is_integer and type_.signed and type_.bits >= INT.bits
-    return wide and object_.storage is Storage.SCALAR and not object_.volatile
+    return is_signed_int(object_.element) and object_.storage is Storage.SCALAR and not object_.volatile
 
 
 def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:
