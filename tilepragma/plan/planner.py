@@ -276,14 +276,20 @@ class _Attempt:
 
     def _staged(self, plan: KernelPlan, proof: Proof | None) -> Planned:
         """The plan with arrays staged where that is proven right."""
-        form, original = with_staging(plan), self.region.original
-        if proof is None or original is None or form.device_steps == plan.device_steps:
-            return Planned(replace(plan, rejected=form.rejected), proof)
-        faults = prove_staged(form, original)
-        if faults:
-            reason = f"arrays staged in memory of the gangs are not proven right: {faults[0].message}"
-            return Planned(replace(plan, rejected=(*form.rejected, reason)), proof)
-        return Planned(form, Proof(form, proof.faults))
+        original = self.region.original
+        rejected: tuple[str, ...] = ()
+        for registers in (True, False):
+            form = with_staging(plan, registers=registers)
+            rejected = tuple(dict.fromkeys((*form.rejected, *rejected)))
+            if proof is None or original is None or form.device_steps == plan.device_steps:
+                break
+            faults = prove_staged(form, original, plan)
+            if not faults:
+                form = replace(form, rejected=rejected)
+                return Planned(form, Proof(form, proof.faults))
+            what = "sums in registers of workers" if registers else "arrays staged in memory of the gangs"
+            rejected = (*rejected, f"{what} are not proven right: {faults[0].message}")
+        return Planned(replace(plan, rejected=rejected), proof)
 
     def _sourced(self, plan: KernelPlan) -> KernelPlan:
         return plan if self.own is None else replace(plan, storage=self.own.notes, source=self.source)
