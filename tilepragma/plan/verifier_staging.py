@@ -32,7 +32,7 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 
 #: The tiles of a loop of a uniform nest behind the rounds.
-_DEALT = (
+_DEALT: tuple[list[TileKind], ...] = (
     [],
     [TileKind.GANG],
     [TileKind.GANG, TileKind.WORKER],
