@@ -148,6 +148,13 @@ def _remarks(launch: Launch) -> Iterator[str]:
     staged = ", ".join(map(staged_text, staged_arrays(launch)))
     if staged:
         yield f"stages {staged} in memory of the gang"
+    kept = (
+        [buffer for node in walk(launch.staged) if isinstance(node, Buffered) for buffer in node.buffers]
+        if launch.staged
+        else []
+    )
+    for buffer in kept:
+        yield f"{plain_text(buffer.access)} stays in registers of its worker"
     if not launch.axes:
         yield "one instance"
     buffers = [buffer for node in buffered((launch,)) for buffer in node.buffers]
