@@ -12,15 +12,12 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from tilepragma.ir.directives import TemporalTiles
-from tilepragma.ir.looptree import Buffered
-from tilepragma.ir.traversal import walk
 from tilepragma.plan.hyperplane_plan import hyperplanes
-from tilepragma.plan.kernel_plan import launches_in
 from tilepragma.plan.overlapped_plan import overlapped
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
-from tilepragma.plan.summary import are_wavefronts, used_sizes
+from tilepragma.plan.summary import are_wavefronts, buffered, used_sizes
 
 #: Why an answer cannot become a plan, if it cannot.
 Objection = Callable[[Automatic], str | None]
@@ -177,8 +174,7 @@ def has_fewer_strides(answer: Automatic, other: Automatic) -> bool:
 
 def _keeps_planes(answer: Automatic) -> bool:
     """Whether register tiles of rows and columns are kept, which read what they share less often."""
-    bodies = (launch.body for launch in launches_in(answer.host_steps))
-    buffers = (one for body in bodies for node in walk(body) if isinstance(node, Buffered) for one in node.buffers)
+    buffers = (one for node in buffered(answer.host_steps) for one in node.buffers)
     return any(one.stored and one.object.rank > 1 for one in buffers)
 
 

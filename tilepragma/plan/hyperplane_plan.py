@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
 from tilepragma.ir.expressions import access_to
-from tilepragma.ir.looptree import Block, Buffered
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.looptree import Block
 from tilepragma.plan.coalescing import private_names
 from tilepragma.plan.diamond_tiles import Parts, ways_to_tile
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
-from tilepragma.plan.kernel_plan import TileSize, launches_in
+from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.mapping import MOST_DIMENSIONS
 from tilepragma.plan.point_wavefronts import BoundedTile
 from tilepragma.plan.register_plan import ROWS, block_extent, register_tiles
@@ -37,6 +36,7 @@ from tilepragma.plan.row_loops import (
 )
 from tilepragma.plan.row_strips import RowStrip, StripLoop, strip_loop
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
+from tilepragma.plan.summary import buffered
 from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies
 from tilepragma.plan.wavefront_plan import inner_tiles, wavefront_draft
 
@@ -102,7 +102,7 @@ def _steps(answer: Automatic, apart: _TakenApart, planned: Parts) -> Steps | Non
     steps = apart.steps(planned)
     if steps is None:
         return None
-    kept = sum(isinstance(node, Buffered) for launch in launches_in(answer.host_steps) for node in walk(launch.body))
+    kept = len(list(buffered(answer.host_steps)))
     return replace(steps, reloading=max(0, steps.reloading - kept))
 
 

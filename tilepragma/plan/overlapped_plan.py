@@ -29,6 +29,8 @@ from tilepragma.ir.expressions import (
     Scope,
     Storage,
     access_to,
+    conjunction,
+    disjunction,
     integer,
 )
 from tilepragma.ir.looptree import (
@@ -44,7 +46,7 @@ from tilepragma.ir.looptree import (
 )
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.plan.drafts import DraftCondition, DraftLaunch, DraftLoop, make_automatic
 from tilepragma.plan.invariance import host_evaluable
@@ -52,6 +54,7 @@ from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.mapping import MOST_DIMENSIONS
 from tilepragma.plan.row_loops import Names, clauses, counted_loop, declared, floor_quotient, names_in, term
 from tilepragma.plan.staging import LOCAL_BYTES
+from tilepragma.plan.staging_references import Span, loop_ends
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 
 if TYPE_CHECKING:
@@ -105,11 +108,11 @@ def _found(region: Region) -> tuple[_Stencil, Overlap] | Refusal:
 
 @dataclass(frozen=True)
 class _Place:
-    """One subscript of what a statement writes: `iterator + shift`, or `shift` alone; the iterator's values are within inclusive `bounds`."""
+    """One subscript of what a statement writes: `iterator + shift`, or `shift` alone; the iterator's values are within `bounds`."""
 
     iterator: DataObject | None
     shift: Polynomial
-    bounds: tuple[Polynomial, Polynomial] | None
+    bounds: Span | None
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ class _Point:
 @dataclass(frozen=True)
 class _Stencil:
     time: Loop
-    steps: tuple[Polynomial, Polynomial]
+    steps: Span
     rank: int
     points: tuple[_Point, ...]
 
@@ -136,8 +139,8 @@ def _stencil(region: Region) -> _Stencil | str:
         return "there is no one loop over time steps"
     (time,) = heads.values()
     on_host = host_evaluable(region.written)
-    steps = _inclusive(time)
-    if time is not region.statements[0] or steps is None or not all(on_host(expression(one)) for one in steps):
+    steps = loop_ends(time, {})
+    if time is not region.statements[0] or steps is None or not all(on_host(one) for one in _spelled(steps)):
         return "the loop over time steps does not count up by 1 between bounds that are known at launch"
     ranks = {one.rank for one in region.written if one.rank}
     if len(ranks) != 1 or not 1 <= (rank := next(iter(ranks))) <= MOST_DIMENSIONS:
@@ -151,21 +154,18 @@ def _stencil(region: Region) -> _Stencil | str:
         point = _point(statement, time, rank)
         if point is None:
             return f"the statement on line {statement.range.start.line} does not write an element whose subscripts are its loops' iterators"
-        if not all(on_host(expression(end)) for place in point.places for end in place.bounds or ()):
+        if not all(on_host(end) for place in point.places for end in _spelled(place.bounds)):
             return "a loop's bounds are not known at launch"
         points.append(point)
     return _Stencil(time, steps, rank, tuple(points))
 
 
+def _spelled(ends: Span | None) -> tuple[Expression, ...]:
+    return () if ends is None else (expression(ends.least), expression(ends.greatest))
+
+
 def _iterators(region: Region) -> set[DataObject]:
-    return {node.iterator for statement in region.statements for node in walk(statement) if isinstance(node, Loop)}
-
-
-def _inclusive(loop: Loop) -> tuple[Polynomial, Polynomial] | None:
-    """The first and the last value of a loop that counts up by 1."""
-    if polynomial(loop.step).constant != 1 or loop.comparison not in ("<", "<="):
-        return None
-    return polynomial(loop.lower), polynomial(loop.upper) - number(int(loop.comparison == "<"))
+    return {loop.iterator for statement in region.statements for loop in loops_in(statement)}
 
 
 def _point(statement: ScopStatement, time: Loop, rank: int) -> _Point | None:
@@ -194,7 +194,7 @@ def _place(subscript: Polynomial, inner: dict[DataObject, Loop]) -> _Place | Non
     if not mentioned:
         return _Place(None, subscript, None) if subscript.constant is not None else None
     iterator = mentioned[0]
-    shift, bounds = subscript - term(iterator), _inclusive(inner[iterator])
+    shift, bounds = subscript - term(iterator), loop_ends(inner[iterator], {})
     if shift.constant is None or bounds is None:
         return None
     return _Place(iterator, shift, bounds)
@@ -314,14 +314,14 @@ class _Drafts:
     def pairs(self, *, asking: bool) -> DraftLoop | DraftCondition:
         """Two launches for each round; with `asking`, where something is written."""
         pair = self.names.scalar("pair")
-        first, last = self.stencil.steps
-        rounds = floor_quotient(last - first, expression(number(2) * self.steps))
+        steps = self.stencil.steps
+        rounds = floor_quotient(steps.greatest - steps.least, expression(number(2) * self.steps))
         launches = tuple(_Launch(self, pair, place).draft() for place in range(2))
         loop = DraftLoop(self.loop(pair, number(0), rounds), launches, "overlapped tiles of time steps, there and back")
         if not asking:
             return loop
         tests = (_at_least(side.greatest, side.least) for one in self.found.arrays for side in one.written)
-        return DraftCondition(_all(dict.fromkeys(tests)), (loop,))
+        return DraftCondition(conjunction(dict.fromkeys(tests)), (loop,))
 
     def loop(self, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()) -> Loop:
         self.next_index += 1
@@ -365,7 +365,7 @@ class _Launch:
         drafts, dimensions = self.drafts, range(self.rank)
         blocks = [drafts.names.scalar(f"{base}_block") for base in drafts.bases]
         steps = term(self.steps)
-        start = drafts.stencil.steps[0] + (number(2) * term(self.pair) + number(self.second)) * steps
+        start = drafts.stencil.steps.least + (number(2) * term(self.pair) + number(self.second)) * steps
         homes = [drafts.home(place) for place in dimensions]
         grid = [drafts.grid(place) for place in dimensions]
         reach, growth = drafts.found.reach, drafts.found.growth
@@ -430,7 +430,7 @@ class _Launch:
         yield self._workers(always, points, home=True)
         if last:
             # What no later step reads is wanted of the last step alone.
-            end = self.drafts.stencil.steps[1]
+            end = self.drafts.stencil.steps.greatest
             is_last = (
                 _at_least(end, term(self.time)),
                 _at_least(term(self.time) + term(self.steps) - number(1), end),
@@ -460,7 +460,7 @@ class _Launch:
         row, left = drafts.names.scalar(f"{name}_row"), drafts.names.scalar(f"{name}_left")
         after = term(self.time) + term(self.steps) - number(1)
         body = (declared(left, after - term(row)), *(self._statement(one, row, left) for one in drafts.stencil.points))
-        return drafts.loop(row, term(self.time), minimum((after, drafts.stencil.steps[1])), body)
+        return drafts.loop(row, term(self.time), minimum((after, drafts.stencil.steps.greatest)), body)
 
     def _statement(self, point: _Point, row: DataObject, left: DataObject) -> Statement:
         points, drafts = self._points(), self.drafts
@@ -477,8 +477,8 @@ class _Launch:
             if place.iterator is None or place.bounds is None:
                 conditions.append(Binary("==", expression(at), expression(place.shift), INT))
                 continue
-            conditions.append(_at_least(at, place.bounds[0] + place.shift))
-            conditions.append(_at_least(place.bounds[1] + place.shift, at))
+            conditions.append(_at_least(at, place.bounds.least + place.shift))
+            conditions.append(_at_least(place.bounds.greatest + place.shift, at))
             own[place.iterator] = at - place.shift
         instead = {one: replace(one, scope=Scope.LOCAL, const=True) for one in own}
         node = with_accesses(with_objects(point.statement.node, instead), self._in_window)
@@ -504,21 +504,11 @@ def _outside(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]])
         for one, (least, most) in zip(points, box, strict=True)
         for left, right in ((term(one), least), (most, term(one)))
     ]
-    result: Expression = tests[0]
-    for test in tests[1:]:
-        result = Binary("||", result, test, INT)
-    return result
-
-
-def _all(conditions: Iterable[Expression]) -> Expression:
-    first, *others = conditions
-    for test in others:
-        first = Binary("&&", first, test, INT)
-    return first
+    return disjunction(tests)
 
 
 def _if(conditions: Iterable[Expression], *body: Statement) -> If:
-    return If(_all(conditions), Block(body), None)
+    return If(conjunction(conditions), Block(body), None)
 
 
 def _element(array: DataObject, points: list[DataObject]) -> Access:

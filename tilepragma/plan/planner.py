@@ -11,8 +11,8 @@ from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TemporalTiles, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement, TileNest
+from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled, reloads_less
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
@@ -489,7 +489,7 @@ def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]
         return None
     if region.reason is not None:
         return region.reason
-    if any(isinstance(node, Loop) for node in walk(kernel.body)):
+    if any(loops_in(kernel.body)):
         return f"no loop of kernel '{kernel.name}' has tiles, and its outermost loop is not declared independent"
     return f"kernel '{kernel.name}' has no loop that could be distributed"
 
@@ -503,11 +503,11 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
             f"the kernel runs as written, on one core: {reason}",
             "add 'independent' if no iteration depends on another, or say the tiles",
         )
-    for node in walk(kernel.body):
-        if isinstance(node, Loop) and node.directive is not None and node.directive.independent:
+    for loop in loops_in(kernel.body):
+        if loop.directive is not None and loop.directive.independent:
             diagnostics.warning(
-                node.directive.range,
-                f"'independent' has no effect on the loop over '{node.iterator.host}': {reason}",
+                loop.directive.range,
+                f"'independent' has no effect on the loop over '{loop.iterator.host}': {reason}",
                 "put the kernel directive before this loop, so that each round of the loop around it is a launch",
             )
 
@@ -532,10 +532,7 @@ def _said_steps(
         counts,
         diagnostics,
     )
-    vouched = kernel.directive.independent or any(
-        isinstance(node, Loop) and node.directive is not None and node.directive.independent
-        for node in walk(kernel.body)
-    )
+    vouched = kernel.directive.independent or any(said.independent for said in loop_directives(kernel.body))
     scalars = ScalarContext(
         kernel.directive,
         kernel.functions,

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
-from tilepragma.ir.looptree import FloatingRules, Kernel, Loop, Statement
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.looptree import FloatingRules, Kernel, Statement
+from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.kernel_plan import Step, TileSize
 from tilepragma.plan.verifier_proofs import Original
 
@@ -97,7 +97,7 @@ class Region:
     @property
     def first_index(self) -> int:
         """The first number that is no loop's index: new loops are numbered from here."""
-        return 1 + max((node.index for node in walk(self.kernel.body) if isinstance(node, Loop)), default=-1)
+        return 1 + max((loop.index for loop in loops_in(self.kernel.body)), default=-1)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.looptree import Block, Loop, Statement
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.strategy import Region
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def private_scalars(region: Region, scop: Scop) -> frozenset[DataObject]:
 
 def written_scalars(region: Region) -> list[DataObject]:
     """Those from outside that the region writes, without iterators, which their loops give their values."""
-    iterators = {node.iterator for node in walk(region.kernel.body) if isinstance(node, Loop)}
+    iterators = {loop.iterator for loop in loops_in(region.kernel.body)}
     return [
         object_
         for object_ in region.kernel.objects

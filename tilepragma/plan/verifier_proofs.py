@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.directives import ClauseExpression, LoopDirective
+from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.ir.looptree import Block, Loop, Statement
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.looptree import Block, Statement
+from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, LastValue, Launch, Step, forms
 from tilepragma.plan.verifier_barriers import uneven_barriers
@@ -243,17 +243,14 @@ def _held(plan: KernelPlan) -> list[HeldArray]:
 
 def is_automatic(plan: KernelPlan) -> bool:
     """Whether the user neither said tiles nor vouched for anything, so that all of the plan is ours to prove."""
-    return not any(directive.tiles for directive in _directives(plan)) and not _vouched(plan)
+    return not any(directive.tiles for directive in loop_directives(plan.kernel.body)) and not _vouched(plan)
 
 
 def _vouched(plan: KernelPlan) -> bool:
     """Whether the user says that iterations are independent."""
-    return plan.kernel.directive.independent or any(directive.independent for directive in _directives(plan))
-
-
-def _directives(plan: KernelPlan) -> list[LoopDirective]:
-    loops = [node for node in walk(plan.kernel.body) if isinstance(node, Loop)]
-    return [loop.directive for loop in loops if loop.directive is not None]
+    return plan.kernel.directive.independent or any(
+        directive.independent for directive in loop_directives(plan.kernel.body)
+    )
 
 
 def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:

@@ -14,7 +14,7 @@ from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Ex
 from tilepragma.ir.looptree import Barrier, Declaration, ExpressionStatement, If, Loop, TileNest, Window
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
-from tilepragma.polyhedral.affine import affine
+from tilepragma.polyhedral.affine import affine, affine_tuple
 from tilepragma.polyhedral.plan_proof_match import Executed, Sources, executions, where
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenCondition, ProvenLaunch, ProvenLoop, ProvenStep
 from tilepragma.polyhedral.scop import AccessKind
@@ -188,7 +188,7 @@ class _Reader:
         element = self._element(inner)
         if element.subscripts != outer.subscripts:
             raise WrongError(f"an element of '{window.array.host}' is copied to the place of another")
-        places = self._function(outer.subscripts)
+        places = affine_tuple(outer.subscripts, self.leaf.frame).intersect_domain(self.leaf.domain)
         tiles = self._of_tiles(places)
         return Copied(self.leaf, self.place, window.array, outer.object, places, tiles), out
 
@@ -254,14 +254,6 @@ class _Reader:
         good = value.ge_set(frame.number(0)).intersect(value.lt_set(frame.number(length)))
         if not self.leaf.domain.is_subset(good):
             raise WrongError(f"the window of '{window.array.host}' is too small")
-
-    def _function(self, subscripts: tuple[Expression, ...]) -> isl.Map:
-        """{ [plan instance] -> [subscripts] }"""
-        frame = self.leaf.frame
-        result = isl.Map.universe(isl.Space.alloc(frame.context, 0, self.leaf.depth, 0))
-        for one in subscripts:
-            result = result.flat_range_product(isl.Map.from_pw_aff(affine(one, frame)))
-        return result.intersect_domain(self.leaf.domain)
 
     def _of_tiles(self, relation: isl.Map) -> isl.Map:
         """{ b -> x } of { [plan instance] -> x }"""
