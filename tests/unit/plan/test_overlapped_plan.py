@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.unit.plan.source import plan
+from tilepragma.codegen.describe import describe
 from tilepragma.ir.directives import AxisKind, TemporalTiles
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, Scope, integer
@@ -77,6 +78,11 @@ def test_a_stencil_gets_them_on_devices_where_they_are_asked_for(good: KernelPla
     assert kinds == {AxisKind.GANG, AxisKind.WORKER}
     assert [one.object.name for one in good.arrays if one.object.scope is Scope.TEMPORARY] == ["a_next"]
     assert any("again" in note and "'a' and 'a_next'" in note for note in good.storage)
+
+
+def test_cores_have_no_second_array(good: KernelPlan) -> None:
+    alone = {one.name: "DEVICES_ONLY" in one.flags for one in describe(good, []).arrays}
+    assert alone == {"a": False, "b": False, "a_next": True}
 
 
 def test_nobody_gets_them_unasked() -> None:
