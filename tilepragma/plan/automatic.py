@@ -16,7 +16,7 @@ from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.overlapped_plan import overlapped
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
-from tilepragma.plan.structure import STRUCTURE, structure
+from tilepragma.plan.structure import structure
 from tilepragma.plan.summary import are_wavefronts, buffered, used_sizes
 
 #: Why an answer cannot become a plan, if it cannot.
@@ -98,7 +98,7 @@ class _Search:
         elif has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
             clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
             self._take(answer, f"{best.strategy}: innermost loops {clause}")
-        elif reloads_less(answer, best) and (_keeps_planes(answer) or not _has_strips(best)):
+        elif reloads_less(answer, best) and (_keeps_planes(answer) or answer.strips or not best.strips):
             clause = "load and store again and again what those of " + answer.strategy + " keep in registers"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: innermost loops {clause}")
         elif answer.depths.launched > best.depths.launched:
@@ -170,13 +170,6 @@ def _reloading(answer: Automatic) -> float:
 def has_fewer_strides(answer: Automatic, other: Automatic) -> bool:
     """Whether innermost loops of the answer step through memory in fewer strides, as far as that is known."""
     return _strides(answer) < _strides(other)
-
-
-def _has_strips(answer: Automatic) -> bool:
-    """Whether parts of the user's loops take turns on strips of what they stream through, which is then read from memory once: worth more than
-    sums that do not wait for themselves.
-    """
-    return answer.strategy == STRUCTURE and are_wavefronts(answer.host_steps, answer.sizes)
 
 
 def _keeps_planes(answer: Automatic) -> bool:
