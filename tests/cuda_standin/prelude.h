@@ -12,7 +12,7 @@ __attribute__((visibility("default"))) void (*standin_barrier)(int line);
 #define __device__
 #define __host__
 #define __shared__ static
-#define __constant__ static const
+#define __constant__ const
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)

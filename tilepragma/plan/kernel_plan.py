@@ -173,7 +173,8 @@ class KernelPlan:
     considered and did not take, and why; `obstacles` are the errors, with places and remedies, that kept launches from a region that
     runs as written; none where it was something else. `storage` has a clause on each array that the plan keeps values in for itself
     (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote,
-    unless launches alone use them.
+    unless launches alone use them. `constants` are tables of the file that are no arguments: hosts call them by name, device programs have
+    their values.
     """
 
     kernel: Kernel
@@ -196,6 +197,7 @@ class KernelPlan:
     obstacles: tuple[Diagnostic, ...] = ()
     storage: tuple[str, ...] = ()
     source: Kernel | None = None
+    constants: tuple[DataObject, ...] = ()
 
     @property
     def host(self) -> tuple[Launch, ...]:

@@ -18,6 +18,7 @@ from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.coalescing import vouched_worker_loop
+from tilepragma.plan.constant_memory import with_constants
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import (
     DataContext,
@@ -406,7 +407,7 @@ def _plan(
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
-    return KernelPlan(
+    plan = KernelPlan(
         kernel,
         region.prologue,
         steps.host_steps,
@@ -428,6 +429,7 @@ def _plan(
         ),
         storage=steps.kept,
     )
+    return with_constants(plan)
 
 
 def _as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:

@@ -115,7 +115,11 @@ def _candidates(kernel: Kernel) -> frozenset[DataObject]:
 
 
 def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object], on_host: Callable[[Expression], bool]) -> bool:
-    """Whether every access to the array has its parts, and the launch knows its lengths."""
+    """Whether every access to the array has its parts, and the launch knows its lengths. Tables in rows of a known length are read by
+    their own names.
+    """
+    if object_.table and all(length.constant is not None for length in rows.lengths):
+        return False
     accesses = (node for node in nodes if isinstance(node, Access) and node.object == object_)
     known = all(on_host(expression(length)) for length in rows.lengths)
     return known and all(polynomial(access.subscripts[0]) in rows.parts for access in accesses)

@@ -146,7 +146,7 @@ class _Planner:
     def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
         """What is worth staging, the most accesses for an element first."""
         functions = self.plan.kernel.functions
-        objects = only_read(launch.body, functions)
+        objects = only_read(launch.body, functions) - set(self.plan.constants)
         inside = tile.split.loop.body if tile.split is not None else tile.nest.body
         read = list(readings(inside, objects))
         if tile.split is not None:
