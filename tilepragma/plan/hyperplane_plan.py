@@ -37,7 +37,7 @@ from tilepragma.plan.row_loops import (
 from tilepragma.plan.row_strips import RowStrip, StripLoop, strip_loop
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.summary import buffered
-from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies
+from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies, updating_bodies
 from tilepragma.plan.wavefront_plan import inner_tiles, wavefront_draft
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
     from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
 
-    tied = tied_bodies(region)
-    apart = _most_parallel(_taken_apart(region, one) for one in dict.fromkeys((TiedBodies(()), tied)))
+    bodies = dict.fromkeys((updating_bodies(region), tied_bodies(region)))
+    apart = _most_parallel(_taken_apart(region, one) for one in bodies)
     if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
