@@ -96,6 +96,12 @@ def test_matches_the_original(
     assert workshop.run(programs.translated, standin, *size) == expected(workshop, programs, size)
 
 
+def test_cores_match_without_second_arrays(
+    workshop: Workshop, programs: Programs, host_target: TargetEnvironment
+) -> None:
+    assert workshop.run(programs.translated, host_target, *SIZES[0]) == expected(workshop, programs, SIZES[0])
+
+
 @pytest.mark.parametrize(("degree", "extent"), WINDOWS)
 def test_any_degree_and_window(
     workshop: Workshop, programs: Programs, standin: TargetEnvironment, degree: int, extent: int
