@@ -175,6 +175,8 @@ class KernelPlan:
     (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote,
     unless launches alone use them. `constants` are tables of the file that are no arguments: hosts call them by name, device programs have
     their values.
+    unless launches alone use them. `stepped` is the region with the steps of the user's loops, where those of `kernel` and `source`
+    count iterations in their place.
     """
 
     kernel: Kernel
@@ -198,6 +200,7 @@ class KernelPlan:
     storage: tuple[str, ...] = ()
     source: Kernel | None = None
     constants: tuple[DataObject, ...] = ()
+    stepped: Kernel | None = None
 
     @property
     def host(self) -> tuple[Launch, ...]:
