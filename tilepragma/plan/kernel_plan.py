@@ -174,8 +174,7 @@ class KernelPlan:
     runs as written; none where it was something else. `storage` has a clause on each array that the plan keeps values in for itself
     (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote,
     unless launches alone use them. `constants` are tables of the file that are no arguments: hosts call them by name, device programs have
-    their values.
-    unless launches alone use them. `stepped` is the region with the steps of the user's loops, where those of `kernel` and `source`
+    their values. `stepped` is the region with the steps of the user's loops, where those of `kernel` and `source`
     count iterations in their place.
     """
 
