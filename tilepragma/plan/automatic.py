@@ -47,7 +47,8 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         search.look_at(strategy(region))
         if search.is_over:
             break
-    if region.kernel.directive.temporal is TemporalTiles.OVERLAPPED and search.best is not None:
+    asked = region.kernel.directive.temporal in (TemporalTiles.OVERLAPPED, TemporalTiles.STREAMED)
+    if asked and search.best is not None:
         search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
     return Choice(search.best or search.second_best, tuple(search.rejected), search.reason)
 
@@ -116,7 +117,7 @@ class _Search:
             why = made.reason if isinstance(made, Refusal) else self.objection(made)
             if isinstance(made, Automatic) and isinstance(answer, Automatic) and why is None:
                 self.best = made
-                asked = f"{best.strategy}, on devices: overlapped tiles are asked for (TILEK_TILES)"
+                asked = f"{best.strategy}, on devices: {answer.strategy} are asked for (TILEK_TILES)"
                 self.rejected.append(asked)
                 return
             against = against or why
@@ -150,7 +151,7 @@ def _with_devices(best: Automatic, answer: Automatic) -> Automatic:
     """The best answer with overlapped tiles on devices."""
     return replace(
         best,
-        strategy=f"{best.strategy} on cores, overlapped tiles on devices",
+        strategy=f"{best.strategy} on cores, {answer.strategy} on devices",
         device_steps=answer.device_steps,
         shared=tuple(dict.fromkeys((*best.shared, *answer.shared))),
         sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),

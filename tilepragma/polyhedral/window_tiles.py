@@ -59,13 +59,26 @@ class Copied:
 
 
 @dataclass(frozen=True, eq=False)
+class RingUse:
+    """A leaf that touches elements of a window that is a ring of so many `planes` along a dimension; `elements` is { [plan instance] -> [x] },
+    their subscripts there.
+    """
+
+    leaf: Leaf
+    window: Window
+    planes: int
+    elements: isl.Map
+
+
+@dataclass(frozen=True, eq=False)
 class Tiles:
-    """`depth` is that of a tile in the dimensions of its leaves."""
+    """`depth` is that of a tile in the dimensions of its leaves. `rings`: of each ring all that touches it, by launch and dimension."""
 
     computed: tuple[Computed, ...]
     fills: tuple[Copied, ...]
     stores: tuple[Copied, ...]
     depth: int
+    rings: tuple[tuple[RingUse, ...], ...]
 
     @cached_property
     def step_of(self) -> dict[str, isl.Map]:
@@ -116,6 +129,7 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
     computed: list[Computed] = []
     fills: list[Copied] = []
     stores: list[Copied] = []
+    rings: dict[tuple[int, DataObject, int], list[RingUse]] = {}
     for leaf in found:
         if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
             continue
@@ -128,7 +142,9 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
             (stores if copy[1] else fills).append(copy[0])
         else:
             computed += reader.computed(region.sources)
-    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth)
+        for dimension, use in reader.rings():
+            rings.setdefault((place, use.window.object, dimension), []).append(use)
+    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, tuple(map(tuple, rings.values())))
 
 
 def _tile_nest(launch: ProvenLaunch) -> TileNest:
@@ -228,9 +244,12 @@ class _Reader:
             raise WrongError(f"the window of '{window.array.host}' has not its elements")
         subscripts: list[Expression] = []
         for place, (index, origin) in enumerate(zip(access.subscripts, window.origin, strict=False)):
-            if not isinstance(index, Binary) or index.operator != "-" or index.right != access_to(origin):
+            wanted = window.object.lengths[place] if origin is None else access_to(origin)
+            operator = "%" if origin is None else "-"
+            if not isinstance(index, Binary) or index.operator != operator or index.right != wanted:
                 raise WrongError(f"a place in the window of '{window.array.host}' is not spelled as one")
-            self._check_origin(origin)
+            if origin is not None:
+                self._check_origin(origin)
             self._check_place(window, index, place)
             subscripts.append(index.left)
         if not len(subscripts) == len(access.subscripts) == window.array.rank:
@@ -245,15 +264,33 @@ class _Reader:
         if not any(one is declaration.node for one in self.nest.body.statements):
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
 
-    def _check_place(self, window: Window, index: Expression, place: int) -> None:
+    def _check_place(self, window: Window, index: Binary, place: int) -> None:
         length = getattr(window.object.lengths[place], "value", None)
-        value = affine(index, self.leaf.frame)
         if not isinstance(length, int):
             raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
-        frame = self.leaf.frame
-        good = value.ge_set(frame.number(0)).intersect(value.lt_set(frame.number(length)))
+        frame, ring = self.leaf.frame, window.origin[place] is None
+        # A remainder is below the divisor, and not negative where the dividend is not.
+        value = affine(index.left if ring else index, frame)
+        good = value.ge_set(frame.number(0))
+        if not ring:
+            good = good.intersect(value.lt_set(frame.number(length)))
         if not self.leaf.domain.is_subset(good):
             raise WrongError(f"the window of '{window.array.host}' is too small")
+
+    def rings(self) -> Iterator[tuple[int, RingUse]]:
+        """What the leaf, which means elements of windows alone, touches of rings, with the dimension."""
+        found: dict[tuple[DataObject, int], isl.Map] = {}
+        for node in walk(self.leaf.node):
+            window = self.windows.get(node.object) if isinstance(node, Access) else None
+            for dimension, origin in enumerate(window.origin if window is not None else ()):
+                index = node.subscripts[dimension]
+                if window is not None and origin is None and isinstance(index, Binary):
+                    place, elements = (window.object, dimension), self._function((index.left,))
+                    found[place] = elements.union(found[place]) if place in found else elements
+        for (object_, dimension), elements in found.items():
+            window = self.windows[object_]
+            planes = getattr(window.object.lengths[dimension], "value", 0)
+            yield dimension, RingUse(self.leaf, window, planes, elements.coalesce())
 
     def _function(self, subscripts: tuple[Expression, ...]) -> isl.Map:
         """{ [plan instance] -> [subscripts] }"""
