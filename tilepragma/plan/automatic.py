@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from tilepragma.ir.directives import TemporalTiles
 from tilepragma.ir.looptree import Buffered
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.kernel_plan import launches_in
-from tilepragma.plan.overlapped_plan import overlapped
+from tilepragma.plan.overlapped_plan import OVERLAPPING, overlapped
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import STRUCTURE, structure
@@ -47,7 +46,7 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         search.look_at(strategy(region))
         if search.is_over:
             break
-    asked = region.kernel.directive.temporal in (TemporalTiles.OVERLAPPED, TemporalTiles.STREAMED)
+    asked = region.kernel.directive.temporal in OVERLAPPING
     if asked and search.best is not None:
         search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
     return Choice(search.best or search.second_best, tuple(search.rejected), search.reason)

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.overlap import GridArray, Overlap
     from tilepragma.polyhedral.streaming import Stream
 
+OVERLAPPING = (TemporalTiles.OVERLAPPED, TemporalTiles.STREAMED, TemporalTiles.BOXES)
+"""What asks for such tiles."""
+
 _FEWEST_ALONG = 2
 """A window is so many times as long in the last dimension as in the others, where there are two: rows are read by neighbouring workers."""
 
@@ -74,8 +77,8 @@ def overlapped(region: Region, taken: Iterable[str]) -> tuple[Automatic | Refusa
     return tuple(answers)
 
 
-def _found(region: Region) -> tuple[Stencil, Overlap, Stream | str] | Refusal:
-    """The region as a stencil, how far its tiles reach, and the delays of its planes or why there are none."""
+def _found(region: Region) -> tuple[Stencil, Overlap, Stream | None] | Refusal:
+    """The region as a stencil, how far its tiles reach, and the delays of its planes if there are any."""
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
@@ -88,11 +91,12 @@ def _found(region: Region) -> tuple[Stencil, Overlap, Stream | str] | Refusal:
             found = overlap(region.scop, region.dependences, stencil.rank)
             if isinstance(found, str):
                 return Refusal(found)
-            if stencil.rank == 1:
-                return stencil, found, "there is one dimension only"
+            if stencil.rank == 1 or region.kernel.directive.temporal is TemporalTiles.BOXES:
+                return stencil, found, None
             from tilepragma.polyhedral.streaming import stream
 
-            return stencil, found, stream(region.scop, region.dependences, found)
+            planes = stream(region.scop, region.dependences, found)
+            return stencil, found, planes if not isinstance(planes, str) else None
     except OperationLimitError as limit:
         return Refusal(str(limit))
 
@@ -127,10 +131,11 @@ def _answer(drafts: Drafts, *, asking: bool) -> Automatic | Refusal:
 
 
 def _forms(
-    region: Region, stencil: Stencil, found: Overlap, planes: Stream | str
+    region: Region, stencil: Stencil, found: Overlap, planes: Stream | None
 ) -> Iterator[Callable[[Iterable[str]], Drafts]]:
     """Makers of drafts of either form, of which windows fit, the cheaper first; streamed ones first where they are asked for."""
     measure = _Measure(len(stencil.points), found)
+    temporal = region.kernel.directive.temporal
     forms: list[tuple[float, Callable[[Iterable[str]], Drafts]]] = []
     lengths = _lengths(found, stencil.rank)
 
@@ -140,15 +145,14 @@ def _forms(
     most = boxes(()).most_steps
     if most >= 1:
         forms.append((measure.boxes(lengths, min(DEGREE, most)), boxes))
-    best = None if isinstance(planes, str) else _streamed(found, planes, measure)
-    if best is not None and not isinstance(planes, str):
+    best = None if planes is None else _streamed(found, planes, measure)
+    if best is not None and planes is not None:
         cost, degree, rings = best
 
         def walked(taken: Iterable[str]) -> Drafts:
             return StreamedDrafts(region, stencil, found, Names(set(taken)), rings, planes, degree)
 
-        asked = region.kernel.directive.temporal is TemporalTiles.STREAMED
-        forms.append((-1.0 if asked else cost, walked))
+        forms.append((-1.0 if temporal is TemporalTiles.STREAMED else cost, walked))
     for _, form in sorted(forms, key=lambda one: one[0]):
         yield form
 
