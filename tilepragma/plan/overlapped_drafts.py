@@ -14,6 +14,7 @@ from tilepragma.ir.expressions import (
     Binary,
     DataObject,
     Expression,
+    IntegerLiteral,
     Scope,
     Storage,
     access_to,
@@ -358,9 +359,9 @@ class TileLaunch:
 def place_in(window: Window, place: int, subscript: Expression) -> Expression:
     """Where the element is in the window that has this subscript in the array."""
     origin, length = window.origin[place], window.object.lengths[place]
-    if origin is None and length is not None:
-        return Binary("%", subscript, length, LONG)
-    assert origin is not None
+    if origin is None:
+        assert isinstance(length, IntegerLiteral)
+        return Binary("&", subscript, integer(length.value - 1), LONG)
     return Binary("-", subscript, access_to(origin), LONG)
 
 

@@ -50,9 +50,10 @@ class Stream:
     rings: Mapping[DataObject, Ring]
 
     def planes(self, array: DataObject, steps: int) -> int:
-        """The places for planes of an array that so many time steps need."""
+        """The places for planes of an array that so many time steps need, rounded up to a power of two: a place is then found by one `&`."""
         ring = self.rings[array]
-        return ring.newest + self.shift * (steps - 1) + ring.oldest + 1
+        wanted = ring.newest + self.shift * (steps - 1) + ring.oldest + 1
+        return 1 << (wanted - 1).bit_length()
 
 
 def stream(scop: Scop, dependences: Iterable[Dependence], found: Overlap) -> Stream | str:

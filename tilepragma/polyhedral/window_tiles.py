@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression, Scope, access_to
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    Scope,
+    access_to,
+)
 from tilepragma.ir.looptree import Barrier, Declaration, ExpressionStatement, If, Loop, TileNest, Window
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
@@ -244,9 +253,7 @@ class _Reader:
             raise WrongError(f"the window of '{window.array.host}' has not its elements")
         subscripts: list[Expression] = []
         for place, (index, origin) in enumerate(zip(access.subscripts, window.origin, strict=False)):
-            wanted = window.object.lengths[place] if origin is None else access_to(origin)
-            operator = "%" if origin is None else "-"
-            if not isinstance(index, Binary) or index.operator != operator or index.right != wanted:
+            if not isinstance(index, Binary) or not _spells_place(window, place, index):
                 raise WrongError(f"a place in the window of '{window.array.host}' is not spelled as one")
             if origin is not None:
                 self._check_origin(origin)
@@ -265,11 +272,9 @@ class _Reader:
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
 
     def _check_place(self, window: Window, index: Binary, place: int) -> None:
-        length = getattr(window.object.lengths[place], "value", None)
-        if not isinstance(length, int):
-            raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+        length = length_of(window, place)
         frame, ring = self.leaf.frame, window.origin[place] is None
-        # A remainder is below the divisor, and not negative where the dividend is not.
+        # The lowest bits of what is not negative are the remainder of a power of two.
         value = affine(index.left if ring else index, frame)
         good = value.ge_set(frame.number(0))
         if not ring:
@@ -289,8 +294,7 @@ class _Reader:
                     found[place] = elements.union(found[place]) if place in found else elements
         for (object_, dimension), elements in found.items():
             window = self.windows[object_]
-            planes = getattr(window.object.lengths[dimension], "value", 0)
-            yield dimension, RingUse(self.leaf, window, planes, elements.coalesce())
+            yield dimension, RingUse(self.leaf, window, length_of(window, dimension), elements.coalesce())
 
     def _function(self, subscripts: tuple[Expression, ...]) -> isl.Map:
         """{ [plan instance] -> [subscripts] }"""
@@ -305,3 +309,21 @@ class _Reader:
         inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
         launch = isl.Val.int_from_si(inner.get_ctx(), self.place)
         return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
+
+
+def length_of(window: Window, dimension: int) -> int:
+    """The window's length along a dimension. Raises WrongError where it is no number."""
+    length = window.object.lengths[dimension]
+    if not isinstance(length, IntegerLiteral):
+        raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+    return length.value
+
+
+def _spells_place(window: Window, dimension: int, index: Binary) -> bool:
+    """Whether `index` is `x - origin`, or of a ring `x & (length - 1)`, the length being a power of two."""
+    origin = window.origin[dimension]
+    if origin is not None:
+        return index.operator == "-" and index.right == access_to(origin)
+    length = length_of(window, dimension)
+    mask = index.right.value if isinstance(index.right, IntegerLiteral) else None
+    return index.operator == "&" and length > 0 and length & (length - 1) == 0 and mask == length - 1
