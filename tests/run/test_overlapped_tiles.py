@@ -38,9 +38,12 @@ class Programs:
     def sizes(self, degree: int, extent: int) -> str:
         """TILEK_SIZES for tiles of so many steps, and windows of this extent, each a little different."""
         names = dict.fromkeys(size.object.name for plan in self.plans for size in plan.sizes)
-        mine = [one for one in names if one.endswith(("_degree", "_window", "_chunk"))]
+        # A gang's walk takes longer than it keeps planes: fewer than these take long here.
+        found = {"_degree": degree, "_window": extent, "_chunk": extent + 2}
+        mine = [(one, more) for one in names for end, more in found.items() if one.endswith(end)]
         return ",".join(
-            f"{name}={degree if name.endswith('_degree') else extent + place % 3}" for place, name in enumerate(mine)
+            f"{name}={more if name.endswith('_degree') else more + place % 3}"
+            for place, (name, more) in enumerate(mine)
         )
 
 
