@@ -56,7 +56,7 @@ def translate(case: GpuCase, check: bool, folder: Path) -> None:
         str(output),
         str(original),
     ]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment(TILEK_TILES=case.tiles), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise PackError(done.stderr)
     original.unlink()

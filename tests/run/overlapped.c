@@ -58,6 +58,38 @@ static void cube(int steps, int n, double a[n][n][n], double b[n][n][n])
     }
 }
 
+/* Of order 4, and its border left out on one side. */
+static void cube_order_4(int steps, int n, double a[n][n][n], double b[n][n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 4; i < n - 4; i++)
+            for (int j = 4; j < n - 4; j++)
+                for (int k = 4; k < n - 4; k++)
+                    b[i][j][k] = 0.25 * (a[i + 4][j][k] + a[i - 4][j][k] + a[i][j + 4][k] + a[i][j - 3][k] + a[i][j][k + 4] - a[i][j][k - 4]);
+        for (int i = 4; i < n - 4; i++)
+            for (int j = 4; j < n - 4; j++)
+                for (int k = 4; k < n - 4; k++)
+                    a[i][j][k] = b[i][j][k];
+    }
+}
+
+/* All 27 neighbours, and two that move the grid. */
+static void cube_box(int steps, int n, float a[n][n][n], float b[n][n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                for (int k = 1; k < n - 1; k++)
+                    b[i - 1][j][k] = 0.3f * (a[i - 1][j - 1][k - 1] + a[i + 1][j + 1][k + 1] + a[i + 1][j - 1][k + 1] - a[i][j][k]);
+        for (int i = 2; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                for (int k = 1; k < n - 1; k++)
+                    a[i][j][k] = 0.5f * (b[i - 2][j][k] + b[i - 1][j][k]);
+    }
+}
+
 static void narrow(double *from, float *to, size_t count)
 {
     for (size_t k = 0; k < count; ++k)
@@ -97,6 +129,13 @@ int main(int count, char **arguments)
     a = numbers(whole), b = numbers(whole);
     cube(steps, m, (void *)a, (void *)b);
     record("cube", a, whole * sizeof *a), record("cube", b, whole * sizeof *b);
+    a = numbers(whole), b = numbers(whole);
+    cube_order_4(steps, m, (void *)a, (void *)b);
+    record("cube_order_4", a, whole * sizeof *a), record("cube_order_4", b, whole * sizeof *b);
+    a = numbers(2 * whole), e = malloc((whole + 1) * sizeof *e), f = malloc((whole + 1) * sizeof *f);
+    narrow(a, e, whole), narrow(a + whole, f, whole), free(a);
+    cube_box(steps, m, (void *)e, (void *)f);
+    record("cube_box", e, whole * sizeof *e), record("cube_box", f, whole * sizeof *f);
 #endif
     return 0;
 }

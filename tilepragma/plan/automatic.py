@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.hyperplane_plan import hyperplanes
-from tilepragma.plan.overlapped_plan import overlapped
+from tilepragma.plan.overlapped_plan import OVERLAPPING, overlapped
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
@@ -44,7 +43,8 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         search.look_at(strategy(region))
         if search.is_over:
             break
-    if region.kernel.directive.temporal is TemporalTiles.OVERLAPPED and search.best is not None:
+    asked = region.kernel.directive.temporal in OVERLAPPING
+    if asked and search.best is not None:
         search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
     return Choice(search.best or search.second_best, tuple(search.rejected), search.reason)
 
@@ -113,7 +113,7 @@ class _Search:
             why = made.reason if isinstance(made, Refusal) else self.objection(made)
             if isinstance(made, Automatic) and isinstance(answer, Automatic) and why is None:
                 self.best = made
-                asked = f"{best.strategy}, on devices: overlapped tiles are asked for (TILEK_TILES)"
+                asked = f"{best.strategy}, on devices: {answer.strategy} are asked for (TILEK_TILES)"
                 self.rejected.append(asked)
                 return
             against = against or why
@@ -147,7 +147,7 @@ def _with_devices(best: Automatic, answer: Automatic) -> Automatic:
     """The best answer with overlapped tiles on devices."""
     return replace(
         best,
-        strategy=f"{best.strategy} on cores, overlapped tiles on devices",
+        strategy=f"{best.strategy} on cores, {answer.strategy} on devices",
         device_steps=answer.device_steps,
         shared=tuple(dict.fromkeys((*best.shared, *answer.shared))),
         sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),
