@@ -21,6 +21,9 @@ from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.parameter_functions import ParameterReader
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
+#: Sets in a union of elements for which it is asked what lies between them.
+_MOST_PIECES = 16
+
 #: `[lower : length]` of one dimension.
 Interval = tuple[Expression, Expression]
 
@@ -82,10 +85,18 @@ def _lies_between(cells: isl.Set, elements: isl.Set, *, in_rows: bool) -> bool:
     """Whether { A[a] } lies between the first and the last of the elements: in the order of a[q_1]…[q_k][r], or in each dimension."""
     if cells.is_subset(elements):
         return True
+    if not (_is_plain(cells) and _is_plain(elements)):
+        return False
     if in_rows:
         return _is_surrounded(cells, elements)
     rank = cells.dim(isl.dim_type.set)
     return all(_is_surrounded(_dimension(cells, place), _dimension(elements, place)) for place in range(rank))
+
+
+def _is_plain(cells: isl.Set) -> bool:
+    """Whether it is a union of few sets without divisions: isl's operations do not count the work that these make."""
+    pieces = cells.get_basic_sets()
+    return len(pieces) <= _MOST_PIECES and not any(piece.dim(isl.dim_type.div) for piece in pieces)
 
 
 def _dimension(cells: isl.Set, place: int) -> isl.Set:
