@@ -107,18 +107,19 @@ class _Search:
 
     def overlap(self, best: Automatic, answers: Iterable[Automatic | Refusal]) -> None:
         """Take the device steps of the first answer that is right, which the user asks for."""
-        against: str | None = None
+        against: dict[str, str] = {}
         for answer in answers:
             made = answer if isinstance(answer, Refusal) else _with_devices(best, answer)
             why = made.reason if isinstance(made, Refusal) else self.objection(made)
             if isinstance(made, Automatic) and isinstance(answer, Automatic) and why is None:
                 self.best = made
+                against.pop(answer.strategy, None)
                 asked = f"{best.strategy}, on devices: {answer.strategy} are asked for (TILEK_TILES)"
-                self.rejected.append(asked)
+                self.rejected += (*_clauses(against), asked, *answer.notes)
                 return
-            against = against or why
-        if against is not None:
-            self.rejected.append(f"overlapped tiles: {against}")
+            name = "overlapped tiles" if isinstance(answer, Refusal) else answer.strategy
+            against.setdefault(name, why or "")
+        self.rejected += _clauses(against)
 
     def _take(self, answer: Automatic, clause: str) -> None:
         if self.objection(answer) is None:
@@ -128,6 +129,11 @@ class _Search:
     def _reject(self, clause: str, reason: str) -> None:
         self.rejected.append(clause)
         self.reason = self.reason or reason
+
+
+def _clauses(against: dict[str, str]) -> tuple[str, ...]:
+    """What is said against strategies, by their names."""
+    return tuple(f"{name}: {why}" for name, why in against.items())
 
 
 def _joined(host: Automatic, device: Automatic) -> Automatic:

@@ -15,7 +15,7 @@ only copies. That all this is right is proven by polyhedral/plan_proof_windows.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from math import isqrt, prod
 from typing import TYPE_CHECKING
@@ -34,6 +34,8 @@ from tilepragma.plan.streamed_drafts import StreamedDrafts
 if TYPE_CHECKING:
     from tilepragma.polyhedral.overlap import GridArray, Overlap
     from tilepragma.polyhedral.streaming import Stream
+
+_LARGE = f"what one time step of a tile needs is more than {LOCAL_BYTES} bytes of a gang's memory"
 
 OVERLAPPING = (TemporalTiles.OVERLAPPED, TemporalTiles.STREAMED, TemporalTiles.BOXES)
 """What asks for such tiles."""
@@ -69,16 +71,15 @@ def overlapped(region: Region, taken: Iterable[str]) -> tuple[Automatic | Refusa
         return (Refusal(against),)
     names = {*names_in(region.kernel), *taken}
     answers: list[Automatic | Refusal] = []
-    for form in _forms(region, stencil, tiles, stream):
-        plain = _answer(form(names), asking=False)
-        answers += (plain,) if isinstance(plain, Refusal) else (plain, _answer(form(names), asking=True))
-    if not answers:
-        return (Refusal(f"what one time step of a tile needs is more than {LOCAL_BYTES} bytes of a gang's memory"),)
-    return tuple(answers)
+    forms, notes = _forms(region, stencil, tiles, stream)
+    for form in forms:
+        plain = _answer(form(names), notes, asking=False)
+        answers += (plain,) if isinstance(plain, Refusal) else (plain, _answer(form(names), notes, asking=True))
+    return tuple(answers) or (Refusal(_LARGE),)
 
 
-def _found(region: Region) -> tuple[Stencil, Overlap, Stream | None] | Refusal:
-    """The region as a stencil, how far its tiles reach, and the delays of its planes if there are any."""
+def _found(region: Region) -> tuple[Stencil, Overlap, Stream | str | None] | Refusal:
+    """The region as a stencil, how far its tiles reach, and the delays of its planes or why there are none."""
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
@@ -95,8 +96,7 @@ def _found(region: Region) -> tuple[Stencil, Overlap, Stream | None] | Refusal:
                 return stencil, found, None
             from tilepragma.polyhedral.streaming import stream
 
-            planes = stream(region.scop, region.dependences, found)
-            return stencil, found, planes if not isinstance(planes, str) else None
+            return stencil, found, stream(region.scop, region.dependences, found)
     except OperationLimitError as limit:
         return Refusal(str(limit))
 
@@ -112,11 +112,11 @@ def _against(found: Overlap) -> str | None:
     return None
 
 
-def _answer(drafts: Drafts, *, asking: bool) -> Automatic | Refusal:
+def _answer(drafts: Drafts, notes: tuple[str, ...], *, asking: bool) -> Automatic | Refusal:
     draft, stencil = drafts.pairs(asking=asking), drafts.stencil
     depth = max(len(one.statement.loops) for one in stencil.points)
     depths = Depths(depth, 0, depth)
-    made = make_automatic(drafts.name, drafts.region, (draft,), (draft,), drafts.sizes, depths=depths)
+    made = make_automatic(drafts.name, drafts.region, (draft,), (draft,), drafts.sizes, notes, depths)
     if isinstance(made, Refusal):
         return made
     pairs = " and ".join(f"'{one.host}' and '{copy.host}'" for one, copy in drafts.copies.items())
@@ -130,14 +130,19 @@ def _answer(drafts: Drafts, *, asking: bool) -> Automatic | Refusal:
 # -- boxes or rings, and how large -------------------------------------------------------------------------------------
 
 
+Maker = Callable[[Iterable[str]], Drafts]
+"""Makes drafts without names that are taken."""
+
+
 def _forms(
-    region: Region, stencil: Stencil, found: Overlap, planes: Stream | None
-) -> Iterator[Callable[[Iterable[str]], Drafts]]:
-    """Makers of drafts of either form, of which windows fit, the cheaper first; streamed ones first where they are asked for."""
+    region: Region, stencil: Stencil, found: Overlap, planes: Stream | str | None
+) -> tuple[list[Maker], tuple[str, ...]]:
+    """Makers of drafts of either form, of which windows fit, the cheaper first, or streamed ones where they are asked for; and why there
+    are no streamed ones.
+    """
     measure = _Measure(len(stencil.points), found)
-    temporal = region.kernel.directive.temporal
-    forms: list[tuple[float, Callable[[Iterable[str]], Drafts]]] = []
     lengths = _lengths(found, stencil.rank)
+    forms: list[tuple[float, Maker]] = []
 
     def boxes(taken: Iterable[str]) -> Drafts:
         return Drafts(region, stencil, found, Names(set(taken)), lengths)
@@ -145,16 +150,20 @@ def _forms(
     most = boxes(()).most_steps
     if most >= 1:
         forms.append((measure.boxes(lengths, min(DEGREE, most)), boxes))
-    best = None if planes is None else _streamed(found, planes, measure)
-    if best is not None and planes is not None:
-        cost, degree, rings = best
+    against = planes if isinstance(planes, str) else None
+    if planes is not None and not isinstance(planes, str):
+        best = _streamed(found, planes, measure)
+        if best is None:
+            against = _LARGE
+        else:
+            cost, degree, rings = best
 
-        def walked(taken: Iterable[str]) -> Drafts:
-            return StreamedDrafts(region, stencil, found, Names(set(taken)), rings, planes, degree)
+            def walked(taken: Iterable[str]) -> Drafts:
+                return StreamedDrafts(region, stencil, found, Names(set(taken)), rings, planes, degree)
 
-        forms.append((-1.0 if temporal is TemporalTiles.STREAMED else cost, walked))
-    for _, form in sorted(forms, key=lambda one: one[0]):
-        yield form
+            forms.append((-1.0 if region.kernel.directive.temporal is TemporalTiles.STREAMED else cost, walked))
+    notes = () if against is None else (f"streamed tiles: {against}",)
+    return [form for _, form in sorted(forms, key=lambda one: one[0])], notes
 
 
 def _streamed(found: Overlap, planes: Stream, measure: _Measure) -> tuple[float, int, tuple[int, ...]] | None:

@@ -71,7 +71,7 @@ def stream(scop: Scop, dependences: Iterable[Dependence], found: Overlap) -> Str
     least = least_margins([_BEFORE, *written], edges + before)
     if least is None:
         return "planes would have to wait without end"
-    shift, delays = least
+    shift, delays = least[0], {name: least[1][name] for name in written}
     store = max(delays.values())
     rings = {}
     for array in found.arrays:

@@ -468,3 +468,19 @@ def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.Monk
     monkeypatch.setattr(streaming, "stream", lambda *given: change(right(*given)))
     made = plan(PLANE, STREAMED)
     assert all(window.origin[0] is not None for one in made.device for window in one.windows)
+    assert any(one.startswith("streamed tiles: ") and "not proven right" in one for one in made.rejected)
+
+
+def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    monkeypatch.setattr(streaming, "stream", lambda *_: "planes wait")
+    made = plan(PLANE, STREAMED)
+    assert all(window.origin[0] is not None for one in made.device for window in one.windows)
+    assert "streamed tiles: planes wait" in made.rejected
+
+
+def test_boxes_are_taken_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    made = plan(PLANE, PlanDefaults(temporal=TemporalTiles.BOXES))
+    assert made.device and all(window.origin[0] for one in made.device for window in one.windows)
+    assert not any(one.startswith("streamed tiles: ") for one in made.rejected)
