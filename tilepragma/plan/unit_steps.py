@@ -25,6 +25,9 @@ from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.row_loops import names_in
 from tilepragma.plan.rows import int_sum
 
+#: Numbers of the loops that last values are computed from begin here: no plan has as many loops.
+_FIRST_OF_FINALS = 1 << 20
+
 
 @dataclass(frozen=True)
 class UnitKernel:
@@ -108,9 +111,8 @@ def _mentions(body: Block, iterator: DataObject) -> int:
 
 
 def _finals(kernel: Kernel) -> tuple[FinalValue, ...]:
-    """The last values of iterators that are wanted, by loops with numbers of their own: those of the kernel's will have other bounds."""
-    first = 1 + max(node.index for node in walk(kernel.body) if isinstance(node, Loop))
-    apart = replace(kernel, body=_numbered(kernel.body, first))
+    """The last values of iterators that are wanted, by loops with numbers of their own: those of the plan have other bounds."""
+    apart = replace(kernel, body=_numbered(kernel.body, _FIRST_OF_FINALS))
     found = final_values(apart, kernel.read_after, host_evaluable(written_objects(kernel)))
     return tuple(one for one in found if isinstance(one, FinalValue))
 
