@@ -7,8 +7,9 @@ All kernels run on the stand-in for CUDA, which compiles quickly; one of them on
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,19 +61,25 @@ def built(planning: PlanningWorkshop, form: str, flags: Iterable[str] = ()) -> P
     return Programs(here.build_original(source, (*FLAGS, *flags)), translated, tuple(here.plans.values()))
 
 
-@pytest.fixture(scope="module", params=[BOXES, STREAMED])
+@pytest.fixture(scope="module")
+def build(planning: PlanningWorkshop) -> Callable[..., Programs]:
+    """Builds a form with flags once, in whatever order tests ask."""
+    return cache(lambda form, *flags: built(planning, form, flags))
+
+
+@pytest.fixture(params=[BOXES, STREAMED])
 def form(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="module")
-def programs(planning: PlanningWorkshop, form: str) -> Programs:
-    return built(planning, form)
+@pytest.fixture
+def programs(build: Callable[..., Programs], form: str) -> Programs:
+    return build(form)
 
 
-@pytest.fixture(scope="module")
-def one_kernel(planning: PlanningWorkshop, form: str) -> Programs:
-    return built(planning, form, ("-DONLY_ONE",))
+@pytest.fixture
+def one_kernel(build: Callable[..., Programs], form: str) -> Programs:
+    return build(form, "-DONLY_ONE")
 
 
 @pytest.fixture(scope="module")

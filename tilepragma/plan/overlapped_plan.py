@@ -15,7 +15,7 @@ only copies. That all this is right is proven by polyhedral/plan_proof_windows.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import isqrt, prod
 from typing import TYPE_CHECKING
@@ -48,6 +48,9 @@ _CHUNKS = {2: 256, 3: 128}
 
 _MOST_STREAMED = 8
 """Time steps that rings have room for at most: more of them leave no room for the other dimensions."""
+
+_LANES = 32
+"""Workers that run together, side by side in a row."""
 
 _COMPUTING = 0.5
 """What a statement costs in windows, where what is copied from or to the device's memory costs 1."""
@@ -168,17 +171,25 @@ def _forms(
 
 def _streamed(found: Overlap, planes: Stream, measure: _Measure) -> tuple[float, int, tuple[int, ...]] | None:
     """The cost, the time steps and the lengths of the best streamed tiles; None where nothing fits."""
-    rank = len(found.growth)
     best = None
     for degree in range(1, _MOST_STREAMED + 1):
         room = LOCAL_BYTES // sum(_bytes(one) * planes.planes(one.object, degree) for one in found.arrays)
-        rows = isqrt(room)
-        plane = (room,) if rank == 2 else (rows, room // max(rows, 1))
-        lengths = (_CHUNKS[rank], *plane)
-        cost = measure.streamed(lengths, degree, planes.shift * (degree - 1) + planes.store)
-        if cost is not None and (best is None or cost < best[0]):
-            best = cost, degree, lengths
+        for plane in _planes(len(found.growth), room):
+            lengths = (_CHUNKS[len(plane) + 1], *plane)
+            cost = measure.streamed(lengths, degree, planes.shift * (degree - 1) + planes.store)
+            if cost is not None and (best is None or cost < best[0]):
+                best = cost, degree, lengths
     return best
+
+
+def _planes(rank: int, room: int) -> Iterator[tuple[int, ...]]:
+    """Lengths of planes of so many elements at most."""
+    if rank == 2:
+        yield (room,)
+        return
+    for width in dict.fromkeys((_LANES, 2 * _LANES, isqrt(room))):
+        if 0 < width <= room:
+            yield (room // width, width)
 
 
 @dataclass(frozen=True)
@@ -191,28 +202,27 @@ class _Measure:
     def boxes(self, lengths: tuple[int, ...], degree: int) -> float:
         """In boxes of windows of these lengths."""
         homes = tuple(max(1, length - halo) for length, halo in zip(lengths, self._halos(degree), strict=True))
-        return self._cost(homes, degree, 1)
+        return self._cost(homes, degree, degree * lengths[0], 1)
 
     def streamed(self, lengths: tuple[int, ...], degree: int, behind: int) -> float | None:
         """In rings of planes of these lengths, the first one being what is kept, the last store `behind` planes; None where none fits."""
         halos = self._halos(degree)
         homes = (lengths[0], *(length - halo for length, halo in zip(lengths[1:], halos[1:], strict=True)))
-        return self._cost(homes, degree, lengths[0] + halos[0] + behind) if min(homes) >= 1 else None
+        margin = max(sum(one[0]) for one in self.found.margins.values())
+        planes = sum(lengths[0] + sum(self.found.growth[0]) * left + margin for left in range(degree))
+        return self._cost(homes, degree, planes, lengths[0] + halos[0] + behind) if min(homes) >= 1 else None
 
     def _halos(self, degree: int) -> tuple[int, ...]:
         sides = zip(self.found.growth, self.found.reach, strict=True)
         return tuple(sum(growth) * (degree - 1) + sum(reach) for growth, reach in sides)
 
-    def _cost(self, homes: tuple[int, ...], degree: int, positions: int) -> float:
-        """Of tiles that keep so much and are gone through in so many positions."""
-        margins = [max(sum(one[k]) for one in self.found.margins.values()) for k in range(len(homes))]
-        growth = [sum(one) for one in self.found.growth]
-        computed = self.statements * sum(
-            prod(home + more * left + margin for home, more, margin in zip(homes, growth, margins, strict=True))
-            for left in range(degree)
-        )
-        window = prod(home + halo for home, halo in zip(homes, self._halos(degree), strict=True))
-        copied = sum(one.carried for one in self.found.arrays) * (window + prod(homes))
+    def _cost(self, homes: tuple[int, ...], degree: int, planes: int, positions: int) -> float:
+        """Of tiles that keep so much, compute so many planes in all time steps and are gone through in so many positions."""
+        window = [home + halo for home, halo in zip(homes, self._halos(degree), strict=True)]
+        # Workers step over all of a window, its rows in whole groups of lanes.
+        inner = [*window[1:-1], -(-window[-1] // _LANES) * _LANES] if len(window) > 1 else []
+        computed = self.statements * planes * prod(inner)
+        copied = sum(one.carried for one in self.found.arrays) * (prod(window) + prod(homes))
         waits = positions * (degree * self.statements + 2)
         return (_COMPUTING * computed + copied + _WAITING * waits) / (degree * prod(homes))
 
