@@ -23,18 +23,15 @@ from tilepragma.ir.dump import subscripts_text
 from tilepragma.ir.expressions import (
     Access,
     Binary,
-    Cast,
     DataObject,
     Expression,
     Scope,
     Storage,
-    Unary,
     access_to,
-    integer,
     local_scalar,
 )
 from tilepragma.ir.looptree import Axis, Block, Stage, Staged, StagedSide, TileNest
-from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.types import INT, LONG, ScalarType, Type
 from tilepragma.plan.kernel_plan import Launch
@@ -153,7 +150,8 @@ class StagingPrinter:
                 factor = number(term.coefficient)
                 passed = offsets[term.iterator][0 if term.coefficient > 0 else 1]
                 value = value - factor * of_atom(access_to(term.iterator)) + factor * passed
-            place = _small(value)
+            # Places in a box are few: an int holds them.
+            place = expression(value, INT)
             if total is None:
                 total = place
                 continue
@@ -450,23 +448,6 @@ def _in_user_array(one: Staged, places: list[str], spans: list[str]) -> Iterator
 
 def _atom(name: str, type_: Type) -> Polynomial:
     return of_atom(local_scalar(name, type_))
-
-
-def _small(value: Polynomial) -> Expression:
-    """The value as an int: that of places in a box, which are few."""
-    result: Expression | None = None
-    for monomial, coefficient in sorted(value.terms, key=lambda term: (term[1] < 0, not term[0])):
-        parts: list[Expression] = [atom if atom.type == INT else Cast(INT, atom) for atom in monomial]
-        if abs(coefficient) != 1 or not parts:
-            parts.insert(0, integer(abs(coefficient)))
-        product = parts[0]
-        for part in parts[1:]:
-            product = Binary("*", product, part, INT)
-        if result is None:
-            result = product if coefficient > 0 else Unary("-", product, INT)
-        else:
-            result = Binary("+" if coefficient > 0 else "-", result, product, INT)
-    return result if result is not None else integer(0)
 
 
 def _sum(left: str, right: str, *, negative: bool) -> str:

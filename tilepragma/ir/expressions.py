@@ -10,12 +10,14 @@ are not written out: the usual conversions are the same in C, OpenCL C and CUDA 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import reduce
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.base.remembered import hashed_once
-from tilepragma.ir.types import DOUBLE, INT, ScalarType, Type
+from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarType, Type, is_signed_int
 
 
 class Storage(Enum):
@@ -274,3 +276,21 @@ def access_to(object_: DataObject) -> Access:
 def local_scalar(name: str, type_: Type) -> Access:
     """The value of a scalar of that name in emitted code, for expressions that no user wrote."""
     return access_to(DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL))
+
+
+def is_local_index(object_: DataObject) -> bool:
+    """Whether it is a local integer wide enough for any subscript: an int's values at least, or without a sign 64 bits."""
+    type_ = object_.element
+    if object_.scope is not Scope.LOCAL or object_.storage is not Storage.SCALAR or object_.volatile:
+        return False
+    return is_signed_int(type_) or (isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= LONG.bits)
+
+
+def conjunction(conditions: Iterable[Expression]) -> Expression:
+    """C for "all of them hold", of which there is one at least; in their order."""
+    return reduce(lambda left, right: Binary("&&", left, right, INT), conditions)
+
+
+def disjunction(conditions: Iterable[Expression]) -> Expression:
+    """C for "one of them holds", of which there is one at least; in their order."""
+    return reduce(lambda left, right: Binary("||", left, right, INT), conditions)

@@ -130,16 +130,16 @@ def maximum(values: Iterable[Polynomial]) -> Polynomial:
     return _extreme(values, "tilek_maximum", 1)
 
 
-def expression(value: Polynomial) -> Expression:
-    """C of type long with the polynomial's value; positive terms come first."""
+def expression(value: Polynomial, type_: ScalarType = LONG) -> Expression:
+    """C of that type, which must hold all parts of the sum, with the polynomial's value; positive terms come first."""
     result: Expression | None = None
     for monomial, coefficient in sorted(value.terms, key=lambda term: (term[1] < 0, not term[0])):
-        term = _product(monomial, abs(coefficient))
+        term = _product(monomial, abs(coefficient), type_)
         if result is None:
-            result = term if coefficient > 0 else Unary("-", term, LONG)
+            result = term if coefficient > 0 else Unary("-", term, type_)
         else:
-            result = Binary("+" if coefficient > 0 else "-", result, term, LONG)
-    return result if result is not None else integer(0, LONG)
+            result = Binary("+" if coefficient > 0 else "-", result, term, type_)
+    return result if result is not None else integer(0, type_)
 
 
 def not_negative(value: Polynomial) -> Expression:
@@ -155,11 +155,11 @@ def select(condition: Expression | None, value: Polynomial, otherwise: Polynomia
     return of_atom(Conditional(condition, expression(value), expression(otherwise), LONG))
 
 
-def _product(monomial: Monomial, coefficient: int) -> Expression:
-    result: Expression | None = integer(coefficient, LONG) if coefficient != 1 or not monomial else None
+def _product(monomial: Monomial, coefficient: int, type_: ScalarType) -> Expression:
+    result: Expression | None = integer(coefficient, type_) if coefficient != 1 or not monomial else None
     for atom in monomial:
-        factor = atom if getattr(atom, "type", None) == LONG else Cast(LONG, atom)
-        result = factor if result is None else Binary("*", result, factor, LONG)
+        factor = atom if getattr(atom, "type", None) == type_ else Cast(type_, atom)
+        result = factor if result is None else Binary("*", result, factor, type_)
     assert result is not None
     return result
 

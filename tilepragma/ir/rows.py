@@ -5,6 +5,9 @@ from __future__ import annotations
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.polynomial import Polynomial, number, polynomial
 
+#: Elements of the shortest row: what one transaction of memory serves is better left in one dimension (the colours of a pixel).
+LEAST_ROW = 16
+
 
 def row_strides(object_: DataObject) -> tuple[Polynomial, ...]:
     """How many elements of the user's array each subscript of an array that is seen by rows counts, the last one 1."""

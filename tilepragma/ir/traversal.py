@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.expressions import Access, DataObject, Expression
-from tilepragma.ir.looptree import Barrier, Block, Buffered, Stage, Statement, TileNest
+from tilepragma.ir.directives import LoopDirective
+from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.looptree import Barrier, Block, Buffered, Loop, Stage, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)
@@ -41,14 +42,33 @@ def walk(node: Any) -> Iterator[Any]:
         waiting.extend(reversed(children(node)))
 
 
+def loops_in(node: Any) -> Iterator[Loop]:
+    """The canonical loops that `node` is and has below it, in pre-order; not those of tile nests."""
+    return (one for one in walk(node) if isinstance(one, Loop))
+
+
+def loops_and_tiled(node: Any) -> Iterator[Loop]:
+    """As `loops_in`, and the loops of tile nests, which stand there as they were written."""
+    for one in walk(node):
+        if isinstance(one, TileNest):
+            yield from (tiled.loop for tiled in one.loops)
+        elif isinstance(one, Loop):
+            yield one
+
+
+def loop_directives(node: Any) -> list[LoopDirective]:
+    """What the user says of the loops of `node`, tiled or not, in pre-order."""
+    return [loop.directive for loop in loops_and_tiled(node) if loop.directive is not None]
+
+
 def workers_meet(node: Any) -> bool:
     """Whether the workers of a gang meet at it or in it: at a barrier, or at a copy of their tile."""
     return any(isinstance(one, (Barrier, Stage)) for one in walk(node))
 
 
-def mentions(expression: Expression, object_: DataObject) -> bool:
-    """Whether the expression reads the object."""
-    return any(isinstance(node, Access) and node.object == object_ for node in walk(expression))
+def mentions(node: Any, object_: DataObject) -> bool:
+    """Whether an access to the object stands in `node`."""
+    return any(isinstance(one, Access) and one.object == object_ for one in walk(node))
 
 
 def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:

@@ -98,3 +98,13 @@ UNSIGNED_LONG = ScalarType(ScalarKind.INTEGER, 64, False, "unsigned long")
 FLOAT = ScalarType(ScalarKind.FLOATING, 32, True, "float")
 DOUBLE = ScalarType(ScalarKind.FLOATING, 64, True, "double")
 VOID = VoidType()
+
+
+def is_signed(type_: object) -> bool:
+    """Whether it is a type of integers with a sign."""
+    return isinstance(type_, ScalarType) and type_.is_integer and type_.signed
+
+
+def is_signed_int(type_: object) -> bool:
+    """Whether it is one of those that has an int's values at least: arithmetic in it neither wraps nor is promoted."""
+    return isinstance(type_, ScalarType) and is_signed(type_) and type_.bits >= INT.bits

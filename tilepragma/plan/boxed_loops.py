@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
-from tilepragma.ir.expressions import Binary, Expression, access_to
+from tilepragma.ir.expressions import Binary, Expression, access_to, conjunction
 from tilepragma.ir.looptree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
-from tilepragma.ir.types import INT, ScalarType
+from tilepragma.ir.types import INT, is_signed
 from tilepragma.plan.chains import chain_from
-from tilepragma.plan.staging_references import Span, loop_ends
+from tilepragma.plan.staging_references import Span, loop_ends, taken_out
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,7 @@ def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], boo
             around.append((one, ends))
     if not boxes:
         return BoxedNest(nest, tuple(loops))
-    condition = reduce(lambda left, right: Binary("&&", left, right, INT), conditions)
-    changed = _rebuilt(chain, boxes, condition, dealt[-1])
+    changed = _rebuilt(chain, boxes, conjunction(conditions), dealt[-1])
     new = {one.index: one for one in chain_from(changed)}
     return BoxedNest(changed, tuple(new[index] for index in dealt))
 
@@ -74,27 +72,23 @@ def with_boxes(
 
 def _keeps_order(loop: Loop) -> bool:
     """Whether comparing an iterator with the bounds compares numbers, for values that only loops over boxes give it too."""
-    signed = _is_signed(loop.iterator.element)
+    signed = is_signed(loop.iterator.element)
     bounds = (loop.lower, loop.upper)
     if signed:
-        return all(_is_signed(getattr(bound, "type", None)) for bound in bounds)
+        return all(is_signed(getattr(bound, "type", None)) for bound in bounds)
     # Without a sign, sums that do not take anything away keep clear of wrapping.
     plain = (bound for bound in bounds if all(factor > 0 for _, factor in polynomial(bound).terms))
     unsigned = (
-        one for one in plain if polynomial(one).constant is not None or not _is_signed(getattr(one, "type", None))
+        one for one in plain if polynomial(one).constant is not None or not is_signed(getattr(one, "type", None))
     )
     return len(list(unsigned)) == len(bounds)
-
-
-def _is_signed(type_: object) -> bool:
-    return isinstance(type_, ScalarType) and type_.is_integer and type_.signed
 
 
 def _box(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
     """The least and the greatest value over all iterations of the loops around; None where that may be far from what there is."""
     least, greatest = ends.least, ends.greatest
     for loop, span in reversed(around):
-        first, last = _taken_out(least, loop, span, 1), _taken_out(greatest, loop, span, -1)
+        first, last = _one_for_one(least, loop, span, 1), _one_for_one(greatest, loop, span, -1)
         if first is None or last is None:
             return None
         least, greatest = first, last
@@ -102,12 +96,11 @@ def _box(ends: Span, around: Sequence[tuple[Loop, Span]]) -> Span | None:
     return Span(least, greatest) if moving.count(True) == 1 else None
 
 
-def _taken_out(value: Polynomial, loop: Loop, span: Span, sign: int) -> Polynomial | None:
+def _one_for_one(value: Polynomial, loop: Loop, span: Span, sign: int) -> Polynomial | None:
     """The least (sign 1) or the greatest (sign -1) value over the loop; None where it does not move one for one."""
     parts = value.split(access_to(loop.iterator))
-    if parts is None or parts[0].constant not in (0, 1, -1):
-        return None
-    return parts[0] * (span.least if (parts[0].constant or 0) * sign > 0 else span.greatest) + parts[1]
+    steady = parts is not None and parts[0].constant in (0, 1, -1)
+    return taken_out(value, loop, span, sign) if steady else None
 
 
 def _over(loop: Loop, ends: Span, box: Span) -> Loop:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.expressions import integer
 from tilepragma.ir.looptree import Block, Continue, If, Kernel, Loop, Statement, While
-from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.mapping import is_vouched, top_loops, user_clauses
 from tilepragma.plan.pieces import negated
@@ -21,9 +21,7 @@ from tilepragma.plan.pieces import negated
 def close_iterations(kernel: Kernel) -> Kernel:
     """The kernel, its tiled and independent loops without a `continue` of their own, unless tiled loops stand beside it."""
     marked = frozenset((*user_clauses(kernel.body), *_vouched(kernel)))
-    if not any(
-        isinstance(node, Loop) and node.index in marked and leaves_early(node.body) for node in walk(kernel.body)
-    ):
+    if not any(loop.index in marked and leaves_early(loop.body) for loop in loops_in(kernel.body)):
         return kernel
     return dataclasses.replace(kernel, body=_block(kernel.body, marked))
 

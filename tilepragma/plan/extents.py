@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tilepragma.ir.accesses import Use
-from tilepragma.ir.expressions import Access, Binary, Expression, access_to
+from tilepragma.ir.expressions import Access, Binary, Expression, access_to, conjunction
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.polynomial import (
     Polynomial,
@@ -25,7 +25,7 @@ from tilepragma.ir.polynomial import (
     polynomial,
     select,
 )
-from tilepragma.ir.types import INT, LONG
+from tilepragma.ir.types import LONG
 
 #: Stands for "no element" in minima: larger than any index, and far enough from overflow.
 _BEYOND = number(2**62)
@@ -167,11 +167,7 @@ def _section(
 
 def condition_of(nonempty: frozenset[Polynomial]) -> Expression | None:
     """C for "all values are >= 0"; None where there is nothing to test."""
-    result: Expression | None = None
-    for value in sorted(nonempty, key=repr):
-        test = not_negative(value)
-        result = test if result is None else Binary("&&", result, test, INT)
-    return result
+    return conjunction(map(not_negative, sorted(nonempty, key=repr))) if nonempty else None
 
 
 def last_value(loop: Loop) -> Polynomial:

@@ -14,7 +14,7 @@ from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import DataObject, Expression, access_to
 from tilepragma.ir.looptree import Block, Kernel, Loop, Tile, TiledLoop
 from tilepragma.ir.polynomial import expression, polynomial
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import children, loops_in
 from tilepragma.plan.extents import NotExactError, last_value
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import FinalValue, LastValue
@@ -27,7 +27,7 @@ def final_values(
     """Values of those iterators among `needed` that only loop headers write and the host can compute at launch."""
     plain = _of_rectangles(kernel, needed, on_host)
     rest = needed - {value.iterator.name for value in plain}
-    iterators = [loop.iterator for loop in walk(kernel.body) if isinstance(loop, Loop) and loop.iterator.name in rest]
+    iterators = [loop.iterator for loop in loops_in(kernel.body) if loop.iterator.name in rest]
     last = (_last_entered(kernel, one, on_host) for one in dict.fromkeys(iterators))
     return (*plain, *(one for one in last if one is not None))
 

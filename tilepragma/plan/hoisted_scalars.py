@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from tilepragma.ir.expressions import Access, Assignment, DataObject, Increment, Scope, Storage
-from tilepragma.ir.looptree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Loop, Statement
+from tilepragma.ir.looptree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Statement
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.drafts import counts_as_work
 
@@ -31,9 +31,7 @@ def with_hoisted_scalars(kernel: Kernel) -> tuple[Kernel, frozenset[DataObject]]
 
 def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:
     """Scalars of numbers that a loop's body declares, and a loop after that in the same body updates, one that may run for long."""
-    for loop in walk(kernel.body):
-        if not isinstance(loop, Loop):
-            continue
+    for loop in loops_in(kernel.body):
         statements = loop.body.statements
         for place, statement in enumerate(statements):
             if isinstance(statement, Declaration):
@@ -44,8 +42,8 @@ def _updated_inside(kernel: Kernel) -> Iterator[DataObject]:
 
 def long_sums(statements: tuple[Statement, ...]) -> frozenset[DataObject]:
     """The scalars that innermost loops among the statements update which may run for long."""
-    loops = (one for each in statements for one in walk(each) if isinstance(one, Loop) and counts_as_work(one))
-    innermost = (one for one in loops if not any(isinstance(node, Loop) for node in walk(one.body)))
+    loops = (one for each in statements for one in loops_in(each) if counts_as_work(one))
+    innermost = (one for one in loops if not any(loops_in(one.body)))
     updates = (node for one in innermost for node in walk(one) if isinstance(node, (Assignment, Increment)))
     targets = (node.target for node in updates if isinstance(node.target, Access))
     return frozenset(target.object for target in targets if target.object.storage is Storage.SCALAR)

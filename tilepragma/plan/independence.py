@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Block, If, Loop, Statement
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.strategy import Region
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
         inside = (leaf.condition,) if isinstance(leaf, If) else (leaf,)
         found |= {id(node): frozenset({numbers[id(leaf)]}) for part in inside for node in walk(part)}
         found[id(leaf)] = frozenset({numbers[id(leaf)]})
-    for loop in walk(root):
-        if isinstance(loop, Loop) and id(loop) not in found:
+    for loop in loops_in(root):
+        if id(loop) not in found:
             found[id(loop)] = frozenset(numbers[id(leaf)] for leaf in leaves_of(loop))
     return found
 

@@ -174,7 +174,8 @@ class KernelPlan:
     runs as written; none where it was something else. `storage` has a clause on each array that the plan keeps values in for itself
     (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote,
     unless launches alone use them. `constants` are tables of the file that are no arguments: hosts call them by name, device programs have
-    their values.
+    their values. `stepped` is the region with the steps of the user's loops, where those of `kernel` and `source`
+    count iterations in their place.
     """
 
     kernel: Kernel
@@ -198,6 +199,7 @@ class KernelPlan:
     storage: tuple[str, ...] = ()
     source: Kernel | None = None
     constants: tuple[DataObject, ...] = ()
+    stepped: Kernel | None = None
 
     @property
     def host(self) -> tuple[Launch, ...]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective, LoopDirective, TileClause
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read
-from tilepragma.ir.looptree import Block, ExpressionStatement, Kernel, Loop, Statement, TiledLoop, TileNest
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.looptree import Block, ExpressionStatement, Kernel, Statement, TiledLoop, TileNest
+from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.plan.barriers import insert_barriers
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import axes_of, check_coverage, check_repeated
@@ -92,7 +92,7 @@ def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> t
     found = classify(body, context)
     named = named_in_clauses(kernel.directive, body)
     owned = frozenset((*found.privates, *(object_ for object_ in kernel.objects if object_.host in named)))
-    vouched = kernel.directive.independent or any(directive.independent for directive in _loop_directives(body))
+    vouched = kernel.directive.independent or any(directive.independent for directive in loop_directives(body))
     check_legality(
         body, LegalityContext(kernel.functions, written_objects(kernel), owned, vouched, context.diagnostics)
     )
@@ -119,19 +119,7 @@ def finished_launch(
 
 def named_in_clauses(kernel: KernelDirective, body: Block) -> frozenset[str]:
     """What `private`, `firstprivate` and `reduction` clauses name."""
-    directives: list[KernelDirective | LoopDirective] = [kernel, *_loop_directives(body)]
+    directives: list[KernelDirective | LoopDirective] = [kernel, *loop_directives(body)]
     privates = [name for directive in directives for clause in directive.privates for name in clause.names]
     reductions = [name for directive in directives for clause in directive.reductions for name in clause.names]
     return frozenset((*privates, *reductions))
-
-
-def _loop_directives(body: Block) -> list[LoopDirective]:
-    return [loop.directive for loop in _loops(body) if loop.directive is not None]
-
-
-def _loops(body: Block) -> Iterator[Loop]:
-    for node in walk(body):
-        if isinstance(node, TileNest):
-            yield from (tiled.loop for tiled in node.loops)
-        elif isinstance(node, Loop):
-            yield node

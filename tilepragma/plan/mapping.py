@@ -14,7 +14,7 @@ from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.directives import KernelDirective, TileClause, TileKind
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.looptree import Block, Loop, Statement
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.chains import chain_from
 
 Clauses = Mapping[int, tuple[TileClause, ...]]
@@ -27,8 +27,8 @@ def user_clauses(node: Any) -> dict[int, tuple[TileClause, ...]]:
     """The user's tiles of every loop under `node`, by the loop's index."""
     return {
         loop.index: loop.directive.tiles
-        for loop in walk(node)
-        if isinstance(loop, Loop) and loop.directive is not None and loop.directive.tiles
+        for loop in loops_in(node)
+        if loop.directive is not None and loop.directive.tiles
     }
 
 

@@ -12,14 +12,12 @@ from tilepragma.ir.expressions import (
     Access,
     DataObject,
     Expression,
-    Scope,
-    Storage,
     access_to,
+    is_local_index,
 )
 from tilepragma.ir.looptree import Declarator, Kernel, Loop
 from tilepragma.ir.polynomial import Polynomial, expression, polynomial
 from tilepragma.ir.traversal import children
-from tilepragma.ir.types import INT, ScalarType
 
 
 def without_names(uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]) -> tuple[Use, ...]:
@@ -53,7 +51,7 @@ def _collect(
         iterators |= {node.iterator}
     elif isinstance(node, Declarator):
         object_, value = node.object, node.initializer
-        if writes[object_] == 1 and _counts(object_) and value is not None and not isinstance(value, tuple):
+        if writes[object_] == 1 and is_local_index(object_) and value is not None and not isinstance(value, tuple):
             sum_ = with_sums(polynomial(value), named)
             if all(_is_iterator(atom, iterators) or invariant(atom) for atom in sum_.atoms):
                 named[object_] = sum_
@@ -63,14 +61,6 @@ def _collect(
 
 def _is_iterator(atom: Expression, iterators: frozenset[DataObject]) -> bool:
     return isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in iterators
-
-
-def _counts(object_: DataObject) -> bool:
-    """Whether it is a local integer wide enough for any subscript."""
-    type_ = object_.element
-    if object_.scope is not Scope.LOCAL or object_.storage is not Storage.SCALAR or object_.volatile:
-        return False
-    return isinstance(type_, ScalarType) and type_.is_integer and type_.bits >= (INT.bits if type_.signed else 64)
 
 
 def with_sums(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:

@@ -11,7 +11,7 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import Assignment, Call, Callee, DataObject, Expression, Increment, Storage, Unary
 from tilepragma.ir.looptree import Block, Declaration, Declarator, Function, Loop, Statement
-from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import INT
 from tilepragma.plan.boxed_loops import with_boxes
 from tilepragma.plan.coalescing import worker_loop
@@ -130,14 +130,13 @@ class Drafting:
     def _numbers(self, node: Statement) -> dict[int, int]:
         """The index that each loop under `node` gets: its own the first time that it is met."""
         numbers = {}
-        for loop in walk(node):
-            if isinstance(loop, Loop):
-                index = loop.index
-                if index in self.seen:
-                    index = self.next_index
-                    self.next_index += 1
-                self.seen.add(index)
-                numbers[loop.index] = index
+        for loop in loops_in(node):
+            index = loop.index
+            if index in self.seen:
+                index = self.next_index
+                self.next_index += 1
+            self.seen.add(index)
+            numbers[loop.index] = index
         return numbers
 
 

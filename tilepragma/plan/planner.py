@@ -11,8 +11,8 @@ from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TemporalTiles, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Loop, Statement, TileNest
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement, TileNest
+from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled, reloads_less
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
@@ -62,8 +62,9 @@ from tilepragma.plan.staging import with_staging
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
+from tilepragma.plan.unit_steps import with_unit_steps
 from tilepragma.plan.verifier import verify_rules
-from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged
+from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged, unit_step_faults
 from tilepragma.plan.vouching import keeps_elements_in_registers, without_vouching
 from tilepragma.plan.wrapping import launch_conditions
 
@@ -142,7 +143,24 @@ def _vouched(
 def _least_as_written(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
-    """The plan of a region in which nobody said anything; conditions on data go inside loops only where it
+    """The plan of a region in which nobody said anything: with loops that count their iterations in the place of steps, where that is proven."""
+    unit = with_unit_steps(kernel)
+    if unit is not None:
+        found = Diagnostics()
+        planned = _as_it_stands(unit.kernel, _take_apart(unit.kernel, found), floating, found, targets)
+        counting = replace(planned.plan, stepped=kernel, final_values=(*planned.plan.final_values, *unit.final_values))
+        faults = tuple(unit_step_faults(counting))
+        if counting.as_written is None and not faults:
+            for item in found:
+                diagnostics.add(item)
+            return Planned(counting, None if planned.proof is None else Proof(counting, planned.proof.faults))
+    return _as_it_stands(kernel, said, floating, diagnostics, targets)
+
+
+def _as_it_stands(
+    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+) -> Planned:
+    """The same of a region whose loops are what they are; conditions on data go inside loops only where it
     would run as written else, since they cost more there.
     """
     rows = with_rows(kernel)
@@ -491,7 +509,7 @@ def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]
         return None
     if region.reason is not None:
         return region.reason
-    if any(isinstance(node, Loop) for node in walk(kernel.body)):
+    if any(loops_in(kernel.body)):
         return f"no loop of kernel '{kernel.name}' has tiles, and its outermost loop is not declared independent"
     return f"kernel '{kernel.name}' has no loop that could be distributed"
 
@@ -505,11 +523,11 @@ def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> N
             f"the kernel runs as written, on one core: {reason}",
             "add 'independent' if no iteration depends on another, or say the tiles",
         )
-    for node in walk(kernel.body):
-        if isinstance(node, Loop) and node.directive is not None and node.directive.independent:
+    for loop in loops_in(kernel.body):
+        if loop.directive is not None and loop.directive.independent:
             diagnostics.warning(
-                node.directive.range,
-                f"'independent' has no effect on the loop over '{node.iterator.host}': {reason}",
+                loop.directive.range,
+                f"'independent' has no effect on the loop over '{loop.iterator.host}': {reason}",
                 "put the kernel directive before this loop, so that each round of the loop around it is a launch",
             )
 
@@ -534,10 +552,7 @@ def _said_steps(
         counts,
         diagnostics,
     )
-    vouched = kernel.directive.independent or any(
-        isinstance(node, Loop) and node.directive is not None and node.directive.independent
-        for node in walk(kernel.body)
-    )
+    vouched = kernel.directive.independent or any(said.independent for said in loop_directives(kernel.body))
     scalars = ScalarContext(
         kernel.directive,
         kernel.functions,

@@ -1,4 +1,4 @@
-"""A kernel whose arrays of one dimension with rows of a constant length are seen by rows: `a[640*y + x]` as a[y][x].
+"""A kernel whose arrays of one dimension are seen by rows: `a[640*y + x]` and `a[w*y + x]` as a[y][x], where w is known at launch.
 
 Everything behind sees arrays of several dimensions then: footprints, neighbours, tiles, panels, copies in memory of gangs. Sections
 and the runtime know the array as the user has it (`DataObject.stored`).
@@ -17,7 +17,7 @@ from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, Declaration, Kernel, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, polynomial
-from tilepragma.ir.rows import row_strides
+from tilepragma.ir.rows import LEAST_ROW, row_strides
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.ir.types import INT, ScalarType
@@ -27,9 +27,6 @@ from tilepragma.plan.named_subscripts import named_sums, with_sums
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.constant_rows import Rows
-
-#: LEAST_ROW of `polyhedral.constant_rows`, which is not loaded where no number is as great.
-_LEAST_ROW = 16
 
 
 @dataclass(frozen=True)
@@ -95,7 +92,7 @@ def _suggests_rows(node: object) -> bool:
     if not isinstance(node, Binary) or node.operator != "*":
         return False
     terms = polynomial(node).terms
-    return any(len(monomial) > 1 or (monomial and abs(factor) >= _LEAST_ROW) for monomial, factor in terms)
+    return any(len(monomial) > 1 or (monomial and abs(factor) >= LEAST_ROW) for monomial, factor in terms)
 
 
 def _candidates(kernel: Kernel) -> frozenset[DataObject]:
@@ -135,7 +132,7 @@ def _seen_by(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
         if access.object not in rows:
             return access
         parts = rows[access.object].parts[polynomial(access.subscripts[0])]
-        return replace(access, object=instead[access.object], subscripts=tuple(map(_subscript, parts)))
+        return replace(access, object=instead[access.object], subscripts=tuple(map(int_sum, parts)))
 
     body = _without_unread(kernel.body, with_accesses(kernel.body, change), kernel)
     return replace(kernel, body=body, objects=tuple(instead.get(one, one) for one in kernel.objects))
@@ -145,24 +142,15 @@ def _object(object_: DataObject, rows: Rows) -> DataObject:
     length, stride = object_.lengths[0], rows.strides[0].constant
     whole = polynomial(length).constant if length is not None else None
     count = integer(whole // stride) if whole is not None and stride and whole % stride == 0 else None
-    return replace(object_, lengths=(count, *map(_subscript, rows.lengths)), rows_in=object_)
+    return replace(object_, lengths=(count, *map(int_sum, rows.lengths)), rows_in=object_)
 
 
-def _subscript(part: Polynomial) -> Expression:
-    """In int where it is the sum of two at most: what the user computed in int is greater."""
+def int_sum(part: Polynomial) -> Expression:
+    """C for the sum, in int where it is one of two variables of that type at most: what the user computed in int is greater."""
     varying = [monomial for monomial, _ in part.terms if monomial]
     if len(varying) > 2 or not all(len(one) == 1 and is_scalar(one[0]) and one[0].type == INT for one in varying):
         return expression(part)
-    result: Expression | None = None
-    for monomial, factor in sorted(part.terms, key=lambda term: (term[1] < 0, not term[0])):
-        term: Expression = integer(abs(factor)) if not monomial else monomial[0]
-        if monomial and abs(factor) != 1:
-            term = Binary("*", integer(abs(factor)), term, INT)
-        if result is None:
-            result = term if factor > 0 else Binary("-", integer(0), term, INT)
-        else:
-            result = Binary("+" if factor > 0 else "-", result, term, INT)
-    return result if result is not None else integer(0)
+    return expression(part, INT)
 
 
 def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.directives import KernelDirective, LoopDirective, PrivateClause, ReductionClause
+from tilepragma.ir.directives import KernelDirective, PrivateClause, ReductionClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read, is_distributed
 from tilepragma.ir.looptree import Block, Declaration, Function, Loop, Statement, TileNest
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import children, loop_directives, walk
 from tilepragma.plan.coverage import axes_of
 from tilepragma.plan.kernel_plan import Reduction
 from tilepragma.plan.reductions import check_reduction
@@ -155,21 +155,13 @@ def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | Non
 
 
 def _private_clause(name: str, body: Block, directive: KernelDirective) -> PrivateClause | None:
-    clauses = [*directive.privates, *(c for d in _loop_directives(body) for c in d.privates)]
+    clauses = [*directive.privates, *(c for d in loop_directives(body) for c in d.privates)]
     return next((clause for clause in clauses if name in clause.names), None)
 
 
 def _reduction_clause(name: str, body: Block, directive: KernelDirective) -> ReductionClause | None:
-    clauses = [*directive.reductions, *(c for d in _loop_directives(body) for c in d.reductions)]
+    clauses = [*directive.reductions, *(c for d in loop_directives(body) for c in d.reductions)]
     return next((clause for clause in clauses if name in clause.names), None)
-
-
-def _loop_directives(body: Block) -> list[LoopDirective]:
-    found = []
-    for node in walk(body):
-        loops = [t.loop for t in node.loops] if isinstance(node, TileNest) else [node] if isinstance(node, Loop) else []
-        found += [loop.directive for loop in loops if loop.directive is not None]
-    return found
 
 
 def _check_locals(body: Block, context: ScalarContext) -> None:

@@ -169,12 +169,12 @@ class _Reader:
             if span is None:
                 return None
             ends = loop_ends(loop, at.known)
-            least, greatest = _taken_out(span.least, loop, ends, 1), _taken_out(span.greatest, loop, ends, -1)
+            least, greatest = taken_out(span.least, loop, ends, 1), taken_out(span.greatest, loop, ends, -1)
             span = None if least is None or greatest is None else Span(least, greatest)
         return span
 
 
-def _taken_out(value: Polynomial, loop: Loop, ends: Span | None, sign: int) -> Polynomial | None:
+def taken_out(value: Polynomial, loop: Loop, ends: Span | None, sign: int) -> Polynomial | None:
     """The least value over the loop's iterations (sign 1) or the greatest (sign -1)."""
     atom = access_to(loop.iterator)
     if atom not in value.atoms:

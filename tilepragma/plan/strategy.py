@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
-from tilepragma.ir.looptree import FloatingRules, Kernel, Loop, Statement
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.looptree import FloatingRules, Kernel, Statement
+from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.kernel_plan import Step, TileSize
 from tilepragma.plan.verifier_proofs import Original
 
@@ -97,7 +97,7 @@ class Region:
     @property
     def first_index(self) -> int:
         """The first number that is no loop's index: new loops are numbered from here."""
-        return 1 + max((node.index for node in walk(self.kernel.body) if isinstance(node, Loop)), default=-1)
+        return 1 + max((loop.index for loop in loops_in(self.kernel.body)), default=-1)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ class Automatic:
 
     `notes` are clauses on what was given up on the way. `steps` are those of the innermost loops on the host; None where they are not known.
     `asked_on_devices`: the user asks for what its device steps do. `storage` are arrays of its own (Scope.TEMPORARY) that its launches use,
-    `kept` clauses on what they and memory of gangs hold.
+    `kept` clauses on what they and memory of gangs hold. `strips`: on cores parts take turns on strips of what they stream through, which is
+    then read from memory once: worth more than sums that do not wait for themselves.
     """
 
     strategy: str
@@ -138,6 +139,7 @@ class Automatic:
     asked_on_devices: bool = False
     storage: tuple[DataObject, ...] = ()
     kept: tuple[str, ...] = ()
+    strips: bool = False
 
 
 Strategy = Callable[[Region], Automatic | Refusal]

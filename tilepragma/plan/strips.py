@@ -15,7 +15,7 @@ from tilepragma.ir.expressions import Expression, access_to, integer
 from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk, with_blocks
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import is_signed
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.pieces import LaunchPiece, LoopPiece, Piece
@@ -84,7 +84,7 @@ def _is_simple(loop: Loop) -> bool:
     steps = polynomial(loop.step).constant == 1 and loop.comparison in ("<", "<=")
     types = (loop.iterator.element, loop.lower.type, loop.upper.type)
     trip = literal_trip(loop)
-    signed = all(isinstance(one, ScalarType) and one.is_integer and one.signed for one in types)
+    signed = all(map(is_signed, types))
     return steps and signed and (trip is None or trip > STRIP)
 
 

@@ -21,7 +21,7 @@ from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.looptree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.boxed_loops import boxed
 from tilepragma.plan.chain_checks import literal_trip
@@ -95,7 +95,11 @@ def structure(region: Region) -> Automatic | Refusal:
     numbering = Drafting(region, strips.next_index)
     drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
     answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
-    return answer if isinstance(answer, Refusal) else dataclasses.replace(answer, steps=_steps(region))
+    return (
+        answer
+        if isinstance(answer, Refusal)
+        else dataclasses.replace(answer, steps=_steps(region), strips=bool(strips.sizes))
+    )
 
 
 def _steps(region: Region) -> Steps | None:
@@ -111,11 +115,7 @@ def _steps(region: Region) -> Steps | None:
 
 def _without_loops(kernel: Kernel) -> str:
     """Why no loop was even tried."""
-    uncounted = [
-        node
-        for node in walk(kernel.body)
-        if isinstance(node, (ForLoop, While)) and any(isinstance(inner, Loop) for inner in walk(node.body))
-    ]
+    uncounted = [node for node in walk(kernel.body) if isinstance(node, (ForLoop, While)) and any(loops_in(node.body))]
     if not uncounted:
         return f"kernel '{kernel.name}' has no loop that could be distributed"
     loop = uncounted[-1]

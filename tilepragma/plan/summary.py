@@ -6,9 +6,9 @@ from collections.abc import Iterator, Set
 from enum import Enum
 
 from tilepragma.ir.expressions import Access, DataObject
-from tilepragma.ir.looptree import Loop
+from tilepragma.ir.looptree import Buffered, Loop
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TileSize, launches_in
 
 
 class PlanKind(Enum):
@@ -36,6 +36,12 @@ def are_wavefronts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> bool
     """Whether the host goes through wavefronts of tiles: a loop of its own has a bound that mentions a tile's size."""
     objects = {size.object for size in sizes}
     return any(mentions(step.loop, objects) for step in all_steps(steps) if isinstance(step, HostLoop))
+
+
+def buffered(steps: tuple[Step, ...]) -> Iterator[Buffered]:
+    """The statements of all launches around which elements of arrays are kept in local arrays: register tiles, and panels."""
+    for launch in launches_in(steps):
+        yield from (node for node in walk(launch.body) if isinstance(node, Buffered))
 
 
 def has_shapes(plan: KernelPlan) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block, Declarator, Kernel, Loop
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in, walk
 
 #: What codegen appends to a loop's symbol or an object's name to name its numbers.
 _DERIVED = re.compile(
@@ -21,9 +21,9 @@ def loop_symbols(kernel: Kernel, bodies: Iterable[Block] | None = None) -> dict[
 
     The loops are those of `bodies` where these take the place of the region's own.
     """
-    nodes = [node for body in (bodies if bodies is not None else (kernel.body,)) for node in walk(body)]
-    loops = [node for node in nodes if isinstance(node, Loop)]
-    names = _object_names(kernel, loops, nodes)
+    blocks = (kernel.body,) if bodies is None else tuple(bodies)
+    loops = [loop for block in blocks for loop in loops_in(block)]
+    names = _object_names(kernel, loops, [node for block in blocks for node in walk(block)])
     reserved = {_DERIVED.sub("", name) for name in names if _DERIVED.search(name)}
     taken: set[str] = set()
     symbols: dict[int, str] = {}

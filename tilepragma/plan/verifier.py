@@ -11,8 +11,8 @@ from typing import Any
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Live, Target, TileKind
 from tilepragma.ir.expressions import TABLE_BYTES, DataObject, IntegerLiteral, Scope, Storage
-from tilepragma.ir.looptree import Axis, ExpressionStatement, Loop, TiledLoop, TileNest
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.looptree import Axis, ExpressionStatement, TiledLoop, TileNest
+from tilepragma.ir.traversal import children, loops_in, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.constant_memory import is_constant, table_bytes, wrong_constant_uses
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
@@ -217,8 +217,7 @@ def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
     by_address = {argument.object for argument in plan.arrays}
     for launch in _forms(plan):
         iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
-        loops = (node for node in walk(launch.body) if isinstance(node, Loop))
-        iterators |= {loop.iterator for loop in loops if loop.declares_iterator}
+        iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
         known = by_address | set(plan.scalars) | set(launch.privates) | iterators
         known |= {window.object for window in launch.windows} | set(plan.constants)
         for use in _body_uses(plan, launch):
@@ -347,9 +346,9 @@ def _symbols_unique(plan: KernelPlan) -> Iterator[str]:
 
 def _no_plain_tiles(plan: KernelPlan) -> Iterator[str]:
     for launch in _launches(plan):
-        for node in walk(launch.body):
-            if isinstance(node, Loop) and node.directive is not None and node.directive.tiles:
-                yield f"the tiles of a loop over '{node.iterator.name}' were dropped"
+        for loop in loops_in(launch.body):
+            if loop.directive is not None and loop.directive.tiles:
+                yield f"the tiles of a loop over '{loop.iterator.name}' were dropped"
 
 
 def _targets_sound(plan: KernelPlan) -> Iterator[str]:

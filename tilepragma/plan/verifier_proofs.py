@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.directives import ClauseExpression, LoopDirective
+from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.ir.looptree import Block, Loop, Statement
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.looptree import Block, Statement
+from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, LastValue, Launch, Step, forms
+from tilepragma.plan.rows import flattened
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_scalars import needed_before, wrong_copies
 
@@ -89,8 +90,20 @@ def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
             yield Fault("barriers are uniform", message, True)
         for message in wrong_copies(plan, launch):
             yield Fault("copies have values", message, True)
+    yield from unit_step_faults(plan)
     yield from _wrong_last_values(plan)
     yield from _against_the_region(plan, original)
+
+
+def unit_step_faults(plan: KernelPlan) -> Iterator[Fault]:
+    """Loops that count iterations in the place of the user's steps must do what these do."""
+    if plan.stepped is not None:
+        from tilepragma.polyhedral.unit_step_proof import unit_step_fault
+
+        counting = flattened(plan.source or plan.kernel)
+        why = unit_step_fault(plan.stepped.body, counting.body, written_objects(plan.stepped))
+        if why is not None:
+            yield Fault("iterations are the user's", f"counting iterations in the place of steps: {why}", False)
 
 
 def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:
@@ -243,17 +256,14 @@ def _held(plan: KernelPlan) -> list[HeldArray]:
 
 def is_automatic(plan: KernelPlan) -> bool:
     """Whether the user neither said tiles nor vouched for anything, so that all of the plan is ours to prove."""
-    return not any(directive.tiles for directive in _directives(plan)) and not _vouched(plan)
+    return not any(directive.tiles for directive in loop_directives(plan.kernel.body)) and not _vouched(plan)
 
 
 def _vouched(plan: KernelPlan) -> bool:
     """Whether the user says that iterations are independent."""
-    return plan.kernel.directive.independent or any(directive.independent for directive in _directives(plan))
-
-
-def _directives(plan: KernelPlan) -> list[LoopDirective]:
-    loops = [node for node in walk(plan.kernel.body) if isinstance(node, Loop)]
-    return [loop.directive for loop in loops if loop.directive is not None]
+    return plan.kernel.directive.independent or any(
+        directive.independent for directive in loop_directives(plan.kernel.body)
+    )
 
 
 def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep, ...]:

@@ -8,8 +8,7 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import KernelDirective, LoopDirective, ReductionClause
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read
-from tilepragma.ir.looptree import Kernel, Loop
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loop_directives
 from tilepragma.ir.types import ScalarKind, ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Reduction
 from tilepragma.plan.reductions import check_reduction
@@ -22,7 +21,7 @@ def wrong_copies(plan: KernelPlan, launch: Launch) -> Iterator[str]:
 
     What the user's own clauses name is the user's to answer for.
     """
-    directives = _directives(plan.kernel)
+    directives: list[KernelDirective | LoopDirective] = [plan.kernel.directive, *loop_directives(plan.kernel.body)]
     said = {name for one in directives for clause in one.privates for name in clause.names}
     for object_ in launch.privates:
         if object_ in launch.first_privates or object_.host in said:
@@ -54,8 +53,3 @@ def _wrong_reduction(plan: KernelPlan, launch: Launch, reduction: Reduction) -> 
     floating = isinstance(object_.element, ScalarType) and object_.element.kind is not ScalarKind.INTEGER
     if floating and reduction.operator in _RULES_OF_FLOATS and not plan.floating.fast:
         yield f"the order of '{object_.host}' is changed in launch {launch.name}, and its rounding with it"
-
-
-def _directives(kernel: Kernel) -> list[KernelDirective | LoopDirective]:
-    loops = [node for node in walk(kernel.body) if isinstance(node, Loop)]
-    return [kernel.directive, *(loop.directive for loop in loops if loop.directive is not None)]

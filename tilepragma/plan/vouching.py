@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tilepragma.ir.directives import LoopDirective
-from tilepragma.ir.looptree import Block, Buffered, Kernel, Loop, Statement
-from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.looptree import Block, Kernel, Loop, Statement
+from tilepragma.ir.traversal import loops_in, with_blocks
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.mapping import independent_loops, top_loops
+from tilepragma.plan.summary import buffered
 
 
 def without_vouching(kernel: Kernel) -> Kernel | None:
     """The kernel without `independent`, where the engine may make more of its loops than the default mapping of a user's word does: nothing
     else is said of them, and independent ones have others inside. None elsewhere.
     """
-    if kernel.directive.counts or not all(map(_says_no_more, _loops(kernel))):
+    if kernel.directive.counts or not all(map(_says_no_more, loops_in(kernel.body))):
         return None
     nests = [nest for statement in kernel.body.statements for nest in top_loops(statement)]
     vouched = {loop.index for nest in nests for loop in independent_loops(nest, kernel.directive)}
-    if all(loop.index in vouched for nest in nests for loop in walk(nest) if isinstance(loop, Loop)):
+    if all(loop.index in vouched for nest in nests for loop in loops_in(nest)):
         return None
     directive = replace(kernel.directive, independent=False)
     return replace(kernel, directive=directive, body=_block(kernel.body))
@@ -27,11 +28,7 @@ def without_vouching(kernel: Kernel) -> Kernel | None:
 
 def keeps_elements_in_registers(plan: KernelPlan) -> bool:
     """Whether a launch on cores has register tiles, which take the user's loops apart: worth the check that written arrays overlap no other."""
-    return any(isinstance(node, Buffered) for launch in plan.host for node in walk(launch.body))
-
-
-def _loops(kernel: Kernel) -> list[Loop]:
-    return [node for node in walk(kernel.body) if isinstance(node, Loop)]
+    return any(buffered(plan.host_steps))
 
 
 def _says_no_more(loop: Loop) -> bool:

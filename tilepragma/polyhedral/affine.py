@@ -7,7 +7,7 @@ overflow is undefined in C, and what unsigned operations would wrap is refused w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -170,6 +170,21 @@ def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl
         result = result.add(term.mul(frame.number(coefficient)))
         if result.n_piece() > _MOST_PIECES:
             raise NotAffineError(whole, "distinguishes too many cases")
+    return result
+
+
+def affine_tuple(expressions: Iterable[Expression], frame: Frame) -> isl.Map:
+    """{ [i] -> [expressions(i)] }. Raises NotAffineError."""
+    return product_of((affine(one, frame) for one in expressions), frame)
+
+
+def product_of(parts: Iterable[isl.PwAff | None], frame: Frame) -> isl.Map:
+    """{ [i] -> [parts(i)] }; where a part is None, all integers."""
+    dimensions = len(frame.iterators)
+    result = isl.Map.universe(isl.Space.alloc(frame.context, 0, dimensions, 0))
+    every = isl.Map.universe(isl.Space.alloc(frame.context, 0, dimensions, 1))
+    for part in parts:
+        result = result.flat_range_product(every if part is None else isl.Map.from_pw_aff(part))
     return result
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from tilepragma.polyhedral.lifted_extents import extents_of, lifted
 from tilepragma.polyhedral.model import Dependence, Statement
 from tilepragma.polyhedral.parallel_parts import Part, PartKind
 from tilepragma.polyhedral.schedule import Row, StatementSchedule, affine_map
@@ -60,7 +61,11 @@ def concurrent_start(part: Part, dependences: Iterable[Dependence], along: int |
     """The part with tiles that all start at once, if there are such; the row at the level `along`, which vectors take, is left alone."""
     if part.kind is not PartKind.WAVEFRONT:
         return None
-    inside = tuple(_inside(part, ordering(tuple(dependences))))
+    extents = extents_of(each.statement for each in part.statements)
+    inside = tuple(
+        (source, target, lifted(relation, extents))
+        for source, target, relation in _inside(part, ordering(tuple(dependences)))
+    )
     others = sorted(part.carrying, key=lambda level: level == along)
     for time in part.carrying:
         if time == along or not all(_is_a_loop(each.rows[time]) for each in part.statements):

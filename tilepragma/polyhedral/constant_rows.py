@@ -1,12 +1,12 @@
-"""`a[640*y + x]` seen as a[y][x]: arrays of one dimension whose rows have a constant length, by all subscripts of each.
+"""`a[640*y + x]`, `a[w*y + x]` seen as a[y][x]: arrays of one dimension whose rows all have one length, a number or a sum of parameters.
 
 With strides s_1 > … > s_k, each a multiple of the next, a subscript e is e = q_1 s_1 + … + q_k s_k + r. The map e -> (q_1, …, q_k, r) is
 one to one on
 
     { [q_1, …, q_k, r] : 0 <= q_(l+1) < s_l / s_(l+1),  0 <= r < s_k }
 
-so each access may be seen so if its domain implies that. Unlike strides that are parameters (`delinearise`), these leave subscripts affine:
-it is all of the array or nothing of it.
+so each access may be seen so if its domain implies that. Unlike `delinearise`, which takes single accesses apart for the model and may
+assume something of the parameters, this is for plan and code: it is all accesses to the array, without assumption, or none of them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from dataclasses import dataclass, replace
 
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.polynomial import Polynomial, number, polynomial
+from tilepragma.ir.rows import LEAST_ROW
 from tilepragma.polyhedral.affine import NotAffineError, affine_polynomial
 from tilepragma.polyhedral.delinearise import Strides, divide, stride_chains
 from tilepragma.polyhedral.layouts import Subscript
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
-#: Elements of the shortest row: what one transaction of memory serves is better left in one dimension (the colours of a pixel).
-LEAST_ROW = 16
 #: Strides among which those of the rows are looked for.
 _MOST_STRIDES = 5
 #: What a part may hand to the one before it: 640*y + x + 500 is column x - 140 of row y + 1, or rather x + 500 of row y.

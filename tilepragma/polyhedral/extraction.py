@@ -15,8 +15,8 @@ from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.traversal import children, walk
-from tilepragma.ir.types import INT, RecordType, ScalarType
+from tilepragma.ir.traversal import children, loops_in, walk
+from tilepragma.ir.types import RecordType, is_signed_int
 from tilepragma.polyhedral.affine import (
     Frame,
     NotAffine,
@@ -24,6 +24,7 @@ from tilepragma.polyhedral.affine import (
     affine,
     compare,
     condition,
+    product_of,
     whole_number,
 )
 from tilepragma.polyhedral.delinearise import split_subscript
@@ -228,7 +229,7 @@ class _Extraction:
         inside = _Extraction(self.context, self.functions, self.written, reasons=self.reasons, once=self.once)
         count_inside = [0]
         inside._statements((node,), at, count_inside)
-        for loop in (one for one in walk(node) if isinstance(one, Loop) and one.iterator in self.exposed):
+        for loop in (one for one in loops_in(node) if one.iterator in self.exposed):
             left = Use(loop.iterator, (), False, True, loop is not node, (), loop.header)
             inside._add((left,), at, count_inside, loop.header, node)
         self.depths |= inside.depths
@@ -245,7 +246,7 @@ class _Extraction:
             for declarator in node.declarators:
                 self.depths[declarator.object] = len(at.loops)
         inner = {d.object for s in walk(node) if isinstance(s, Declaration) and s is not node for d in s.declarators}
-        inner |= {loop.iterator for loop in walk(node) if isinstance(loop, Loop) and loop.declares_iterator}
+        inner |= {loop.iterator for loop in loops_in(node) if loop.declares_iterator}
         touched = [_anywhere(use, node) for use in uses(node, self.functions) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
@@ -431,17 +432,8 @@ class _Extraction:
             read = self._affine if use.object in self.written else affine_or_none
             functions += [read(subscript, at.subscripts) for subscript in use.subscripts]
             functions += [None] * (use.object.rank - len(use.subscripts))
-        relation = isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 0))
-        for function in functions:
-            one = (
-                isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 1))
-                if function is None
-                else isl.Map.from_pw_aff(function)
-            )
-            relation = relation.flat_range_product(one)
-        return relation.set_tuple_name(isl.dim_type.out, use.object.name), all(
-            function is not None for function in functions
-        )
+        relation = product_of(functions, frame).set_tuple_name(isl.dim_type.out, use.object.name)
+        return relation, all(function is not None for function in functions)
 
 
 def _without_inner(relation: isl.Map, depth: int, name: str) -> isl.Map:
@@ -462,9 +454,7 @@ def declared_once(body: Iterable[Statement], functions: tuple[Function, ...]) ->
 
 def _holds_integers(object_: DataObject) -> bool:
     """Whether it is a scalar wide enough that C's conversion to it keeps what arithmetic gives."""
-    type_ = object_.element
-    wide = isinstance(type_, ScalarType) and type_.is_integer and type_.signed and type_.bits >= INT.bits
-    return wide and object_.storage is Storage.SCALAR and not object_.volatile
+    return is_signed_int(object_.element) and object_.storage is Storage.SCALAR and not object_.volatile
 
 
 def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:

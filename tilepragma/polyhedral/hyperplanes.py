@@ -6,6 +6,8 @@ the same dependences form a band and may be tiled together (Theorem 3.3). When t
 the band has ordered are dropped and a new band begins; when there is none even so, the strongly connected components of
 what is left are put one after another by a scalar dimension (fission). Where that too fails, the order of the program
 text is kept and a note says so: the result is legal always.
+
+Loops that end at numbers are searched as if these were parameters (lifted_extents.py).
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from tilepragma.polyhedral.components import strongly_connected, weakly_connected
+from tilepragma.polyhedral.lifted_extents import extents_of, lifted
 from tilepragma.polyhedral.linear_independence import rank
 from tilepragma.polyhedral.model import Dependence, Statement
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -89,7 +92,8 @@ class _Search:
 
     def schedule(self, before: Rows) -> Schedule:
         """The whole program's schedule, whose first rows are `before`."""
-        aligned = _aligned(tuple(each.relation for each in self.dependences))
+        extents = extents_of(self.statements)
+        aligned = _aligned(tuple(lifted(each.relation, extents) for each in self.dependences))
         pending = tuple(
             Edge(each.source, each.target, relation) for each, relation in zip(self.dependences, aligned, strict=True)
         )

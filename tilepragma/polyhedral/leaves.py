@@ -14,7 +14,7 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.looptree import Block, Declaration, Function, If, Loop, Statement
 from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, condition
 
 
@@ -71,7 +71,7 @@ def exposed_iterators(body: Iterable[Statement]) -> frozenset[DataObject]:
     found: set[DataObject] = set()
     loops: set[DataObject] = set()
     for statement in body:
-        loops |= {node.iterator for node in walk(statement) if isinstance(node, Loop)}
+        loops |= {loop.iterator for loop in loops_in(statement)}
         for use in uses(statement):
             within = any(loop.iterator == use.object for loop in use.loops)
             if use.reads and not within:

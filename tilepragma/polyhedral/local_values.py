@@ -25,10 +25,9 @@ from tilepragma.ir.expressions import (
     DataObject,
     Expression,
     Increment,
-    Scope,
-    Storage,
     access_to,
     integer,
+    is_local_index,
 )
 from tilepragma.ir.looptree import (
     Block,
@@ -42,7 +41,7 @@ from tilepragma.ir.looptree import (
 )
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, ScalarType
+from tilepragma.ir.types import ScalarType, is_signed_int
 from tilepragma.polyhedral.affine import Frame, NotAffineError, ReturnedValue, affine
 
 #: A value of more cases is forgotten.
@@ -163,32 +162,20 @@ def tracked_locals(body: Iterable[Statement]) -> frozenset[DataObject]:
                 found.add(node.object)
             elif isinstance(node, AddressOf):
                 taken.add(node.target.object)
-    return frozenset(one for one in found - taken if _is_plain(one))
-
-
-def _is_plain(object_: DataObject) -> bool:
-    type_ = object_.element
-    if not isinstance(type_, ScalarType) or not type_.is_integer or object_.volatile:
-        return False
-    wide = type_.bits >= INT.bits if type_.signed else type_.bits == 64
-    return wide and object_.storage is Storage.SCALAR and object_.scope is Scope.LOCAL
+    return frozenset(one for one in found - taken if is_local_index(one))
 
 
 def returned_values(functions: Iterable[Function]) -> dict[str, ReturnedValue]:
     """What functions of signed integers return that do nothing but choose it, by their names."""
     found = {}
     for function in functions:
-        if all(_is_plain(one) and _is_signed(one.element) for one in function.parameters) and _is_signed(
+        if all(is_local_index(one) and is_signed_int(one.element) for one in function.parameters) and is_signed_int(
             function.result
         ):
             value = _returned(function.body.statements)
             if value is not None:
                 found[function.name] = ReturnedValue(function.parameters, value)
     return found
-
-
-def _is_signed(type_: object) -> bool:
-    return isinstance(type_, ScalarType) and type_.is_integer and type_.signed and type_.bits >= INT.bits
 
 
 def _returned(statements: tuple[Statement, ...]) -> Expression | None:

@@ -18,7 +18,7 @@ from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import expression
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, compare, condition, whole_number
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, compare, condition, product_of, whole_number
 from tilepragma.polyhedral.extraction import MOST_LOOPS, step_of
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.parameter_functions import ParameterReader
@@ -127,9 +127,7 @@ class _Walk:
 
     def _entered(self, at: _At, times: tuple[isl.PwAff, ...], value: isl.PwAff) -> None:
         padded = (*times, *[at.frame.number(0)] * (2 * self.depth + 1 - len(times)))
-        when = isl.Map.universe(isl.Space.alloc(at.frame.context, 0, len(at.frame.iterators), 0))
-        for one in padded:
-            when = when.flat_range_product(isl.Map.from_pw_aff(one))
+        when = product_of(padded, at.frame)
         left = isl.Map.from_pw_aff(value).intersect_domain(at.domain)
         self.ends = self.ends.union(when.reverse().apply_range(left))
 

@@ -12,7 +12,7 @@ import islpy as isl
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Declarator, Loop, Statement
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, LONG, ScalarType
+from tilepragma.ir.types import LONG, is_signed_int
 from tilepragma.polyhedral.ast_tree import AstLeaf
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class LoopNames:
         for leaf in leaves:
             for place, user in enumerate(self._iterators(leaf)):
                 sign = self.is_iterator(leaf.statement, dimension, place)
-                if sign and _holds(user.element):
+                # Values one step beyond a loop's end must fit.
+                if sign and is_signed_int(user.element):
                     yield LoopName(replace(user, scope=Scope.LOCAL, const=False), sign < 0)
 
     def _fits(self, name: LoopName, leaves: tuple[AstLeaf, ...], dimension: int | None) -> bool:
@@ -125,11 +126,6 @@ def mentioned(node: Statement | Expression) -> frozenset[str]:
         elif isinstance(one, Loop):
             found.add(one.iterator.name)
     return frozenset(found)
-
-
-def _holds(type_: object) -> bool:
-    """Whether a loop may count in this type: values one step beyond its end must fit."""
-    return isinstance(type_, ScalarType) and type_.is_integer and type_.signed and type_.bits >= INT.bits
 
 
 def _rows(times: isl.Map) -> tuple[_Row, ...] | None:

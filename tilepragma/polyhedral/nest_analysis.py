@@ -10,7 +10,7 @@ import islpy as isl
 
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Function, Loop, Statement
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in
 from tilepragma.polyhedral.concurrent_start import concurrent_start
 from tilepragma.polyhedral.dependences import (
     Dependence,
@@ -190,7 +190,7 @@ def loop_facts(analysis: NestAnalysis) -> tuple[LoopFacts, ...]:
     shared = _pipelined(analysis)
     depths = {loop.index: depth for each in analysis.statements for depth, loop in enumerate(each.loops)}
     found = []
-    for loop in (node for node in walk(analysis.nest) if isinstance(node, Loop)):
+    for loop in loops_in(analysis.nest):
         what = tuple(carried.get(loop.index, ()))
         kind = LoopKind.DOALL if not what else LoopKind.DOACROSS if loop.index in shared else LoopKind.SEQUENTIAL
         found.append(LoopFacts(loop, depths.get(loop.index, 0), kind, what))

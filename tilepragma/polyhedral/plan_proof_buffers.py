@@ -10,7 +10,7 @@ written back, is surely accessed, and written, inside: nothing outside the array
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import islpy as isl
@@ -20,7 +20,7 @@ from tilepragma.ir.buffers import place_in_buffer
 from tilepragma.ir.expressions import Call, Callee, DataObject, Expression, Storage
 from tilepragma.ir.looptree import Barrier, Buffer, Stage, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_tuple, product_of
 from tilepragma.polyhedral.delinearise import split_subscript
 from tilepragma.polyhedral.plan_proof_match import Finding
 from tilepragma.polyhedral.plan_proof_tree import Held, Leaf
@@ -60,7 +60,7 @@ def _faults(held: Held, scop: Scop) -> Iterator[str]:
     buffer = held.buffer
     _check_form(held)
     elements = _elements(buffer.access.object, buffer.access.subscripts, held.frame, held.domain, scop)
-    places = _function(buffer.subscripts, held.frame)
+    places = affine_tuple(buffer.subscripts, held.frame)
     lengths = [_length(buffer, place) for place in range(len(buffer.subscripts))]
     pairs = _over_instances(elements.flat_range_product(places), held.domain, held.depth)
     kept = _over_instances(elements, held.domain, held.depth)
@@ -118,7 +118,7 @@ def _meant(leaf: Leaf, held: Held, scop: Scop) -> Iterator[_Meant]:
                 raise _NotShownError("stands around an access that is not understood")
             elements = _elements(use.object, use.subscripts, leaf.frame, leaf.domain, scop)
             place = place_in_buffer(use.object, use.subscripts, buffer)
-            both = None if place is None else elements.flat_range_product(_function(place, leaf.frame))
+            both = None if place is None else elements.flat_range_product(affine_tuple(place, leaf.frame))
             yield _Meant(
                 use,
                 _over_instances(elements, leaf.domain, held.depth),
@@ -134,25 +134,12 @@ def _elements(
     """
     by = scop.layouts.get(object_)
     if by is None:
-        return _function(subscripts, frame)
+        return affine_tuple(subscripts, frame)
     known = domain if scop.assumed is None else domain.intersect_params(scop.assumed)
     split = split_subscript(subscripts[0], by, frame, known)
     if split is None:
         raise _NotShownError("stands around an access that may leave its row")
-    return _product(split.parts, frame)
-
-
-def _function(subscripts: tuple[Expression, ...], frame: Frame) -> isl.Map:
-    """{ [i] -> [subscripts(i)] }. Raises NotAffineError."""
-    return _product((affine(subscript, frame) for subscript in subscripts), frame)
-
-
-def _product(parts: Iterable[isl.PwAff], frame: Frame) -> isl.Map:
-    """{ [i] -> [parts(i)] }"""
-    result = isl.Map.universe(isl.Space.alloc(frame.context, 0, len(frame.iterators), 0))
-    for part in parts:
-        result = result.flat_range_product(isl.Map.from_pw_aff(part))
-    return result
+    return product_of(split.parts, frame)
 
 
 def _over_instances(relation: isl.Map, domain: isl.Set, depth: int) -> isl.Map:

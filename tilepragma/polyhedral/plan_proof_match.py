@@ -16,7 +16,8 @@ import islpy as isl
 
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.looptree import Declaration, Declarator, If, Loop
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.polyhedral.affine import product_of
 from tilepragma.polyhedral.plan_proof_tree import Leaf
 from tilepragma.polyhedral.scop import Scop, ScopStatement
 
@@ -92,7 +93,7 @@ def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject])
         _check_opaque(leaf, source.leaf, places)
     for statement in source.statements:
         iterators = [loop.iterator for loop in statement.loops]
-        relation = isl.Map.universe(isl.Space.alloc(leaf.frame.context, 0, leaf.depth, 0))
+        values = []
         for place, iterator in enumerate(iterators):
             named = name_of(iterator, leaf, places)
             value = leaf.value(named) if iterator not in iterators[place + 1 :] else None
@@ -100,7 +101,8 @@ def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject])
                 raise Unmatched(
                     f"the value of '{iterator.host}' is no affine function of the plan's loops in the {where(statement)}"
                 )
-            relation = relation.flat_range_product(isl.Map.from_pw_aff(value))
+            values.append(value)
+        relation = product_of(values, leaf.frame)
         relation = relation.set_tuple_name(isl.dim_type.out, statement.name).intersect_domain(leaf.domain)
         yield Executed(leaf, statement, relation, places)
 
@@ -179,7 +181,7 @@ def _parts(node: Any) -> tuple[Any, ...]:
 
 def _bound(leaf: Leaf) -> set[DataObject]:
     """The objects whose names are the plan's to choose: iterators, and what the statement declares inside itself."""
-    inner = {node.iterator for node in walk(leaf.node) if isinstance(node, Loop)}
+    inner = {loop.iterator for loop in loops_in(leaf.node)}
     inner |= {node.object for node in walk(leaf.node) if isinstance(node, Declarator)}
     return {*leaf.frame.iterators, *inner}
 

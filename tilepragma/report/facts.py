@@ -115,7 +115,7 @@ class KernelFacts:
 def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFacts:
     """Everything a report says of one region."""
     start = plan.kernel.range.start
-    kernel = plan.source or plan.kernel
+    kernel = plan.stepped or plan.source or plan.kernel
     nests = [loop for statement in kernel.body.statements for loop in top_loops(statement)]
     return KernelFacts(
         name=plan.kernel.name,

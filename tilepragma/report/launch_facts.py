@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.dump import staged_text
-from tilepragma.ir.looptree import Buffered, Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
+from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.staging import copies_ahead, staged_arrays
+from tilepragma.plan.summary import buffered
 from tilepragma.report.access_facts import access_lines
 from tilepragma.report.sizes import Sizes, iterations
 from tilepragma.report.source_text import plain_text
@@ -152,7 +153,7 @@ def _remarks(launch: Launch) -> Iterator[str]:
         yield f"stages {staged} in memory of the gang{_AHEAD if copies_ahead(launch) else ''}"
     if not launch.axes:
         yield "one instance"
-    buffers = [buffer for node in walk(launch.body) if isinstance(node, Buffered) for buffer in node.buffers]
+    buffers = [buffer for node in buffered((launch,)) for buffer in node.buffers]
     for buffer in buffers:
         extents = " × ".join(plain_text(length) for length in buffer.object.lengths if length is not None)
         where = "in registers" if buffer.stored else "packed"

@@ -22,7 +22,7 @@ from tilepragma.ir.expressions import (
     Unary,
 )
 from tilepragma.ir.looptree import Kernel, Loop
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import loops_in
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.invariance import written_objects
 
@@ -79,7 +79,7 @@ def check_sizes(sizes: Sizes, kernels: Iterable[Kernel]) -> None:
 
 def size_parameters(kernel: Kernel) -> tuple[DataObject, ...]:
     """The integers from outside that the region does not change."""
-    changed = written_objects(kernel) | {node.iterator for node in walk(kernel.body) if isinstance(node, Loop)}
+    changed = written_objects(kernel) | {loop.iterator for loop in loops_in(kernel.body)}
     return tuple(
         one
         for one in kernel.objects

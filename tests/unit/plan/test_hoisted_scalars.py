@@ -5,29 +5,35 @@ from __future__ import annotations
 import pytest
 from source import plan
 
-from tilepragma.ir.looptree import Buffered, Declaration
+from tilepragma.ir.looptree import Declaration
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.summary import buffered
 from tilepragma.plan.verifier import verify
 
 SIGNATURES = {
-    "arrays of rows": ("const double a[n][n], const double b[n][n], double c[n][n]", "a[i][k] * b[k][j]", "c[i][j]"),
-    "flat arrays": ("const double *a, const double *b, double *c", "a[i*n + k] * b[k*n + j]", "c[i*n + j]"),
-    "rows by pointers": ("double **a, double **b, double **c", "a[i][k] * b[k][j]", "c[i][j]"),
+    "arrays of rows": (
+        "const double a[n][n], const double b[n][n], double c[n][n]",
+        "[0:n][0:n]",
+        "a[i][k] * b[k][j]",
+        "c[i][j]",
+    ),
+    "flat arrays": ("const double *a, const double *b, double *c", "[0:n*n]", "a[i*n + k] * b[k*n + j]", "c[i*n + j]"),
+    "rows by pointers": ("double **a, double **b, double **c", "[0:n][0:n]", "a[i][k] * b[k][j]", "c[i][j]"),
 }
 
 
 def in_registers(found: KernelPlan) -> list[str]:
     """The arrays whose elements launches on cores keep in registers."""
-    buffered = (node for launch in found.host for node in walk(launch.body) if isinstance(node, Buffered))
-    return [buffer.access.object.name for one in buffered for buffer in one.buffers if buffer.stored]
+    return [buffer.access.object.name for one in buffered(found.host_steps) for buffer in one.buffers if buffer.stored]
 
 
-def product(arrays: str, term: str, result: str, declared: str = "double s = 0;", after: str = "") -> KernelPlan:
-    return plan(
-        f"""
+def product(
+    arrays: str, section: str, term: str, result: str, declared: str = "double s = 0;", after: str = ""
+) -> KernelPlan:
+    return plan(f"""
     void f(int n, {arrays}) {{
-    #pragma tilek kernel data(a[0:n][0:n]) data(b[0:n][0:n]) data(c[0:n][0:n])
+    #pragma tilek kernel data(a{section}) data(b{section}) data(c{section})
       for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {{
           {declared}
@@ -35,8 +41,7 @@ def product(arrays: str, term: str, result: str, declared: str = "double s = 0;"
             s += {term};
           {result} = s{after};
         }}
-    }}""".replace("[0:n][0:n]", "[0:n*n]" if "*a" in arrays and "**" not in arrays else "[0:n][0:n]")
-    )
+    }}""")
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
