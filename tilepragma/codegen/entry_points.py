@@ -235,6 +235,7 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
     definitions = "\n".join(functions.texts.values())
     code = definitions + "".join(texts)
     steps = tuple(entry.launch for entry in entries)
+    stagings = [macros for entry in entries if (macros := entry.staged()) is not None]
     start = plan.kernel.range.start
     dialect = functions.dialect
     text = render(
@@ -250,7 +251,10 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         constants=constant_definitions(plan, steps, dialect),
         functions=definitions,
         entries=texts,
-        local_bytes=LOCAL_BYTES if any(entry.staged() is not None for entry in entries) else 0,
+        ahead=sorted({size for one in stagings for size in one.async_sizes})
+        if any(one.twice for one in stagings)
+        else None,
+        local_bytes=LOCAL_BYTES if stagings else 0,
     )
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
 

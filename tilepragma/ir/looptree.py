@@ -309,9 +309,13 @@ class Window:
 class Stage:
     """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: accesses behind it in its
     block find them there. It stands in the body of a uniform nest, or in a loop there; nothing where workers are loops.
+
+    `ahead`: of a loop `for (…) { stage; barrier; …; barrier }` the boxes of the next iteration may be copied while this one is computed, into
+    memory beside this one's.
     """
 
     arrays: tuple[Staged, ...]
+    ahead: bool = False
 
 
 Statement = (
