@@ -40,14 +40,22 @@ static int is_refused(const tilek_state *state, tilek_target target)
     return (refused >> target & 1u) != 0;
 }
 
-static tilek_status execute(tilek_state *state, const tilek_call *call, int queue, tilek_target *ran)
+static int is_device(tilek_target target) { return target == TILEK_OPENCL || target == TILEK_CUDA; }
+
+/* Whether some candidate is a device that may still be tried. */
+static int may_use_devices(const tilek_state *state, const tilek_candidate candidates[], int count)
 {
-    tilek_candidate candidates[TILEK_TARGETS];
-    const int count = tilek_candidates(state->kernel, candidates);
+    for (int index = 0; index < count; ++index)
+        if (is_device(candidates[index].target) && !is_refused(state, candidates[index].target)) return 1;
+    return 0;
+}
+
+static tilek_status execute(tilek_state *state, const tilek_call *call, const tilek_candidate candidates[], int count, int queue, tilek_target *ran)
+{
     tilek_status status = TILEK_UNSUPPORTED;
     for (int index = 0; index < count; ++index) {
         const tilek_candidate *candidate = &candidates[index];
-        const int on_device = candidate->target == TILEK_OPENCL || candidate->target == TILEK_CUDA;
+        const int on_device = is_device(candidate->target);
         tilek_message why;
         int is_last_try;
         if (on_device && is_refused(state, candidate->target)) continue;
@@ -72,17 +80,19 @@ static tilek_status execute(tilek_state *state, const tilek_call *call, int queu
 tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue, tilek_target *ran)
 {
     const tilek_kernel *kernel = state->kernel;
+    tilek_candidate candidates[TILEK_TARGETS];
+    const int count = tilek_candidates(kernel, candidates), devices = may_use_devices(state, candidates, count);
     tilek_call own = *call;
     tilek_message why;
     tilek_status status;
     tilek_scratch scratch;
-    if (!tilek_has_temporaries(kernel)) return execute(state, call, queue, ran);
-    status = tilek_take_scratch(state, &own, &scratch, &why);
+    if (!tilek_has_temporaries(kernel, devices)) return execute(state, call, candidates, count, queue, ran);
+    status = tilek_take_scratch(state, &own, devices, &scratch, &why);
     if (status != TILEK_OK) {
         tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s", kernel->name, why.text);
         return status;
     }
-    status = execute(state, &own, queue, ran);
+    status = execute(state, &own, candidates, count, queue, ran);
     tilek_give_scratch(state, &scratch);
     return status;
 }
@@ -137,7 +147,7 @@ int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
     if ((kernel->flags & TILEK_MUST_BE_APART) != 0 && arrays_meet(kernel, call)) call->enabled = 0;
     state = tilek_state_of(kernel);
     /* Nothing could run in place of a call without its temporaries once the caller has gone on. */
-    if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_has_temporaries(kernel) && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
+    if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_has_temporaries(kernel, 1) && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&
         tilek_launch_later(kernel, call) == TILEK_OK)
         return 0;
     wait_for(call);

@@ -11,10 +11,15 @@
 static const size_t ALWAYS_ALLOWED = (size_t)256 << 20;
 enum { TIMES_THE_DATA = 4 };
 
-int tilek_has_temporaries(const tilek_kernel *kernel)
+static int is_wanted(const tilek_array_shape *shape, int devices)
+{
+    return (shape->flags & TILEK_TEMPORARY) != 0 && (devices || (shape->flags & TILEK_DEVICES_ONLY) == 0);
+}
+
+int tilek_has_temporaries(const tilek_kernel *kernel, int devices)
 {
     for (int index = 0; index < kernel->array_count; ++index)
-        if ((kernel->arrays[index].flags & TILEK_TEMPORARY) != 0) return 1;
+        if (is_wanted(&kernel->arrays[index], devices)) return 1;
     return 0;
 }
 
@@ -59,7 +64,7 @@ void tilek_give_scratch(tilek_state *state, tilek_scratch *scratch)
     free(old);
 }
 
-tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, tilek_scratch *scratch, tilek_message *why)
+tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int devices, tilek_scratch *scratch, tilek_message *why)
 {
     const tilek_kernel *kernel = state->kernel;
     const size_t arrays = (size_t)kernel->array_count * sizeof *call->arrays;
@@ -67,8 +72,8 @@ tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, tilek_scra
     tilek_array *own;
     for (int index = 0; index < kernel->array_count; ++index) {
         const size_t bytes = bytes_of(&kernel->arrays[index], &call->arrays[index]);
-        if ((kernel->arrays[index].flags & TILEK_TEMPORARY) != 0) wanted = sum(wanted, align(bytes));
-        else others = sum(others, bytes);
+        if (is_wanted(&kernel->arrays[index], devices)) wanted = sum(wanted, align(bytes));
+        else if ((kernel->arrays[index].flags & TILEK_TEMPORARY) == 0) others = sum(others, bytes);
     }
     if (wanted > ALWAYS_ALLOWED && wanted / TIMES_THE_DATA > others) {
         tilek_say(why, "its temporary arrays would take %llu MiB, more than %d times its data", (unsigned long long)(wanted >> 20), (int)TIMES_THE_DATA);
@@ -82,7 +87,7 @@ tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, tilek_scra
     memcpy(own, call->arrays, arrays);
     call->arrays = own;
     for (int index = 0; index < kernel->array_count; ++index) {
-        if ((kernel->arrays[index].flags & TILEK_TEMPORARY) == 0) continue;
+        if (!is_wanted(&kernel->arrays[index], devices)) continue;
         own[index].base = (char *)scratch->block + place;
         place += align(bytes_of(&kernel->arrays[index], &own[index]));
     }

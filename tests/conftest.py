@@ -56,6 +56,7 @@ FOREIGN = (
     "STRICT",
     "SPECIALIZE",
     "SIZES",
+    "TILES",
     "OPENCL_FORM",
 )
 

@@ -11,6 +11,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def translate(case: GpuCase, check: bool, folder: Path) -> None:
         str(output),
         str(original),
     ]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=environment(TILEK_TILES=case.tiles), capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise PackError(done.stderr)
     original.unlink()
@@ -93,7 +94,8 @@ def pack(folder: Path, cases: Iterable[GpuCase] = CASES, *, tiny: bool = False) 
         }
         for case in cases
     ]
-    whole = {"cases": described, "limits": LIMITS, "check_limits": CHECK_LIMITS}
+    figures = Counter(case.figure for case in CASES)
+    whole = {"cases": described, "figures": figures, "limits": LIMITS, "check_limits": CHECK_LIMITS}
     (folder / "cases.json").write_text(json.dumps(whole, indent=1) + "\n")
 
 

@@ -11,7 +11,7 @@ STREAMING, REVERSAL, PRODUCT, JACOBI_2D, JACOBI_3D = "streaming", "reversal", "s
 class GpuCase:
     """A kernel of the suite's or of `kernels/`. `moved`: bytes if each step or repetition reads and writes each element once, and
     `flops`: both arithmetic in the sizes and in `width`, the bytes of an element. `figure`: what it says of which goal. `check`:
-    small sizes that divide nothing, at which results are compared with the original's.
+    small sizes that divide nothing, at which results are compared with the original's. `tiles` is TILEK_TILES of its translation.
     """
 
     program: str
@@ -21,6 +21,7 @@ class GpuCase:
     check: str
     moved: str
     flops: str
+    tiles: str = "auto"
 
     @property
     def name(self) -> str:
@@ -65,8 +66,13 @@ CASES = (
         for type_ in ("float", "double")
     ),
     GpuCase("product", "float", PRODUCT, "N=4096", "N=131", "4*N*N*width", "2*N**3"),
-    GpuCase("jacobi-2d", "float", JACOBI_2D, "STEPS=100 N=16384", "STEPS=6 N=131", "2*STEPS*N*N*width", "5*STEPS*N*N"),
-    GpuCase("jacobi-3d", "float", JACOBI_3D, "STEPS=100 N=512", "STEPS=6 N=37", "2*STEPS*N**3*width", "7*STEPS*N**3"),
+    *(
+        GpuCase(program, "float", figure, sizes, check, f"2*STEPS*{area}*width", f"{flops}*STEPS*{area}", "overlapped")
+        for program, figure, sizes, check, area, flops in (
+            ("jacobi-2d", JACOBI_2D, "STEPS=100 N=16384", "STEPS=6 N=131", "N*N", 5),
+            ("jacobi-3d", JACOBI_3D, "STEPS=100 N=512", "STEPS=6 N=37", "N**3", 7),
+        )
+    ),
 )
 
 #: Bytes of the copy and the side of the product that limits are measured with.

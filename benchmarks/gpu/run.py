@@ -25,10 +25,14 @@ RUN_SECONDS = 900
 
 
 def tool(command: list[str], **variables: str) -> str:
-    """Standard output. Raises RuntimeError with what the command said."""
-    done = subprocess.run(
-        command, cwd=HERE, env=os.environ | variables, capture_output=True, text=True, check=False, timeout=RUN_SECONDS
-    )
+    """Standard output. Raises RuntimeError with what the command said, or why it did not run, or not to its end."""
+    environment = os.environ | variables
+    try:
+        done = subprocess.run(
+            command, cwd=HERE, env=environment, capture_output=True, text=True, check=False, timeout=RUN_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RuntimeError(str(error)) from None
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise RuntimeError("\n".join([f"{command[0]}: status {done.returncode}", *said[:8]]))
@@ -140,8 +144,12 @@ def main() -> int:
     options.add_argument("--tiny", action="store_true", help="small sizes, to try whether everything runs")
     options.add_argument("--cc", default=os.environ.get("CC", "cc"), metavar="COMMAND", help="the C compiler")
     given = options.parse_args()
+    if given.runs < 2:
+        options.error("--runs must be 2 at least: the first run is not counted")
     whole = json.loads((HERE / "cases.json").read_text())
     cases = [case for case in whole["cases"] if not given.only or case["program"] in given.only]
+    if not cases:
+        options.error(f"no kernel is called {' or '.join(given.only)}")
     compiler = shlex.split(given.cc)
     variables = {"TILEK_TARGET": "cuda", "TILEK_STRICT": "1", "NVIDIA_TF32_OVERRIDE": "0", **libraries()}
     variables.setdefault("TILEK_CACHE_DIR", os.environ.get("TILEK_CACHE_DIR", str(HERE / "cache")))
@@ -161,13 +169,15 @@ def main() -> int:
             result = measure(case, compiler, variables, given.runs, given.tiny)
             spread = f"{min(result['seconds']):.6f} to {max(result['seconds']):.6f}"
             said = f"{result['median']:.6f} s ({spread}) {result['gbs']:10.1f} GB/s {result['gflops']:10.1f} GFLOP/s"
-        except (RuntimeError, subprocess.TimeoutExpired) as error:
+        except RuntimeError as error:
             result = {"failed": str(error)}
             said = f"failed: {error}"
         results[case["name"]] = result
         print(f"{case['name']:26} {said}", flush=True)
     reached = figures(cases, results, limits, given.tiny)
     for name, figure in reached.items():
+        # The least of some kernels says nothing of all of them.
+        figure["whole"] = sum(case["figure"] == name for case in cases) == whole["figures"][name]
         print(f"{name:26} {'' if figure['value'] is None else format(figure['value'], '.3f'):>8}  {figure['note']}")
     if given.json is not None:
         stored = {"machine": limits, "comparable": not given.tiny, "figures": reached, "results": results}

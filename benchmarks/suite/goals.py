@@ -174,6 +174,6 @@ def _cuda(report: Report) -> list[Goal]:
             continue
         found = report.gpu["figures"].get(name, {})
         note = str(found.get("note", "not measured"))
-        comparable = bool(report.gpu["comparable"])
+        comparable = bool(report.gpu["comparable"]) and bool(found.get("whole", True))
         made.append(Goal(f"CUDA, {figure}", goal, found.get("value"), note, least=least, comparable=comparable))
     return made

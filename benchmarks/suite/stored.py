@@ -17,7 +17,7 @@ class StoredError(Exception):
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that one run measured. `machine` describes where, `targets` are ours; `gpu` holds what gpu_pack/run.py measured."""
+    """Everything that one run measured. `machine` describes where, `targets` are ours; `gpu` holds what benchmarks/gpu/run.py measured."""
 
     machine: Mapping[str, Any]
     limits: Limits
@@ -64,7 +64,7 @@ def read(path: Path) -> Report:
         )
         rows = tuple(map(_row, whole["rows"]))
         return Report(whole["machine"], limits, rows, tuple(whole["targets"]), whole["gpu"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoredError(f"{path}: no results of the suite ({type(error).__name__}: {error})") from None
 
 

@@ -79,7 +79,8 @@ enum { /* tilek_array_shape.flags */
     TILEK_COPY_IN = 4, TILEK_COPY_OUT = 8, /* what moves where the array is not present */
     TILEK_MUST_BE_PRESENT = 16,
     TILEK_UNKNOWN_EXTENT = 32, /* there is no section; in kernels without launches only */
-    TILEK_TEMPORARY = 64 /* the kernel's own, for the time of a launch: the runtime allocates it, `base` is NULL in the call; its section is all of it */
+    TILEK_TEMPORARY = 64, /* the kernel's own, for the time of a launch: the runtime allocates it, `base` is NULL in the call; its section is all of it */
+    TILEK_DEVICES_ONLY = 128 /* of a temporary: no host launch touches it, so that there is none where no device may be chosen */
 };
 
 enum { TILEK_MAX_RANK = 8, TILEK_MAX_TILES = 16, TILEK_AXES = 7 };

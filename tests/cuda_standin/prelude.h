@@ -9,10 +9,11 @@ __attribute__((visibility("default"))) void (*standin_barrier)(int line);
 
 #define __CUDACC_RTC__ 1
 #define __CUDA_ARCH__ 800
+#define TILEK_NO_ASYNC 1
 #define __device__
 #define __host__
 #define __shared__ static
-#define __constant__ static const
+#define __constant__ const
 #define __forceinline__ inline
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)

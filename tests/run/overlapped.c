@@ -1,19 +1,7 @@
 /* Stencils whose tiles of time steps overlap: order 1 to 4, star and box, one to three dimensions, several arrays. Prints a hash of every
  * result: PROGRAM N T. With ONLY_ONE the first kernel alone. */
 #include "hashes.h"
-
-static void plane(int steps, int n, double a[n][n], double b[n][n])
-{
-#pragma tilek kernel
-    for (int t = 0; t < steps; t++) {
-        for (int i = 1; i < n - 1; i++)
-            for (int j = 1; j < n - 1; j++)
-                b[i][j] = 0.2 * (a[i][j] + a[i][j - 1] + a[i][j + 1] + a[i + 1][j] + a[i - 1][j]);
-        for (int i = 1; i < n - 1; i++)
-            for (int j = 1; j < n - 1; j++)
-                a[i][j] = 0.2 * (b[i][j] + b[i][j - 1] + b[i][j + 1] + b[i + 1][j] + b[i - 1][j]);
-    }
-}
+#include "stencils.h"
 
 #ifndef ONLY_ONE
 /* Not as far to one side as to the other. */
@@ -40,19 +28,6 @@ static void line_moved(int steps, int n, double a[n], double b[n])
     }
 }
 
-static void star_order_3(int steps, int n, double a[n][n], double b[n][n])
-{
-#pragma tilek kernel
-    for (int t = 0; t < steps; t++) {
-        for (int i = 3; i < n - 3; i++)
-            for (int j = 3; j < n - 3; j++)
-                b[i][j] = 0.2 * (a[i][j] + a[i][j - 3] + a[i][j + 2] + a[i + 3][j] + a[i - 3][j]);
-        for (int i = 3; i < n - 3; i++)
-            for (int j = 3; j < n - 3; j++)
-                a[i][j] = b[i][j];
-    }
-}
-
 /* With coefficients that no step writes. */
 static void box_order_2(int steps, int n, float a[n][n], float b[n][n], const float c[n][n])
 {
@@ -64,25 +39,6 @@ static void box_order_2(int steps, int n, float a[n][n], float b[n][n], const fl
         for (int i = 2; i < n - 2; i++)
             for (int j = 2; j < n - 2; j++)
                 a[i][j] = b[i][j];
-    }
-}
-
-/* The border moves too. */
-static void fields(int steps, int n, double ex[n][n], double ey[n][n], double hz[n][n], double f[steps + 1])
-{
-#pragma tilek kernel
-    for (int t = 0; t < steps; t++) {
-        for (int j = 0; j < n; j++)
-            ey[0][j] = f[t];
-        for (int i = 1; i < n; i++)
-            for (int j = 0; j < n; j++)
-                ey[i][j] = ey[i][j] - 0.5 * (hz[i][j] - hz[i - 1][j]);
-        for (int i = 0; i < n; i++)
-            for (int j = 1; j < n; j++)
-                ex[i][j] = ex[i][j] - 0.5 * (hz[i][j] - hz[i][j - 1]);
-        for (int i = 0; i < n - 1; i++)
-            for (int j = 0; j < n - 1; j++)
-                hz[i][j] = hz[i][j] - 0.7 * (ex[i][j + 1] - ex[i][j] + ey[i + 1][j] - ey[i][j]);
     }
 }
 
@@ -102,6 +58,38 @@ static void cube(int steps, int n, double a[n][n][n], double b[n][n][n])
     }
 }
 
+/* Of order 4, and its border left out on one side. */
+static void cube_order_4(int steps, int n, double a[n][n][n], double b[n][n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 4; i < n - 4; i++)
+            for (int j = 4; j < n - 4; j++)
+                for (int k = 4; k < n - 4; k++)
+                    b[i][j][k] = 0.25 * (a[i + 4][j][k] + a[i - 4][j][k] + a[i][j + 4][k] + a[i][j - 3][k] + a[i][j][k + 4] - a[i][j][k - 4]);
+        for (int i = 4; i < n - 4; i++)
+            for (int j = 4; j < n - 4; j++)
+                for (int k = 4; k < n - 4; k++)
+                    a[i][j][k] = b[i][j][k];
+    }
+}
+
+/* All 27 neighbours, and two that move the grid. */
+static void cube_box(int steps, int n, float a[n][n][n], float b[n][n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                for (int k = 1; k < n - 1; k++)
+                    b[i - 1][j][k] = 0.3f * (a[i - 1][j - 1][k - 1] + a[i + 1][j + 1][k + 1] + a[i + 1][j - 1][k + 1] - a[i][j][k]);
+        for (int i = 2; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                for (int k = 1; k < n - 1; k++)
+                    a[i][j][k] = 0.5f * (b[i - 2][j][k] + b[i - 1][j][k]);
+    }
+}
+
 static void narrow(double *from, float *to, size_t count)
 {
     for (size_t k = 0; k < count; ++k)
@@ -114,8 +102,8 @@ int main(int count, char **arguments)
     const int n = count > 1 ? atoi(arguments[1]) : 33, steps = count > 2 ? atoi(arguments[2]) : 7;
     const size_t line = (size_t)n, square = line * line;
     double *a = numbers(square), *b = numbers(square);
-    plane(steps, n, (void *)a, (void *)b);
-    record("plane", a, square * sizeof *a), record("plane", b, square * sizeof *b);
+    star_order_1(steps, n, (void *)a, (void *)b);
+    record("star_order_1", a, square * sizeof *a), record("star_order_1", b, square * sizeof *b);
 #ifndef ONLY_ONE
     const int m = n < 24 ? n : 24;
     const size_t whole = (size_t)m * m * m;
@@ -141,6 +129,13 @@ int main(int count, char **arguments)
     a = numbers(whole), b = numbers(whole);
     cube(steps, m, (void *)a, (void *)b);
     record("cube", a, whole * sizeof *a), record("cube", b, whole * sizeof *b);
+    a = numbers(whole), b = numbers(whole);
+    cube_order_4(steps, m, (void *)a, (void *)b);
+    record("cube_order_4", a, whole * sizeof *a), record("cube_order_4", b, whole * sizeof *b);
+    a = numbers(2 * whole), e = malloc((whole + 1) * sizeof *e), f = malloc((whole + 1) * sizeof *f);
+    narrow(a, e, whole), narrow(a + whole, f, whole), free(a);
+    cube_box(steps, m, (void *)e, (void *)f);
+    record("cube_box", e, whole * sizeof *e), record("cube_box", f, whole * sizeof *f);
 #endif
     return 0;
 }

@@ -1,6 +1,7 @@
 /* Stencils whose tiles of time steps can begin together: order 1 to 4, star and box, one to three dimensions, several arrays. Prints a hash
  * of every result: PROGRAM N T. */
 #include "hashes.h"
+#include "stencils.h"
 
 static void line_order_1(int steps, int n, double a[n], double b[n])
 {
@@ -33,32 +34,6 @@ static void line_in_time(int steps, int n, double a[steps + 1][n])
             a[t][i] = 0.25 * (a[t - 1][i - 2] + a[t - 1][i] + a[t - 1][i + 1]);
 }
 
-static void star_order_1(int steps, int n, double a[n][n], double b[n][n])
-{
-#pragma tilek kernel
-    for (int t = 0; t < steps; t++) {
-        for (int i = 1; i < n - 1; i++)
-            for (int j = 1; j < n - 1; j++)
-                b[i][j] = 0.2 * (a[i][j] + a[i][j - 1] + a[i][j + 1] + a[i + 1][j] + a[i - 1][j]);
-        for (int i = 1; i < n - 1; i++)
-            for (int j = 1; j < n - 1; j++)
-                a[i][j] = 0.2 * (b[i][j] + b[i][j - 1] + b[i][j + 1] + b[i + 1][j] + b[i - 1][j]);
-    }
-}
-
-static void star_order_3(int steps, int n, double a[n][n], double b[n][n])
-{
-#pragma tilek kernel
-    for (int t = 0; t < steps; t++) {
-        for (int i = 3; i < n - 3; i++)
-            for (int j = 3; j < n - 3; j++)
-                b[i][j] = 0.2 * (a[i][j] + a[i][j - 3] + a[i][j + 2] + a[i + 3][j] + a[i - 3][j]);
-        for (int i = 3; i < n - 3; i++)
-            for (int j = 3; j < n - 3; j++)
-                a[i][j] = b[i][j];
-    }
-}
-
 static void box_order_1(int steps, int n, double a[n][n], double b[n][n])
 {
 #pragma tilek kernel
@@ -70,25 +45,6 @@ static void box_order_1(int steps, int n, double a[n][n], double b[n][n])
         for (int i = 1; i < n - 1; i++)
             for (int j = 1; j < n - 1; j++)
                 a[i][j] = b[i][j];
-    }
-}
-
-/* The border moves too. */
-static void fields(int steps, int n, double ex[n][n], double ey[n][n], double hz[n][n], double f[steps + 1])
-{
-#pragma tilek kernel
-    for (int t = 0; t < steps; t++) {
-        for (int j = 0; j < n; j++)
-            ey[0][j] = f[t];
-        for (int i = 1; i < n; i++)
-            for (int j = 0; j < n; j++)
-                ey[i][j] = ey[i][j] - 0.5 * (hz[i][j] - hz[i - 1][j]);
-        for (int i = 0; i < n; i++)
-            for (int j = 1; j < n; j++)
-                ex[i][j] = ex[i][j] - 0.5 * (hz[i][j] - hz[i][j - 1]);
-        for (int i = 0; i < n - 1; i++)
-            for (int j = 0; j < n - 1; j++)
-                hz[i][j] = hz[i][j] - 0.7 * (ex[i][j + 1] - ex[i][j] + ey[i + 1][j] - ey[i][j]);
     }
 }
 

@@ -25,22 +25,22 @@ OTHERS: tuple[CaseFile, ...] = (
 SAMPLES = tuple(path for path in sorted((ROOT / "samples").glob("*/*.c")) if "#pragma tilek kernel" in path.read_text())
 
 
-def kernels(workshop: Workshop, source: Path, folder: Path) -> list[Path]:
-    """The .cu files of one source."""
+def kernels(workshop: Workshop, source: Path, folder: Path, **variables: str) -> list[Path]:
+    """The .cu files of one source, translated with these variables in the environment."""
     folder.mkdir()
     command = (*TILEPRAGMA, "translate", str(source), "-o", str(folder / "out.tk.c"), "--emit-kernels", str(folder))
     include = (f"-I{ROOT / 'tests' / 'support'}", f"-I{source.parent}", "-std=c99")
-    run_command((*command, *include), tool_environment(workshop.cache), ROOT, BUILD_SECONDS)
+    run_command((*command, *include), tool_environment(workshop.cache) | variables, ROOT, BUILD_SECONDS)
     return sorted(folder.rglob("*.cu"))
 
 
-def complaints(paths: list[Path]) -> str:
+def complaints(paths: list[Path], architectures: tuple[str, ...] = ARCHITECTURES, options: tuple[str, ...] = ()) -> str:
     """What NVRTC says of each kernel and architecture; empty where all is well."""
     found = []
     for path in paths:
         text = path.read_text()
-        for architecture in ARCHITECTURES:
-            error = compile_error(text, architecture)
+        for architecture in architectures:
+            error = compile_error(text, architecture, options)
             if error is not None:
                 found.append(f"{path.name} for {architecture}: {error[:800]}")
     return "\n".join(found[:20])
@@ -68,6 +68,14 @@ def test_kernels_of_the_samples_compile(workshop: Workshop, tmp_path: Path, sour
     paths = kernels(workshop, source, tmp_path / "kernels")
     assert paths
     assert complaints(paths) == ""
+
+
+def test_streamed_tiles_stay_in_registers(workshop: Workshop, tmp_path: Path) -> None:
+    source = ROOT / "tests" / "run" / "overlapped.c"
+    paths = kernels(workshop, source, tmp_path / "kernels", TILEK_TILES="streamed")
+    assert paths
+    warnings = ("--warn-on-spills", "--warn-on-local-memory-usage")
+    assert complaints(paths, ARCHITECTURES[-1:], tuple(f"--ptxas-options={one}" for one in warnings)) == ""
 
 
 SEVEN_POINTS = """\

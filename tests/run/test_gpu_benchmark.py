@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,9 @@ from tests.support.targets import target_environment
 
 #: Of three shapes; others take seconds on the stand-in.
 KERNELS = ("metafork-reversal.float", "product.float", "jacobi-2d.float")
+
+#: Figures that no other kernel has a part in.
+WHOLE = {"sgemm", "jacobi-2d"}
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +54,7 @@ def test_every_figure_is_measured(folder: Path) -> None:
     assert all(each["median"] > 0 and len(each["seconds"]) == 1 for each in whole["results"].values())
     assert set(whole["figures"]) == {"reversal", "sgemm", "jacobi-2d"}
     assert all(each["value"] is None or each["value"] > 0 for each in whole["figures"].values())
+    assert {name for name, each in whole["figures"].items() if each["whole"]} == WHOLE
     assert whole["machine"]["copy"] > 0 and not whole["comparable"]
     command = (sys.executable, "-m", "benchmarks.suite", "--show", "/dev/null", "--gpu", str(report))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -60,6 +65,16 @@ def test_wrong_results_are_no_success(folder: Path) -> None:
     done = run(folder, "--only", "metafork-reversal", TILEK_STANDIN_FAIL="launch")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "metafork-reversal.float    failed" in done.stdout
+
+
+def test_what_cannot_be_run_is_said(folder: Path) -> None:
+    done = run(folder, "--runs", "1")
+    assert done.returncode == 2 and "--runs must be 2" in done.stderr
+    done = run(folder, "--only", "nothing")
+    assert done.returncode == 2 and "no kernel is called nothing" in done.stderr
+    shutil.copytree(folder, folder.parent / "fresh", ignore=shutil.ignore_patterns("libtilek.a"))
+    done = run(folder.parent / "fresh", "--cc", "no-such-compiler")
+    assert done.returncode == 2 and "no-such-compiler" in done.stdout
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -1,4 +1,5 @@
-"""Overlapped tiles of time steps, on devices against the original, to the last bit, at awkward sizes, degrees and windows.
+"""Overlapped tiles of time steps, boxes and those that gangs walk through, on devices against the original, to the last bit, at awkward sizes,
+degrees and windows.
 
 All kernels run on the stand-in for CUDA, which compiles quickly; one of them on OpenCL's program for GPUs.
 """
@@ -6,8 +7,9 @@ All kernels run on the stand-in for CUDA, which compiles quickly; one of them on
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,8 @@ SOURCE = Path(__file__).parent / "overlapped.c"
 SIZES = (("33", "7"), ("9", "1"), ("2", "3"), ("1", "0"), ("70", "9"), ("5", "40"))
 SMALL = ("10", "7")
 WINDOWS = ((1, 1), (1, 1000), (3, 9), (4, 17), (1000, 1), (1000, 1000))
-"""Time steps of a launch, and the extent of windows: both more than there are, and than what fits."""
+"""Time steps of a launch, and the extent of windows or chunks: both more than there are, and than what fits."""
+BOXES, STREAMED = "boxes", "streamed"
 
 
 @dataclass(frozen=True)
@@ -36,19 +39,22 @@ class Programs:
     def sizes(self, degree: int, extent: int) -> str:
         """TILEK_SIZES for tiles of so many steps, and windows of this extent, each a little different."""
         names = dict.fromkeys(size.object.name for plan in self.plans for size in plan.sizes)
-        mine = [one for one in names if one.endswith(("_degree", "_window"))]
+        # A gang's walk takes longer than it keeps planes: fewer than these take long here.
+        found = {"_degree": degree, "_window": extent, "_chunk": extent + 2}
+        mine = [(one, more) for one in names for end, more in found.items() if one.endswith(end)]
         return ",".join(
-            f"{name}={degree if name.endswith('_degree') else extent + place % 3}" for place, name in enumerate(mine)
+            f"{name}={more if name.endswith('_degree') else more + place % 3}"
+            for place, (name, more) in enumerate(mine)
         )
 
 
-def built(planning: PlanningWorkshop, name: str, flags: Iterable[str] = ()) -> Programs:
-    folder = planning.folder / name
+def built(planning: PlanningWorkshop, form: str, flags: Iterable[str] = ()) -> Programs:
+    folder = planning.folder / "-".join(("overlapped", form, *flags))
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(shutil.copy(SOURCE, folder))
     here = PlanningWorkshop(folder, planning.cache, planning.runtime)
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("TILEK_TILES", "overlapped")
+        environment.setenv("TILEK_TILES", form)
         # What cores run is others' to test, and takes long to plan.
         environment.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
         translated = here.build_translated(source, (*FLAGS, *flags))
@@ -56,13 +62,24 @@ def built(planning: PlanningWorkshop, name: str, flags: Iterable[str] = ()) -> P
 
 
 @pytest.fixture(scope="module")
-def programs(planning: PlanningWorkshop) -> Programs:
-    return built(planning, "overlapped")
+def build(planning: PlanningWorkshop) -> Callable[..., Programs]:
+    """Builds a form with flags once, in whatever order tests ask."""
+    return cache(lambda form, *flags: built(planning, form, flags))
 
 
-@pytest.fixture(scope="module")
-def one_kernel(planning: PlanningWorkshop) -> Programs:
-    return built(planning, "overlapped_one", ("-DONLY_ONE",))
+@pytest.fixture(params=[BOXES, STREAMED])
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def programs(build: Callable[..., Programs], form: str) -> Programs:
+    return build(form)
+
+
+@pytest.fixture
+def one_kernel(build: Callable[..., Programs], form: str) -> Programs:
+    return build(form, "-DONLY_ONE")
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +99,14 @@ def expected(workshop: Workshop, programs: Programs, size: tuple[str, ...]) -> s
     return workshop.run(programs.original, TargetEnvironment("original", ()), *size)
 
 
-def test_all_have_windows_on_devices_alone(programs: Programs) -> None:
-    assert len(programs.plans) == 7
+def test_all_have_windows_on_devices_alone(programs: Programs, form: str) -> None:
+    assert len(programs.plans) == 9
     for plan in programs.plans:
         assert all(launch.windows for launch in plan.device), plan.kernel.name
         assert not any(launch.windows for launch in plan.host), plan.kernel.name
+        rings = [one.origin[0] is None for launch in plan.device for one in launch.windows]
+        # There is nothing to walk along in one dimension.
+        assert set(rings) == {form == STREAMED and not plan.kernel.name.startswith("line")}, plan.kernel.name
 
 
 @pytest.mark.parametrize("size", SIZES, ids="x".join)
@@ -94,6 +114,12 @@ def test_matches_the_original(
     workshop: Workshop, programs: Programs, standin: TargetEnvironment, size: tuple[str, ...]
 ) -> None:
     assert workshop.run(programs.translated, standin, *size) == expected(workshop, programs, size)
+
+
+def test_cores_match_without_second_arrays(
+    workshop: Workshop, programs: Programs, host_target: TargetEnvironment
+) -> None:
+    assert workshop.run(programs.translated, host_target, *SIZES[0]) == expected(workshop, programs, SIZES[0])
 
 
 @pytest.mark.parametrize(("degree", "extent"), WINDOWS)

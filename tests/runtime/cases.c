@@ -582,7 +582,34 @@ static void warm(void)
     (void)printf("%.3f\n", ((double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3) / LAUNCHES);
 }
 
+/* Whether scale runs that has 1 GiB for itself too, too much beside its other array, with this flag. */
+static int runs_with_own(int flag)
+{
+    static void *states[2];
+    static tilek_array_shape shapes[2][2];
+    static tilek_kernel kernels[2];
+    const int own = flag != 0;
+    scale_call call;
+    shapes[own][0] = scale_kernel.arrays[0];
+    shapes[own][1] = (tilek_array_shape){"own", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES | TILEK_TEMPORARY | flag};
+    kernels[own] = scale_kernel;
+    kernels[own].arrays = shapes[own];
+    kernels[own].array_count = 2;
+    kernels[own].state = &states[own];
+    fill(A, N);
+    make_call(&call, A, N, 0, N, NULL);
+    call.arrays[1] = (tilek_array){.length = {1 << 27}, .extent = {1 << 27}};
+    if (launch_scale(&kernels[own], &call) != 0) return 0;
+    check_scaled(A, N, 0, N, 3, 1);
+    return 1;
+}
+
+static void own_arrays(void) { CHECK(!runs_with_own(0) && !runs_with_own(TILEK_DEVICES_ONLY)); }
+
+static void own_arrays_of_devices(void) { CHECK(!runs_with_own(0) && runs_with_own(TILEK_DEVICES_ONLY)); }
+
 static const struct { const char *name; void (*run)(void); } cases[] = {
+    {"own_arrays", own_arrays}, {"own_arrays_of_devices", own_arrays_of_devices},
     {"trips", trips}, {"tiles", tiles}, {"reductions", reductions}, {"launches", launches}, {"twice", twice}, {"sums", sums}, {"rows", rows}, {"declines", declines},
     {"specialises", specialises}, {"fewer_workers", fewer_workers}, {"failures", failures}, {"lost_write", lost_write}, {"lost_run", lost_run}, {"lost_wait", lost_wait}, {"lost_read", lost_read}, {"lost_in_queue", lost_in_queue}, {"lost_result_small", lost_result_small}, {"lost_result_large", lost_result_large}, {"scarce_memory", scarce_memory}, {"data_region", data_region},
     {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"kept_values", kept_values}, {"queues", queues},

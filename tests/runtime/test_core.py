@@ -87,6 +87,15 @@ def test_on_the_device(program: Path, case: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("case", "target"),
+    [("own_arrays", "opencl"), ("own_arrays_of_devices", "threads"), ("own_arrays_of_devices", "serial")],
+)
+def test_cores_have_no_arrays_of_devices(program: Path, case: str, target: str) -> None:
+    done = run(program, case, TILEK_TARGET=target)
+    assert done.returncode == 0, done.stderr
+
+
 def test_parametric_program(program: Path) -> None:
     for case in ("specialises", "steps"):
         done = run(program, case, TILEK_TARGET="opencl", TILEK_SPECIALIZE="0")

@@ -207,6 +207,6 @@ def test_unknown_tiles_of_time_steps_are_warned_of(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("TILEK_TILES", "hexagon")
     result = translate(TranslateRequest("t.c", text=STENCIL.encode(), last="plan"))
     assert [item.message for item in result.diagnostics] == [
-        "TILEK_TILES=hexagon is ignored: it is none of auto, skewed, diamond, overlapped"
+        "TILEK_TILES=hexagon is ignored: it is none of auto, skewed, diamond, overlapped, streamed, boxes"
     ]
     assert result.succeeded

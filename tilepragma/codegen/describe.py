@@ -34,6 +34,7 @@ from tilepragma.codegen.steps import step_functions
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
 from tilepragma.ir.looptree import TiledLoop
+from tilepragma.ir.traversal import mentions
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
 
@@ -69,7 +70,7 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
         opencl=opencl.text if opencl else None,
         cuda=cuda.text if cuda else None,
         processors=processors.text if processors else None,
-        arrays=tuple(array_shape(argument.object.stored, _motions(argument)) for argument in plan.arrays),
+        arrays=tuple(array_shape(argument.object.stored, _motions(argument, plan)) for argument in plan.arrays),
         scalar_sizes=tuple(type_size(object_.element) for object_ in plan.scalars),
         host_launches=tuple(
             _launch(plan, launch, numbering, host_function_name(launch), own)
@@ -134,14 +135,16 @@ def _fields(type_: Type, name: str, offset: int, count: int) -> list[FieldShape]
             return [FieldShape(name, offset, "UINT64", count)]
 
 
-def _motions(argument: ArrayArgument) -> tuple[str, ...]:
+def _motions(argument: ArrayArgument, plan: KernelPlan) -> tuple[str, ...]:
+    temporary = argument.object.scope is Scope.TEMPORARY
     chosen = {
         "READS": argument.reads,
         "WRITES": argument.writes,
         "COPY_IN": argument.copy_in,
         "COPY_OUT": argument.copy_out,
         "MUST_BE_PRESENT": argument.present,
-        "TEMPORARY": argument.object.scope is Scope.TEMPORARY,
+        "TEMPORARY": temporary,
+        "DEVICES_ONLY": temporary and not any(mentions(launch.body, argument.object) for launch in plan.host),
         "UNKNOWN_EXTENT": bool(argument.object.rank and not argument.section),
     }
     return tuple(name for name, holds in chosen.items() if holds)

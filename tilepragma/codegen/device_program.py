@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 
 from tilepragma.codegen.device_functions import DeviceFunctions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
@@ -104,4 +103,4 @@ class _DeviceEntry(Entry):
             return StatementPrinter(writer, self.printer, self.numbers, bound)
         objects = replace(self.reached, flat={**self.reached.flat, **staging.flats()})
         printer = self.functions.printer(objects, frozenset(self.reached.flat) | self.reached.indirect)
-        return StatementPrinter(writer, printer, self.numbers, bound, partial(staging.stage, writer))
+        return StatementPrinter(writer, printer, self.numbers, bound, staging)

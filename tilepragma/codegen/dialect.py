@@ -27,6 +27,7 @@ class Dialect:
     function: str
     global_space: str
     local_space: str
+    constant_space: str
     barrier: str
     gang: tuple[str, ...]
     gangs: tuple[str, ...]
@@ -75,6 +76,7 @@ C = Dialect(
     function="static",
     global_space="",
     local_space="",
+    constant_space="",
     barrier="",
     gang=(),
     gangs=(),
@@ -96,6 +98,7 @@ OPENCL = Dialect(
     function="static",
     global_space="__global ",
     local_space="__local ",
+    constant_space="__constant ",
     barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
     gang=("(long)get_group_id(0)", "(long)get_group_id(1)", "(long)get_group_id(2)"),
     gangs=("(long)get_num_groups(0)", "(long)get_num_groups(1)", "(long)get_num_groups(2)"),
@@ -126,6 +129,7 @@ CUDA = Dialect(
     function="static __device__",
     global_space="",
     local_space="__shared__ ",
+    constant_space="static __constant__ ",
     barrier="__syncthreads();",
     gang=("(long long)blockIdx.x", "(long long)blockIdx.y", "(long long)blockIdx.z"),
     gangs=("(long long)gridDim.x", "(long long)gridDim.y", "(long long)gridDim.z"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.device_constants import constant_definitions
 from tilepragma.codegen.device_functions import DeviceFunctions, record_definitions
 from tilepragma.codegen.dialect import CUDA
 from tilepragma.codegen.launches import (
@@ -233,6 +234,8 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
     texts = [entry.text() for entry in entries]
     definitions = "\n".join(functions.texts.values())
     code = definitions + "".join(texts)
+    steps = tuple(entry.launch for entry in entries)
+    stagings = [macros for entry in entries if (macros := entry.staged()) is not None]
     start = plan.kernel.range.start
     dialect = functions.dialect
     text = render(
@@ -245,9 +248,13 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         index=dialect.index if dialect.index in code and dialect.index != dialect.wide else "",
         helpers=[name for name in _HELPERS if f"{name}(" in code],
         records=record_definitions(dialect, plan.kernel.records),
+        constants=constant_definitions(plan, steps, dialect),
         functions=definitions,
         entries=texts,
-        local_bytes=LOCAL_BYTES if any(entry.staged() is not None for entry in entries) else 0,
+        ahead=sorted({size for one in stagings for size in one.async_sizes})
+        if any(one.twice for one in stagings)
+        else None,
+        local_bytes=LOCAL_BYTES if stagings else 0,
     )
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
 

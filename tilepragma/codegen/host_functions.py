@@ -127,7 +127,7 @@ class _HostFunction:
         """Declarations with their values: lengths of rows that are no numbers, then the pointer. None for constants of the file, which
         compilers see through by their own names.
         """
-        if object_.table and self.printer.name(object_) == object_.host:
+        if object_.table and object_.rows_in is None and self.printer.name(object_) == object_.host:
             return []
         found: list[tuple[str, str]] = []
         inner = f"*const {self.printer.name(object_)}"

@@ -6,7 +6,8 @@ not run; with numbers as arguments a pool is declared that the boxes lie in, and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from tilepragma.codegen.constants import literal_value
@@ -15,7 +16,7 @@ from tilepragma.codegen.launches import used_dimensions
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Flat, Printer
-from tilepragma.codegen.uniform_nests import Ends, inner_ends
+from tilepragma.codegen.uniform_nests import Ends, Moved, inner_ends
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.dump import subscripts_text
@@ -35,22 +36,36 @@ from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, po
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.types import INT, LONG, ScalarType, Type
 from tilepragma.plan.kernel_plan import Launch
-from tilepragma.plan.staging import staged_arrays
+from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.staging_references import Values, settled_values, written_out
 
 _WORD = 8
+#: Registers of 32 bits in which a worker holds what it has read of the next tile.
+_MOST_HELD = 16
+#: Sizes of elements in bytes that CUDA copies without a register.
+_ASYNC_SIZES = (4, 8)
 
 
 @dataclass(frozen=True)
 class StagedMacros:
     """Preprocessor names of an entry point: `words` of memory that the boxes take (with its value as text), `fits`, whether that is less than
     a gang has, and `pool`, how many words are declared.
+
+    Of copies ahead `twice`, whether the boxes fit two times; `held`, whether a worker holds what it copies in registers until its tile is computed:
+    where the `cost` of that, in registers of 32 bits, is `most` at most; `each`, how many elements it copies of each box, with the value;
+    `async_sizes`, the sizes of elements in bytes that the device may copy by itself.
     """
 
     words: str
     value: str
     fits: str
     pool: str
+    twice: str = ""
+    held: str = ""
+    each: tuple[tuple[str, str], ...] = ()
+    cost: str = ""
+    most: int = _MOST_HELD
+    async_sizes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +86,19 @@ class StagingPrinter:
         """What is defined before the entry point."""
         name = self.launch.name.upper()
         value = " + ".join(self._words(one) for one in self.arrays)
-        return StagedMacros(f"{name}_STAGED_WORDS", value, f"{name}_STAGED", f"{name}_POOL_WORDS")
+        plain = StagedMacros(f"{name}_STAGED_WORDS", value, f"{name}_STAGED", f"{name}_POOL_WORDS")
+        if not copies_ahead(self.launch):
+            return plain
+        cuda = self.dialect.name == "cuda"
+        costs = [(self._each_macro(one), _bytes(one) // 4) for one in self.arrays]
+        return replace(
+            plain,
+            twice=f"{name}_TWICE",
+            held=f"{name}_HELD",
+            each=tuple((self._each_macro(one), self._each(one)) for one in self.arrays),
+            cost=" + ".join(each if size < 2 else f"{size} * {each}" for each, size in costs),
+            async_sizes=tuple(size for size in map(_bytes, self.arrays) if cuda and size in _ASYNC_SIZES),
+        )
 
     def flats(self) -> dict[DataObject, Flat]:
         """How the copies are reached: by an index into the box."""
@@ -141,19 +168,13 @@ class StagingPrinter:
 
     def start(self, writer: Writer) -> None:
         """Where the boxes lie in the pool, and their sizes."""
-        offsets: list[str] = []
+        if not copies_ahead(self.launch):
+            self._point(writer, self._name)
         for one in self.arrays:
-            place = " + ".join([self._pool(), *offsets])
-            pointer = self.printer.type(one.object.element, "*")
-            declared = self.printer.type(one.object.element, f"*const {self._name(one)}")
-            inner = place if not offsets else f"({place})"
-            space = self.dialect.local_space if self.dialect.name == "opencl" else ""
-            writer.line(f"{space}{declared} = ({space}{pointer}){inner};")
             for dimension, side in enumerate(one.sides):
                 writer.line(f"const int {self._size(one, dimension)} = {self._length(side)};")
             if one.odd:
                 writer.line(f"const int {self._pitch(one)} = {self._last_size(one)};")
-            offsets.append(self._words(one))
         axes = used_dimensions(self.launch, AxisKind.WORKER)
         index = ""
         for axis in reversed(axes):
@@ -163,53 +184,138 @@ class StagingPrinter:
         writer.line(f"const int {self._worker()} = {index};")
         writer.line(f"const int {self._workers()} = {' * '.join(self.numbers.axis_count(axis) for axis in axes)};")
 
+    def _point(self, writer: Writer, name: Callable[[Staged], str], beyond: str = "") -> None:
+        """Pointers to the boxes in the pool, `beyond` so many words."""
+        offsets = [beyond] if beyond else []
+        space = self.dialect.local_space if self.dialect.name == "opencl" else ""
+        for one in self.arrays:
+            place = " + ".join([self._pool(), *offsets])
+            pointer = self.printer.type(one.object.element, "*")
+            declared = self.printer.type(one.object.element, f"*const {name(one)}")
+            inner = place if not offsets else f"({place})"
+            writer.line(f"{space}{declared} = ({space}{pointer}){inner};")
+            offsets.append(self._words(one))
+
     def stage(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
         """The copies of one stage; consecutive workers take consecutive elements."""
         writer.line("/* What the gang's tile reads, copied by all of its workers. */")
-        for one in stage.arrays:
-            for dimension, side in enumerate(one.sides):
-                lower = self._least(side, ends)
-                writer.line(f"const {self.dialect.index} {self._lower(one, dimension)} = {lower};")
+        self._begins(writer, stage, ends, lambda least: least)
         with writer.block(f"if ({some})"):
             for one in stage.arrays:
-                self._copy_in(writer, one, ends)
+                self._spans(writer, one, ends)
+                with writer.block(self._each_element(one)):
+                    index, tests, source = self._element(writer, one)
+                    writer.line(f"if ({tests}) {self._name(one)}[{index}] = {source};")
 
-    def _copy_in(self, writer: Writer, one: Staged, ends: Ends) -> None:
+    def start_ahead(self, writer: Writer, step: str) -> str:
+        """One of the halves of the pool is computed from, the other copied to; how far ahead tiles are copied."""
+        writer.line(f"int {self._half()} = 0;")
+        return f"({self.macros().twice} ? {step} : 0)"
+
+    def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str, moved: Moved) -> None:
+        """The copies of a tile into the other half, or into registers for it; into the one half where there is but one."""
+        macros, half = self.macros(), self._half()
+        self._point(writer, self._name, half)
+        other = self.numbers.fresh("other")
+        writer.line(f"const int {other} = {macros.twice} ? {macros.words} - {half} : {half};")
+        self._point(writer, self._next, other)
+        for one in stage.arrays:
+            held = self.printer.type(one.object.element, self._held(one))
+            writer.line(f"{held}[{macros.held} ? {self._each_macro(one)} : 1];")
+        self._begins(writer, stage, ends, moved)
+        with writer.block(f"if ({some})"):
+            for one in stage.arrays:
+                self._spans(writer, one, ends)
+                writer.line(f"if ({macros.held}) {{")
+                writer.depth += 1
+                with self._each_held(writer, one) as each:
+                    index, tests, source = self._element(writer, one)
+                    writer.line(f"if ({tests}) {self._held(one)}[{each}] = {source};")
+                writer.depth -= 1
+                writer.line("} else {")
+                writer.depth += 1
+                with writer.block(self._each_element(one)):
+                    index, tests, source = self._element(writer, one)
+                    target, size = f"{self._next(one)}[{index}]", _bytes(one)
+                    is_async = size in macros.async_sizes
+                    copy = f"TILEK_COPY_{size}({target}, {source})" if is_async else f"{target} = {source}"
+                    writer.line(f"if ({tests}) {copy};")
+                writer.depth -= 1
+                writer.line("}")
+        with writer.block(f"if (!{macros.twice})"):
+            self._meet(writer)
+
+    def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
+        """What registers hold goes to the other half, which is the next to compute from."""
+        macros, half = self.macros(), self._half()
+        with writer.block(f"if ({macros.held} && {some})"):
+            for one in stage.arrays:
+                self._spans(writer, one, ends)
+                with self._each_held(writer, one) as each:
+                    index, tests, _ = self._element(writer, one)
+                    writer.line(f"if ({tests}) {self._next(one)}[{index}] = {self._held(one)}[{each}];")
+        self._meet(writer)
+        writer.line(f"{half} = {macros.twice} ? {macros.words} - {half} : {half};")
+
+    def _meet(self, writer: Writer) -> None:
+        if self.dialect.name == "cuda":
+            writer.line("tilek_wait_for_copies();")
+        writer.line(self.dialect.barrier)
+
+    def _begins(self, writer: Writer, stage: Stage, ends: Ends, moved: Moved) -> None:
+        for one in stage.arrays:
+            for dimension, side in enumerate(one.sides):
+                lower = self._least(side, ends, moved)
+                writer.line(f"const {self.dialect.index} {self._lower(one, dimension)} = {lower};")
+
+    def _spans(self, writer: Writer, one: Staged, ends: Ends) -> None:
+        for dimension, side in enumerate(one.sides):
+            writer.line(f"const int {self._span_name(one, dimension)} = {self._span(side, ends)};")
+
+    def _each_element(self, one: Staged) -> str:
+        """The head of the loop over the elements that a worker copies."""
+        at = self.numbers.fresh("at")
+        return f"for (int {at} = {self._worker()}; {at} < {self._elements(one)}; {at} += {self._workers()})"
+
+    @contextmanager
+    def _each_held(self, writer: Writer, one: Staged) -> Iterator[str]:
+        """A loop over the same elements that compilers unroll, with their number."""
+        at, each = self.numbers.fresh("at"), self.numbers.fresh("each")
+        writer.line("#pragma unroll")
+        with writer.block(f"for (int {each} = 0; {each} < {self._each_macro(one)}; ++{each})"):
+            writer.line(f"const int {at} = {self._worker()} + {each} * {self._workers()};")
+            yield each
+
+    def _elements(self, one: Staged) -> str:
+        return " * ".join(self._size(one, dimension) for dimension in range(one.object.rank))
+
+    def _element(self, writer: Writer, one: Staged) -> tuple[str, str, str]:
+        """Where element `at` lies in the box, tests of whether the tile has it, and the access to it in the array."""
         rank = one.object.rank
-        spans = [self._called(one, f"span{dimension}") for dimension in range(rank)]
-        for side, span in zip(one.sides, spans, strict=True):
-            writer.line(f"const int {span} = {self._span(side, ends)};")
+        spans = [self._span_name(one, dimension) for dimension in range(rank)]
         at = self.numbers.fresh("at")
         places = [self.numbers.fresh(f"at{dimension}") for dimension in range(rank)]
         sizes = [self._size(one, dimension) for dimension in range(rank)]
-        head = f"for (int {at} = {self._worker()}; {at} < {' * '.join(sizes)}; {at} += {self._workers()})"
-        with writer.block(head):
-            for dimension, place in enumerate(places):
-                inner = sizes[dimension + 1 :]
-                value = (
-                    at if not inner else f"{at} / {inner[0]}" if len(inner) == 1 else f"{at} / ({' * '.join(inner)})"
-                )
-                if dimension > 0:
-                    value = f"{value} % {sizes[dimension]}"
-                writer.line(f"const int {place} = {value};")
-            index = places[0]
-            for dimension in range(1, rank):
-                pitch = self._pitch(one) if one.odd and dimension == rank - 1 else sizes[dimension]
-                index = (
-                    f"({index}) * {pitch} + {places[dimension]}"
-                    if " " in index
-                    else f"{index} * {pitch} + {places[dimension]}"
-                )
-            tests = " && ".join(f"{place} < {span}" for place, span in zip(places, spans, strict=True))
-            tests += "".join(f" && {test}" for test in _in_user_array(one, places, spans))
-            subscripts = tuple(
-                Binary("+", local_scalar(self._lower(one, dimension), LONG), local_scalar(place, LONG), LONG)
-                for dimension, place in enumerate(places)
-            )
-            source = self.printer.expression(Access(one.object, subscripts, (), one.object.element))
-            writer.line(f"if ({tests}) {self._name(one)}[{index}] = {source};")
+        for dimension, place in enumerate(places):
+            inner = sizes[dimension + 1 :]
+            value = at if not inner else f"{at} / {inner[0]}" if len(inner) == 1 else f"{at} / ({' * '.join(inner)})"
+            if dimension > 0:
+                value = f"{value} % {sizes[dimension]}"
+            writer.line(f"const int {place} = {value};")
+        index = places[0]
+        for dimension in range(1, rank):
+            pitch = self._pitch(one) if one.odd and dimension == rank - 1 else sizes[dimension]
+            index = f"({index})" if " " in index else index
+            index = f"{index} * {pitch} + {places[dimension]}"
+        tests = " && ".join(f"{place} < {span}" for place, span in zip(places, spans, strict=True))
+        tests += "".join(f" && {test}" for test in _in_user_array(one, places, spans))
+        subscripts = tuple(
+            Binary("+", local_scalar(self._lower(one, dimension), LONG), local_scalar(place, LONG), LONG)
+            for dimension, place in enumerate(places)
+        )
+        return index, tests, self.printer.expression(Access(one.object, subscripts, (), one.object.element))
 
-    def _least(self, side: StagedSide, ends: Ends) -> str:
+    def _least(self, side: StagedSide, ends: Ends, moved: Moved) -> str:
         """The least index of a side in this tile."""
         text = ""
         for term in side.terms:
@@ -225,7 +331,7 @@ class StagingPrinter:
             text = _sum(text, scaled, negative=term.coefficient < 0)
         known = literal_value(side.least)
         if known is None:
-            return _sum(text, self.printer.expression(side.least, 12), negative=False)
+            return _sum(text, self.printer.expression(moved(side.least), 12), negative=False)
         return _sum(text, str(abs(known)), negative=known < 0) if known or not text else text
 
     def _span(self, side: StagedSide, ends: Ends) -> str:
@@ -262,12 +368,19 @@ class StagingPrinter:
 
     def _words(self, one: Staged) -> str:
         """How many words of the pool a box takes."""
-        element = one.object.element
-        assert isinstance(element, ScalarType), "boxes are of numbers"
         sizes = [self._length(side) for side in one.sides[:-1]] + [self._last_size(one)]
-        product = " * ".join(size if " " not in size else f"({size})" for size in sizes)
-        each = element.bits // 8
+        product, each = " * ".join(map(_operand, sizes)), _bytes(one)
         return product if each == _WORD else f"({product} * {each} + {_WORD - 1}) / {_WORD}"
+
+    def _each(self, one: Staged) -> str:
+        """How many elements a worker copies at most."""
+        axes = used_dimensions(self.launch, AxisKind.WORKER)
+        workers = " * ".join(self.numbers.axis_count(axis) for axis in axes)
+        product = " * ".join(_operand(self._length(side)) for side in one.sides)
+        return f"({product} + {workers} - 1) / ({workers})"
+
+    def _each_macro(self, one: Staged) -> str:
+        return f"{self.launch.name}_{self._called(one, 'each')}".upper()
 
     def _copy(self, one: Staged) -> DataObject:
         name = self._name(one)
@@ -284,6 +397,15 @@ class StagingPrinter:
             f"{one.object.name}_{what}" if number_ == 1 else f"{one.object.name}_{number_}_{what}"
         )
 
+    def _next(self, one: Staged) -> str:
+        return self._called(one, "next")
+
+    def _held(self, one: Staged) -> str:
+        return self._called(one, "held")
+
+    def _span_name(self, one: Staged, dimension: int) -> str:
+        return self._called(one, f"span{dimension}")
+
     def _lower(self, one: Staged, dimension: int) -> str:
         return self._called(one, f"staged{dimension}")
 
@@ -296,11 +418,21 @@ class StagingPrinter:
     def _pool(self) -> str:
         return self.numbers.fresh("pool")
 
+    def _half(self) -> str:
+        return self.numbers.fresh("present")
+
     def _worker(self) -> str:
         return self.numbers.fresh("worker")
 
     def _workers(self) -> str:
         return self.numbers.fresh("workers")
+
+
+def _bytes(one: Staged) -> int:
+    """The size of an element."""
+    element = one.object.element
+    assert isinstance(element, ScalarType), "boxes are of numbers"
+    return element.bits // 8
 
 
 def _in_user_array(one: Staged, places: list[str], spans: list[str]) -> Iterator[str]:

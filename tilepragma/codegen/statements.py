@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tilepragma.codegen.buffers import comment, with_buffers
@@ -12,7 +11,7 @@ from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
-from tilepragma.codegen.uniform_nests import Ends, UniformNestPrinter
+from tilepragma.codegen.uniform_nests import Copies, UniformNestPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.looptree import (
@@ -29,7 +28,6 @@ from tilepragma.ir.looptree import (
     If,
     Loop,
     Return,
-    Stage,
     Statement,
     Switch,
     TileNest,
@@ -38,19 +36,15 @@ from tilepragma.ir.looptree import (
 from tilepragma.plan.chain_checks import literal_trip
 
 
-def _no_stage(stage: Stage, ends: Ends, some: str) -> None:
-    raise ValueError("only the staged form of a device launch has stages")
-
-
 @dataclass(frozen=True)
 class StatementPrinter:
-    """Prints the statements of a launch, or of a function (which has no nests). `print_stage` prints the stages of uniform nests."""
+    """Prints the statements of a launch, or of a function (which has no nests). `copies` prints the stages of uniform nests."""
 
     writer: Writer
     printer: Printer
     numbers: Numbers = field(default_factory=lambda: Numbers((), {}, frozenset()))
     bound: frozenset[AxisKind] = frozenset()
-    print_stage: Callable[[Stage, Ends, str], None] = _no_stage
+    copies: Copies | None = None
 
     def block(self, block: Block) -> None:
         """The statements of a block, without braces of their own."""
@@ -107,7 +101,9 @@ class StatementPrinter:
 
     def _nest(self, node: TileNest) -> None:
         if node.uniform:
-            UniformNestPrinter(self.writer, self.printer, self.numbers, self.block, self.print_stage).nest(node)
+            if self.copies is None:
+                raise ValueError("only the staged form of a device launch has uniform nests")
+            UniformNestPrinter(self.writer, self.printer, self.numbers, self.block, self.copies).nest(node)
             return
         NestPrinter(self.writer, self.printer, self.numbers, self.bound, self.block).nest(node)
 

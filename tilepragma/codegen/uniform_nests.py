@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from tilepragma.codegen.buffers import comment, with_buffers
 from tilepragma.codegen.idle import is_idle
@@ -31,6 +32,7 @@ from tilepragma.ir.expressions import (
     Assignment,
     Binary,
     DataObject,
+    Expression,
     access_to,
     integer,
     local_scalar,
@@ -50,6 +52,7 @@ from tilepragma.ir.looptree import (
     TileNest,
 )
 from tilepragma.ir.points import points_of
+from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk, workers_meet
 from tilepragma.ir.types import INT
 
@@ -57,17 +60,37 @@ from tilepragma.ir.types import INT
 Ends = dict[DataObject, tuple[str, str]]
 
 
+class Copies(Protocol):
+    """Prints the copies of stages. `ends` are those of the iterators of the tile that is copied, `some` a condition under which it has an
+    iteration, `moved` what stands for the iterators of loops around in that tile.
+    """
+
+    def stage(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
+        """The copies of a tile that is computed next."""
+
+    def start_ahead(self, writer: Writer, step: str) -> str:
+        """What stands before a loop with copies ahead; how far ahead they are, as text: `step`, or nothing."""
+
+    def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str, moved: Moved) -> None:
+        """The copies of the tile that far ahead; where it is none, with a barrier behind them."""
+
+    def finish_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
+        """What is left to do of the copies when the tile is computed, and the barrier."""
+
+
+#: An expression as it is in another tile.
+Moved = Callable[[Expression], Expression]
+
+
 @dataclass(frozen=True)
 class UniformNestPrinter:
-    """`print_alone` prints what a worker does under its guard; `print_stage` a stage, given the ends of the iterators of its tile, and
-    a condition under which the tile has an iteration.
-    """
+    """`print_alone` prints what a worker does under its guard, `copies` the stages."""
 
     writer: Writer
     printer: Printer
     numbers: Numbers
     print_alone: Callable[[Block], None]
-    print_stage: Callable[[Stage, Ends, str], None]
+    copies: Copies
 
     def nest(self, nest: TileNest) -> None:
         """Print the nest with its body. Its loops are those that `plan/verifier_staging` lets pass."""
@@ -188,7 +211,7 @@ class _Together:
             writer.line(printer.dialect.barrier)
         elif isinstance(statement, Stage):
             ends, rest = self._inner(statement, rest)
-            self.nest.print_stage(statement, self.ends | ends, self.some)
+            self.nest.copies.stage(writer, statement, self.ends | ends, self.some)
         elif isinstance(statement, Block):
             with writer.block():
                 self.block(statement)
@@ -196,6 +219,10 @@ class _Together:
             self._buffered(statement)
         else:
             assert isinstance(statement, Loop), "barriers stand in blocks and loops of uniform nests"
+            first = statement.body.statements[0]
+            if isinstance(first, Stage) and first.ahead:
+                self._ahead(statement, first, statement.body.statements[2:-1])
+                return rest
             declared = printer.type(statement.iterator.element, printer.name(statement.iterator))
             loop = with_bounds_apart(writer, printer, self.nest.numbers, statement, declared)
             with writer.block(loop_head(printer, loop, declared)):
@@ -219,27 +246,69 @@ class _Together:
         else:
             self.nest.writer.line(f"{self.nest.printer.declaration(object_)};")
 
+    def _ahead(self, loop: Loop, stage: Stage, computed: tuple[Statement, ...]) -> None:
+        """The loop over tiles `computed`, the copies of each an iteration before it where there is room for two: one iteration more then, which
+        copies the first tile and computes nothing.
+        """
+        writer, printer, numbers, copies = self.nest.writer, self.nest.printer, self.nest.numbers, self.nest.copies
+        iterator, type_ = loop.iterator, loop.iterator.element
+        name = printer.name(iterator)
+        loop = with_bounds_apart(writer, printer, numbers, loop, printer.type(type_, name))
+        lower, upper = printer.expression(loop.lower, 12), printer.expression(loop.upper, 11)
+        step = printer.expression(loop.step, 12)
+        writer.line("/* The next tile is copied while this one is computed, where there is room for both. */")
+        distance = copies.start_ahead(writer, step)
+        head = f"for ({printer.type(type_, name)} = {lower} - {distance}; {name} < {upper}; {name} += {step})"
+        copied = replace(iterator, name=numbers.fresh(f"{iterator.name}_copied"), host=f"{iterator.host}_copied")
+
+        def moved(expression: Expression) -> Expression:
+            return with_accesses(expression, lambda one: access_to(copied) if one.object == iterator else one)
+
+        with writer.block(head):
+            writer.line(f"const {printer.type(type_, printer.name(copied))} = {name} + {distance};")
+            ends = self.ends
+            for tile in self._tile_loops(stage, computed):
+                ends = ends | self._declared_ends(tile, f"{tile.iterator.name}_copied", moved)
+            some = f"{printer.name(copied)} < {upper} && {self.some}"
+            copies.copy_ahead(writer, stage, ends, some, moved)
+            _, between = self._inner(stage, computed)
+            if self.points is None:
+                replace(self, inside=f"{name} >= {lower} && {self.inside}").block(Block(between))
+            else:
+                with writer.block(f"if ({name} >= {lower})"):
+                    self.block(Block(between))
+            copies.finish_ahead(writer, stage, ends, some)
+
     def _inner(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
         """The ends of the loops behind the stage whose iterators its boxes have, declared in the iterators' types; and these loops
         between them.
         """
-        terms = (term for one in stage.arrays for side in one.sides for term in side.terms)
-        wanted = {term.iterator: term.extent for term in terms if term.iterator not in self.ends}
+        terms = {term.iterator: term.extent for one in stage.arrays for side in one.sides for term in side.terms}
+        loops = self._tile_loops(stage, rest)
         found: Ends = {}
         behind: list[Statement] = []
         for statement in rest:
-            if isinstance(statement, Loop) and statement.iterator in wanted:
-                iterator, printer = statement.iterator, self.nest.printer
-                first, last = inner_ends(self.nest.numbers, iterator)
-                lower, upper = printer.expression(statement.lower, 1), printer.expression(statement.upper, 11)
-                self.nest.writer.line(f"const {printer.type(iterator.element, first)} = {lower};")
-                self.nest.writer.line(f"const {printer.type(iterator.element, last)} = {upper} - 1;")
-                found[iterator] = (first, last)
-                statement = _between(statement, first, last, wanted[iterator])
+            if isinstance(statement, Loop) and statement in loops:
+                found |= self._declared_ends(statement, statement.iterator.name, lambda bound: bound)
+                statement = _between(statement, *found[statement.iterator], terms[statement.iterator])
                 if isinstance(statement, If):
                     self.parted.append(statement)
             behind.append(statement)
         return found, tuple(behind)
+
+    def _tile_loops(self, stage: Stage, rest: tuple[Statement, ...]) -> list[Loop]:
+        """The loops behind a stage that its boxes are of."""
+        terms = {term.iterator for one in stage.arrays for side in one.sides for term in side.terms} - set(self.ends)
+        return [one for one in rest if isinstance(one, Loop) and one.iterator in terms]
+
+    def _declared_ends(self, loop: Loop, prefix: str, moved: Moved) -> Ends:
+        """Declare the first and the last value of a loop's iterator, `prefix` in their names."""
+        writer, printer, iterator = self.nest.writer, self.nest.printer, loop.iterator
+        first, last = _named_ends(self.nest.numbers, prefix)
+        lower, upper = printer.expression(moved(loop.lower), 1), printer.expression(moved(loop.upper), 11)
+        writer.line(f"const {printer.type(iterator.element, first)} = {lower};")
+        writer.line(f"const {printer.type(iterator.element, last)} = {upper} - 1;")
+        return {iterator: (first, last)}
 
     def _alone(self, statements: tuple[Statement, ...], rest: tuple[Statement, ...]) -> None:
         needed = {node.object for later in rest for node in walk(later) if isinstance(node, Access)}
@@ -269,7 +338,11 @@ class _Together:
 
 def inner_ends(numbers: Numbers, iterator: DataObject) -> tuple[str, str]:
     """The names of the first and the last value of the iterator of a loop behind a stage."""
-    return numbers.fresh(f"{iterator.name}_first"), numbers.fresh(f"{iterator.name}_last")
+    return _named_ends(numbers, iterator.name)
+
+
+def _named_ends(numbers: Numbers, prefix: str) -> tuple[str, str]:
+    return numbers.fresh(f"{prefix}_first"), numbers.fresh(f"{prefix}_last")
 
 
 def _between(loop: Loop, first: str, last: str, extent: object) -> Statement:

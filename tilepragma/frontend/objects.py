@@ -10,6 +10,7 @@ from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.context import Context
+from tilepragma.frontend.tables import table_values
 from tilepragma.frontend.type_conversion import is_array, is_pointer
 from tilepragma.ir.expressions import (
     Access,
@@ -51,7 +52,9 @@ def external_object(
     if known is None:
         known = _make(context, declaration, host, clang_type, range_, Scope.EXTERNAL, lower)
         if host == declaration.spelling and _is_table(declaration):
-            known = replace(known, table=True)
+            initializer = declaration.unit.initializer(declaration)
+            values = () if initializer is None else table_values(known, initializer)
+            known = replace(known, table=True, values=values)
         context.known[host] = known
         context.roots[host] = declaration
     context.used.setdefault(host, known)

@@ -34,7 +34,7 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
-from tilepragma.ir.traversal import children
+from tilepragma.ir.traversal import children, walk
 
 
 @dataclass(frozen=True)
@@ -167,10 +167,32 @@ def _conditional(node: Any, at: _Context) -> Iterator[Use]:
             if part is not None:
                 yield from _uses(part, inside)
         return
+    if isinstance(node, If) and node.otherwise is not None and not at.conditional:
+        yield from _uses(node.condition, at)
+        yield from _either(tuple(_uses(node.then, at)), tuple(_uses(node.otherwise, at)), at)
+        return
     first, *others = children(node)
     yield from _uses(first, at)
     for other in others:
         yield from _uses(other, inside)
+
+
+def _either(then: tuple[Use, ...], otherwise: tuple[Use, ...], at: _Context) -> Iterator[Use]:
+    """Uses of which those of one branch happen: of what both do to the same element, the later one counts as certain."""
+    changed = {use.object for use in (*then, *otherwise) if use.writes}
+    certain = {_done(use) for use in then if not use.conditional and use.loops == at.loops}
+    for use in then:
+        yield replace(use, conditional=True)
+    for use in otherwise:
+        steps = (step.index for step in use.path if isinstance(step, Index))
+        places = (node for part in (*use.subscripts, *steps) for node in walk(part) if isinstance(node, Access))
+        steady = not any(node.object in changed for node in places)
+        both = not use.conditional and use.loops == at.loops and _done(use) in certain
+        yield replace(use, conditional=not (both and steady))
+
+
+def _done(use: Use) -> tuple[object, ...]:
+    return use.object, use.subscripts, use.path, use.reads, use.writes
 
 
 def _loop(node: Loop, at: _Context) -> Iterator[Use]:

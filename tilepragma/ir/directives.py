@@ -152,13 +152,16 @@ class TemporalTiles(Enum):
 
     AUTOMATIC: diamonds on cores; on devices none where a launch for each time step does. SKEWED: those of Algorithm 4.1's rows
     alone. DIAMOND: diamonds on devices too. OVERLAPPED: on devices tiles of several time steps that compute what they need of each other
-    again, where a stencil's statements allow that.
+    again, where a stencil's statements allow that. STREAMED: of these the ones that gangs walk through plane by plane, where both are
+    there. BOXES: those that gangs keep whole.
     """
 
     AUTOMATIC = "auto"
     SKEWED = "skewed"
     DIAMOND = "diamond"
     OVERLAPPED = "overlapped"
+    STREAMED = "streamed"
+    BOXES = "boxes"
 
 
 @dataclass(frozen=True)

@@ -198,7 +198,7 @@ def _simple(node: Any) -> str:
     if isinstance(node, CaseLabel):
         return "default:" if node.value is None else f"case {expression_text(node.value)}:"
     if isinstance(node, Stage):
-        return "stage " + ", ".join(map(staged_text, node.arrays))
+        return f"stage {'ahead ' if node.ahead else ''}" + ", ".join(map(staged_text, node.arrays))
     words = {Break: "break;", Continue: "continue;", Barrier: "barrier"}
     return words[type(node)]
 

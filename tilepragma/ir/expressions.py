@@ -46,6 +46,10 @@ class Scope(Enum):
     """inside a loop, condition or inner block of the region, or inside a function: private to each iteration"""
 
 
+#: Bytes of constants that a device program may have: CUDA's constant memory, and the least that OpenCL promises.
+TABLE_BYTES = 65536
+
+
 @hashed_once
 @dataclass(frozen=True)
 class DataObject:
@@ -56,7 +60,8 @@ class DataObject:
     element after all dimensions. `lengths` has one entry a dimension: for CONTIGUOUS the first may be None (a pointer or `a[]`),
     the others are expressions (literals for fixed arrays); for ROWS all are None; for SCALAR it is empty.
     `rows_in`: the user's array of one dimension in which this one's rows lie one behind the other, where that is how the planner sees it.
-    `table`: a constant array of the file, whose elements compilers know wherever it is named.
+    `table`: a constant array of the file, whose elements compilers know wherever it is named; `values`: its elements, row-major, where the
+    translation knows them all and they take no more than `TABLE_BYTES`.
     Two objects are the same iff they are equal.
     """
 
@@ -70,6 +75,7 @@ class DataObject:
     restrict: bool = False
     volatile: bool = False
     table: bool = False
+    values: tuple[int | float, ...] = field(default=(), compare=False)
     range: SourceRange = field(default=NOWHERE, compare=False)
     rows_in: DataObject | None = None
 

@@ -300,21 +300,27 @@ class Window:
     """A box of an array that a gang keeps in memory of its own while it computes several steps of it.
 
     `object` (Scope.GANG, CONTIGUOUS, literal lengths) has the element `array[x]` at `object[x - origin]`, each subscript spelled so. `origin`
-    are scalars, one a dimension, that the launch declares for each tile of its gangs. Nothing is copied but by statements of the launch.
+    are scalars, one a dimension, that the launch declares for each tile of its gangs. None of a dimension that the gang walks along: there
+    the window is a ring whose length is a power of two, which has at `x & (length - 1)` what was touched last of such elements. Nothing is
+    copied but by statements of the launch.
     """
 
     object: DataObject
     array: DataObject
-    origin: tuple[DataObject, ...]
+    origin: tuple[DataObject | None, ...]
 
 
 @dataclass(frozen=True)
 class Stage:
     """The workers of a gang copy boxes of arrays, which the launch only reads, into memory of the gang: accesses behind it in its
     block find them there. It stands in the body of a uniform nest, or in a loop there; nothing where workers are loops.
+
+    `ahead`: of a loop `for (…) { stage; barrier; …; barrier }` the boxes of the next iteration may be copied while this one is computed, into
+    memory beside this one's.
     """
 
     arrays: tuple[Staged, ...]
+    ahead: bool = False
 
 
 Statement = (

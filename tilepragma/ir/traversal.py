@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import LoopDirective
-from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.looptree import Barrier, Block, Buffered, Loop, Stage, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
@@ -66,9 +66,9 @@ def workers_meet(node: Any) -> bool:
     return any(isinstance(one, (Barrier, Stage)) for one in walk(node))
 
 
-def mentions(expression: Expression, object_: DataObject) -> bool:
-    """Whether the expression reads the object."""
-    return any(isinstance(node, Access) and node.object == object_ for node in walk(expression))
+def mentions(node: Any, object_: DataObject) -> bool:
+    """Whether an access to the object stands in `node`."""
+    return any(isinstance(one, Access) and one.object == object_ for one in walk(node))
 
 
 def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:

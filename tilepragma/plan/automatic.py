@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.hyperplane_plan import hyperplanes
-from tilepragma.plan.overlapped_plan import overlapped
+from tilepragma.plan.overlapped_plan import OVERLAPPING, overlapped
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
-from tilepragma.plan.structure import STRUCTURE, structure
+from tilepragma.plan.structure import structure
 from tilepragma.plan.summary import are_wavefronts, buffered, used_sizes
 
 #: Why an answer cannot become a plan, if it cannot.
@@ -44,7 +43,8 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         search.look_at(strategy(region))
         if search.is_over:
             break
-    if region.kernel.directive.temporal is TemporalTiles.OVERLAPPED and search.best is not None:
+    asked = region.kernel.directive.temporal in OVERLAPPING
+    if asked and search.best is not None:
         search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
     return Choice(search.best or search.second_best, tuple(search.rejected), search.reason)
 
@@ -98,7 +98,7 @@ class _Search:
         elif has_fewer_strides(answer, best) and not are_wavefronts(answer.device_steps, answer.sizes):
             clause = f"step through memory in strides {_times(_strides(best))}, those of {answer.strategy} {_times(_strides(answer))}"
             self._take(answer, f"{best.strategy}: innermost loops {clause}")
-        elif reloads_less(answer, best) and (_keeps_planes(answer) or not _has_strips(best)):
+        elif reloads_less(answer, best) and (_keeps_planes(answer) or answer.strips or not best.strips):
             clause = "load and store again and again what those of " + answer.strategy + " keep in registers"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: innermost loops {clause}")
         elif answer.depths.launched > best.depths.launched:
@@ -107,18 +107,19 @@ class _Search:
 
     def overlap(self, best: Automatic, answers: Iterable[Automatic | Refusal]) -> None:
         """Take the device steps of the first answer that is right, which the user asks for."""
-        against: str | None = None
+        against: dict[str, str] = {}
         for answer in answers:
             made = answer if isinstance(answer, Refusal) else _with_devices(best, answer)
             why = made.reason if isinstance(made, Refusal) else self.objection(made)
             if isinstance(made, Automatic) and isinstance(answer, Automatic) and why is None:
                 self.best = made
-                asked = f"{best.strategy}, on devices: overlapped tiles are asked for (TILEK_TILES)"
-                self.rejected.append(asked)
+                against.pop(answer.strategy, None)
+                asked = f"{best.strategy}, on devices: {answer.strategy} are asked for (TILEK_TILES)"
+                self.rejected += (*_clauses(against), asked, *answer.notes)
                 return
-            against = against or why
-        if against is not None:
-            self.rejected.append(f"overlapped tiles: {against}")
+            name = "overlapped tiles" if isinstance(answer, Refusal) else answer.strategy
+            against.setdefault(name, why or "")
+        self.rejected += _clauses(against)
 
     def _take(self, answer: Automatic, clause: str) -> None:
         if self.objection(answer) is None:
@@ -128,6 +129,11 @@ class _Search:
     def _reject(self, clause: str, reason: str) -> None:
         self.rejected.append(clause)
         self.reason = self.reason or reason
+
+
+def _clauses(against: dict[str, str]) -> tuple[str, ...]:
+    """What is said against strategies, by their names."""
+    return tuple(f"{name}: {why}" for name, why in against.items())
 
 
 def _joined(host: Automatic, device: Automatic) -> Automatic:
@@ -147,7 +153,7 @@ def _with_devices(best: Automatic, answer: Automatic) -> Automatic:
     """The best answer with overlapped tiles on devices."""
     return replace(
         best,
-        strategy=f"{best.strategy} on cores, overlapped tiles on devices",
+        strategy=f"{best.strategy} on cores, {answer.strategy} on devices",
         device_steps=answer.device_steps,
         shared=tuple(dict.fromkeys((*best.shared, *answer.shared))),
         sizes=(*used_sizes(best.host_steps, best.sizes), *answer.sizes),
@@ -170,13 +176,6 @@ def _reloading(answer: Automatic) -> float:
 def has_fewer_strides(answer: Automatic, other: Automatic) -> bool:
     """Whether innermost loops of the answer step through memory in fewer strides, as far as that is known."""
     return _strides(answer) < _strides(other)
-
-
-def _has_strips(answer: Automatic) -> bool:
-    """Whether parts of the user's loops take turns on strips of what they stream through, which is then read from memory once: worth more than
-    sums that do not wait for themselves.
-    """
-    return answer.strategy == STRUCTURE and are_wavefronts(answer.host_steps, answer.sizes)
 
 
 def _keeps_planes(answer: Automatic) -> bool:

@@ -25,6 +25,8 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
         yield f"  {storage}"
     for argument in plan.arrays:
         yield f"  {_argument(argument)}"
+    for table in plan.constants:
+        yield f"  table {table.host}, by its values"
     if plan.scalars:
         yield f"  by value {', '.join(object_.host for object_ in plan.scalars)}"
     if plan.conditions:

@@ -20,7 +20,7 @@ from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.mapping import MOST_DIMENSIONS
 from tilepragma.plan.point_wavefronts import BoundedTile
-from tilepragma.plan.register_plan import block_extent, register_tiles
+from tilepragma.plan.register_plan import ROWS, block_extent, register_tiles
 from tilepragma.plan.row_loops import (
     Around,
     Names,
@@ -34,13 +34,15 @@ from tilepragma.plan.row_loops import (
     names_in,
     term,
 )
+from tilepragma.plan.row_strips import RowStrip, StripLoop, strip_loop
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.summary import buffered
-from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies
+from tilepragma.plan.tied_statements import TiedBodies, private_scalars, tied_bodies, updating_bodies
 from tilepragma.plan.wavefront_plan import inner_tiles, wavefront_draft
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.parallel_parts import Part, RowLoop
+    from tilepragma.polyhedral.part_strips import StripRow
     from tilepragma.polyhedral.point_order import Steps
     from tilepragma.polyhedral.program import Program
     from tilepragma.polyhedral.scop import Scop, ScopStatement
@@ -67,8 +69,8 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
     from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
 
-    tied = tied_bodies(region)
-    apart = _most_parallel(_taken_apart(region, one) for one in dict.fromkeys((TiedBodies(()), tied)))
+    bodies = dict.fromkeys((updating_bodies(region), tied_bodies(region)))
+    apart = _most_parallel(_taken_apart(region, one) for one in bodies)
     if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
@@ -89,7 +91,10 @@ def _answer(region: Region, apart: _TakenApart, host: Parts, device: Parts) -> A
     answer = make_automatic("hyperplanes", region, host_drafts, device_drafts, sizes, depths=apart.depths())
     if isinstance(answer, Refusal):
         return answer
-    return replace(answer, steps=_steps(answer, apart, host), asked_on_devices=any(each.pair for each in device))
+    strips = any(isinstance(one, StripLoop) for one in host_drafts)
+    return replace(
+        answer, steps=_steps(answer, apart, host), asked_on_devices=any(each.pair for each in device), strips=strips
+    )
 
 
 def _steps(answer: Automatic, apart: _TakenApart, planned: Parts) -> Steps | None:
@@ -214,8 +219,31 @@ class _Drafts:
 
     def drafts(self, parts: Iterable[Part | RowLoop], around: Around) -> tuple[Draft, ...]:
         """The parts one after another, for each value of the iterators of host loops `around`."""
-        apart = (one for each in parts for one in self._on_their_own(each))
-        return tuple(self._draft(each, around) for each in apart)
+        from tilepragma.polyhedral.part_strips import rows_in_strips
+
+        dependences = self.loops.code.program.dependences
+        apart = [one for each in parts for one in self._on_their_own(each)]
+        found: list[Draft] = []
+        while apart:
+            rows = () if around.rows or self.loops.device else rows_in_strips(apart, dependences)
+            found.append(self._in_strips(rows) if rows else self._draft(apart[0], around))
+            del apart[: max(len(rows), 1)]
+        return tuple(found)
+
+    def _in_strips(self, rows: tuple[StripRow, ...]) -> Draft:
+        """Parts taking turns on strips of these rows."""
+        first = next(row for row in rows if row.dealt)
+        base = base_name(first.part.statements, first.level)
+        size = self.loops.sizes.of(self.planned[id(first.part)].number, first.level, base, ROWS, ROWS)
+        loop, strip = strip_loop(self.loops, first, size)
+        nowhere = Around((), self.loops.code.nothing_known)
+        drafts = (
+            self._on_host(row.part, nowhere, strip)
+            if row.dealt
+            else self._on_host(row.part, strip.around(self.loops, row))
+            for row in rows
+        )
+        return StripLoop(loop, tuple(drafts))
 
     def _on_their_own(self, part: Part | RowLoop) -> tuple[Part | RowLoop, ...]:
         """On cores what keeps elements in registers runs alone."""
@@ -242,8 +270,8 @@ class _Drafts:
         loop = self.loops.loop(iterator, bounds.lower, bounds.upper)
         return DraftLoop(loop, self.drafts(row.parts, around.inside(self.loops, row, iterator)))
 
-    def _on_host(self, part: Part, around: Around) -> Draft:
-        """Blocks of the first row that runs at once, dealt to threads in turn."""
+    def _on_host(self, part: Part, around: Around, strip: RowStrip | None = None) -> Draft:
+        """Blocks of the first row that runs at once, those of a strip where one is given, dealt to threads in turn."""
         from tilepragma.polyhedral.parallel_parts import registers_of
         from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import by_strides
@@ -255,8 +283,9 @@ class _Drafts:
         extent = _host_extent(part, level, planned.points.along)
         if registers is not None:
             extent = block_extent(self.loops, planned, registers, level)
-        size = self.loops.sizes.of(planned.number, level, base, extent, extent)
+        size = self.loops.sizes.of(planned.number, level, base, extent, extent) if strip is None else strip.size
         blocks = self.loops.tile_range(part.statements, level, size, outside)
+        blocks = blocks if strip is None else strip.blocks(blocks)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
         tile = (*outside, Restriction(level, access_to(first), access_to(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)

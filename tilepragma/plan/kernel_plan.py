@@ -173,7 +173,9 @@ class KernelPlan:
     considered and did not take, and why; `obstacles` are the errors, with places and remedies, that kept launches from a region that
     runs as written; none where it was something else. `storage` has a clause on each array that the plan keeps values in for itself
     (Scope.TEMPORARY); `kernel` is then the region that uses them, and `source` the one that the user wrote,
-    unless launches alone use them.
+    unless launches alone use them. `constants` are tables of the file that are no arguments: hosts call them by name, device programs have
+    their values. `stepped` is the region with the steps of the user's loops, where those of `kernel` and `source`
+    count iterations in their place.
     """
 
     kernel: Kernel
@@ -196,6 +198,8 @@ class KernelPlan:
     obstacles: tuple[Diagnostic, ...] = ()
     storage: tuple[str, ...] = ()
     source: Kernel | None = None
+    constants: tuple[DataObject, ...] = ()
+    stepped: Kernel | None = None
 
     @property
     def host(self) -> tuple[Launch, ...]:

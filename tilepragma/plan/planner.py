@@ -18,6 +18,7 @@ from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.coalescing import vouched_worker_loop
+from tilepragma.plan.constant_memory import with_constants
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import (
     DataContext,
@@ -61,8 +62,9 @@ from tilepragma.plan.staging import with_staging
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
+from tilepragma.plan.unit_steps import with_unit_steps
 from tilepragma.plan.verifier import verify_rules
-from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged
+from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged, unit_step_faults
 from tilepragma.plan.vouching import keeps_elements_in_registers, without_vouching
 from tilepragma.plan.wrapping import launch_conditions
 
@@ -141,7 +143,24 @@ def _vouched(
 def _least_as_written(
     kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
 ) -> Planned:
-    """The plan of a region in which nobody said anything; conditions on data go inside loops only where it
+    """The plan of a region in which nobody said anything: with loops that count their iterations in the place of steps, where that is proven."""
+    unit = with_unit_steps(kernel)
+    if unit is not None:
+        found = Diagnostics()
+        planned = _as_it_stands(unit.kernel, _take_apart(unit.kernel, found), floating, found, targets)
+        counting = replace(planned.plan, stepped=kernel, final_values=(*planned.plan.final_values, *unit.final_values))
+        faults = tuple(unit_step_faults(counting))
+        if counting.as_written is None and not faults:
+            for item in found:
+                diagnostics.add(item)
+            return Planned(counting, None if planned.proof is None else Proof(counting, planned.proof.faults))
+    return _as_it_stands(kernel, said, floating, diagnostics, targets)
+
+
+def _as_it_stands(
+    kernel: Kernel, said: _Region, floating: FloatingRules, diagnostics: Diagnostics, targets: tuple[Target, ...]
+) -> Planned:
+    """The same of a region whose loops are what they are; conditions on data go inside loops only where it
     would run as written else, since they cost more there.
     """
     rows = with_rows(kernel)
@@ -412,7 +431,7 @@ def _plan(
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
-    return KernelPlan(
+    plan = KernelPlan(
         kernel,
         region.prologue,
         steps.host_steps,
@@ -434,6 +453,7 @@ def _plan(
         ),
         storage=steps.kept,
     )
+    return with_constants(plan)
 
 
 def _as_seen(argument: ArrayArgument, kernel: Kernel) -> ArrayArgument:

@@ -115,7 +115,11 @@ def _candidates(kernel: Kernel) -> frozenset[DataObject]:
 
 
 def _serves(rows: Rows, object_: DataObject, nodes: Iterable[object], on_host: Callable[[Expression], bool]) -> bool:
-    """Whether every access to the array has its parts, and the launch knows its lengths."""
+    """Whether every access to the array has its parts, and the launch knows its lengths. Tables in rows of a known length are read by
+    their own names.
+    """
+    if object_.table and all(length.constant is not None for length in rows.lengths):
+        return False
     accesses = (node for node in nodes if isinstance(node, Access) and node.object == object_)
     known = all(on_host(expression(length)) for length in rows.lengths)
     return known and all(polynomial(access.subscripts[0]) in rows.parts for access in accesses)
@@ -128,7 +132,7 @@ def _seen_by(kernel: Kernel, rows: Mapping[DataObject, Rows]) -> Kernel:
         if access.object not in rows:
             return access
         parts = rows[access.object].parts[polynomial(access.subscripts[0])]
-        return replace(access, object=instead[access.object], subscripts=tuple(map(_subscript, parts)))
+        return replace(access, object=instead[access.object], subscripts=tuple(map(int_sum, parts)))
 
     body = _without_unread(kernel.body, with_accesses(kernel.body, change), kernel)
     return replace(kernel, body=body, objects=tuple(instead.get(one, one) for one in kernel.objects))
@@ -138,11 +142,11 @@ def _object(object_: DataObject, rows: Rows) -> DataObject:
     length, stride = object_.lengths[0], rows.strides[0].constant
     whole = polynomial(length).constant if length is not None else None
     count = integer(whole // stride) if whole is not None and stride and whole % stride == 0 else None
-    return replace(object_, lengths=(count, *map(_subscript, rows.lengths)), rows_in=object_)
+    return replace(object_, lengths=(count, *map(int_sum, rows.lengths)), rows_in=object_)
 
 
-def _subscript(part: Polynomial) -> Expression:
-    """In int where it is the sum of two at most: what the user computed in int is greater."""
+def int_sum(part: Polynomial) -> Expression:
+    """C for the sum, in int where it is one of two variables of that type at most: what the user computed in int is greater."""
     varying = [monomial for monomial, _ in part.terms if monomial]
     if len(varying) > 2 or not all(len(one) == 1 and is_scalar(one[0]) and one[0].type == INT for one in varying):
         return expression(part)

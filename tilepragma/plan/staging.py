@@ -170,7 +170,7 @@ class _Planner:
     def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
         """What is worth staging, the most accesses for an element first."""
         functions = self.plan.kernel.functions
-        objects = only_read(launch.body, functions)
+        objects = only_read(launch.body, functions) - set(self.plan.constants)
         inside = tile.split.loop.body if tile.split is not None else tile.nest.body
         read = list(readings(inside, objects))
         if tile.split is not None:
@@ -219,7 +219,7 @@ def _too_large(launch: Launch, one: Candidate) -> str:
 
 
 def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ...], index: int) -> Loop:
-    """`for (t = lower; t < upper; t += size) { stage; barrier; for (l = t; l < min(t + size, upper); ++l) …; barrier }`"""
+    """`for (t = lower; t < upper; t += size) { stage ahead; barrier; for (l = t; l < min(t + size, upper); ++l) …; barrier }`"""
     ends = loop_ends(loop, {})
     assert ends is not None, "a loop that can be split"
     start, upper = of_atom(access_to(iterator)), ends.greatest + number(1)
@@ -239,7 +239,7 @@ def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ..
         upper=expression(upper),
         step=integer(size, LONG),
         decreasing=False,
-        body=Block((Stage(arrays), Barrier(), inner, Barrier())),
+        body=Block((Stage(arrays, ahead=True), Barrier(), inner, Barrier())),
         directive=None,
     )
 
@@ -363,6 +363,11 @@ def _accesses_outside(body: Block, loop: Loop) -> Iterator[Access]:
     for statement in body.statements:
         if statement is not loop:
             yield from (node for node in walk(statement) if isinstance(node, Access))
+
+
+def copies_ahead(launch: Launch) -> bool:
+    """Whether the launch may copy a tile while it computes the one before."""
+    return launch.staged is not None and any(isinstance(node, Stage) and node.ahead for node in walk(launch.staged))
 
 
 def staged_arrays(launch: Launch) -> tuple[Staged, ...]:

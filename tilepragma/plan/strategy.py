@@ -124,7 +124,8 @@ class Automatic:
 
     `notes` are clauses on what was given up on the way. `steps` are those of the innermost loops on the host; None where they are not known.
     `asked_on_devices`: the user asks for what its device steps do. `storage` are arrays of its own (Scope.TEMPORARY) that its launches use,
-    `kept` clauses on what they and memory of gangs hold.
+    `kept` clauses on what they and memory of gangs hold. `strips`: on cores parts take turns on strips of what they stream through, which is
+    then read from memory once: worth more than sums that do not wait for themselves.
     """
 
     strategy: str
@@ -138,6 +139,7 @@ class Automatic:
     asked_on_devices: bool = False
     storage: tuple[DataObject, ...] = ()
     kept: tuple[str, ...] = ()
+    strips: bool = False
 
 
 Strategy = Callable[[Region], Automatic | Refusal]

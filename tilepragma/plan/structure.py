@@ -95,7 +95,11 @@ def structure(region: Region) -> Automatic | Refusal:
     numbering = Drafting(region, strips.next_index)
     drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
     answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
-    return answer if isinstance(answer, Refusal) else dataclasses.replace(answer, steps=_steps(region))
+    return (
+        answer
+        if isinstance(answer, Refusal)
+        else dataclasses.replace(answer, steps=_steps(region), strips=bool(strips.sizes))
+    )
 
 
 def _steps(region: Region) -> Steps | None:

@@ -1,5 +1,8 @@
 """Statements that a scalar ties together, and scalars that tie nothing.
 
+Updates of one element that stand one after another in an innermost loop wait for each other in every iteration: nothing is lost by moving
+them as one, and register tiles are found for one statement.
+
 A scalar from outside that several statements of a loop's body hand on to each other makes them wait for those of every other
 iteration. Where no iteration reads what another one left, the body can be moved as a whole instead, and the scalar is private to it.
 """
@@ -11,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import uses
-from tilepragma.ir.expressions import DataObject, Scope, Storage
+from tilepragma.ir.expressions import Assignment, DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read
-from tilepragma.ir.looptree import Block, Loop, Statement
+from tilepragma.ir.looptree import Block, ExpressionStatement, Loop, Statement
 from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.strategy import Region
 
@@ -32,9 +35,30 @@ class TiedBodies:
         return any(statement is body for body in self.bodies)
 
 
+def updating_bodies(region: Region) -> TiedBodies:
+    """The bodies of loops that are nothing but several updates of the same element."""
+    found = [loop.body for loop in loops_in(region.kernel.body) if _updates_one_element(loop.body)]
+    return TiedBodies(tuple(found))
+
+
+def _updates_one_element(body: Block) -> bool:
+    expressions = [one.expression for one in body.statements if isinstance(one, ExpressionStatement)]
+    targets = {one.target for one in expressions if isinstance(one, Assignment)}
+    written = {use.object for use in uses(body) if use.writes}
+    return (
+        1 < len(body.statements) == len(expressions)
+        and all(isinstance(one, Assignment) for one in expressions)
+        and len(targets) == 1
+        and written == {target.object for target in targets}
+        and all(target.subscripts for target in targets)
+    )
+
+
 def tied_bodies(region: Region) -> TiedBodies:
-    """The innermost bodies in which the region's written scalars are assigned before they are read; none for other scalars."""
-    found: list[Block] = []
+    """The innermost bodies in which the region's written scalars are assigned before they are read; none for other scalars. With them
+    those that update one element.
+    """
+    found = list(updating_bodies(region).bodies)
     for scalar in written_scalars(region):
         covering = _below(region.statements, scalar, region)
         if covering is not None:

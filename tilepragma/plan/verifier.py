@@ -10,10 +10,11 @@ from typing import Any
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Live, Target, TileKind
-from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope, Storage
+from tilepragma.ir.expressions import TABLE_BYTES, DataObject, IntegerLiteral, Scope, Storage
 from tilepragma.ir.looptree import Axis, ExpressionStatement, TiledLoop, TileNest
 from tilepragma.ir.traversal import children, loops_in, walk
 from tilepragma.ir.types import ScalarType
+from tilepragma.plan.constant_memory import is_constant, table_bytes, wrong_constant_uses
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.sections import whole_section
 from tilepragma.plan.staging import LOCAL_BYTES
@@ -218,7 +219,7 @@ def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
         iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
         iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
         known = by_address | set(plan.scalars) | set(launch.privates) | iterators
-        known |= {window.object for window in launch.windows}
+        known |= {window.object for window in launch.windows} | set(plan.constants)
         for use in _body_uses(plan, launch):
             if use.object.scope is Scope.LOCAL:
                 continue
@@ -253,6 +254,18 @@ def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
             yield f"'{name}' is copied out but never written"
         if argument.present and (argument.copy_in or argument.copy_out):
             yield f"'{name}' must be present and is copied"
+
+
+def _constants_sound(plan: KernelPlan) -> Iterator[str]:
+    """Tables that are no arguments have values that the translation knows and nobody changes, fit the constant memory and are read alike."""
+    arguments = {argument.object for argument in plan.arrays}
+    for table in plan.constants:
+        if table in arguments or not is_constant(table):
+            yield f"'{table.host}' is no table whose elements are known"
+        yield from wrong_constant_uses(plan, table)
+    room = sum(map(table_bytes, filter(is_constant, plan.constants)))
+    if room > TABLE_BYTES or len(set(plan.constants)) != len(plan.constants):
+        yield f"the tables of the program take {room} bytes"
 
 
 def _results_go_back(plan: KernelPlan) -> Iterator[str]:
@@ -366,6 +379,7 @@ RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
     ("statements lie under every axis", _statements_covered),
     ("every object is accounted for", _objects_accounted),
     ("arguments are consistent", _arguments_consistent),
+    ("constants are sound", _constants_sound),
     ("results go back", _results_go_back),
     ("reductions are reached by address", _reductions_by_address),
     ("barriers are uniform", _barriers_uniform),

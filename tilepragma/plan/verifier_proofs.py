@@ -13,6 +13,7 @@ from tilepragma.ir.looptree import Block, Statement
 from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, LastValue, Launch, Step, forms
+from tilepragma.plan.rows import flattened
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_scalars import needed_before, wrong_copies
 
@@ -100,8 +101,20 @@ def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
             yield Fault("barriers are uniform", message, True)
         for message in wrong_copies(plan, launch):
             yield Fault("copies have values", message, True)
+    yield from unit_step_faults(plan)
     yield from _wrong_last_values(plan)
     yield from _against_the_region(plan, original)
+
+
+def unit_step_faults(plan: KernelPlan) -> Iterator[Fault]:
+    """Loops that count iterations in the place of the user's steps must do what these do."""
+    if plan.stepped is not None:
+        from tilepragma.polyhedral.unit_step_proof import unit_step_fault
+
+        counting = flattened(plan.source or plan.kernel)
+        why = unit_step_fault(plan.stepped.body, counting.body, written_objects(plan.stepped))
+        if why is not None:
+            yield Fault("iterations are the user's", f"counting iterations in the place of steps: {why}", False)
 
 
 def _wrong_last_values(plan: KernelPlan) -> Iterator[Fault]:

@@ -128,6 +128,30 @@ def _wrong_arrays(plan: KernelPlan, launch: Launch, nest: TileNest) -> Iterator[
         for staged in stage.arrays:
             yield from _wrong_uses(nest, block, place, staged)
             yield from _wrong_sides(nest, staged, known | set(around), block.statements[place + 1 :])
+        if stage.ahead:
+            yield from _wrong_order(launch, nest, block, place, known | set(around[:-1]))
+
+
+def _wrong_order(launch: Launch, nest: TileNest, block: Block, place: int, known: set[DataObject]) -> Iterator[str]:
+    """What is copied an iteration ahead is known then, and no other barrier or stage is passed meanwhile: the loop's bounds are the same for
+    all workers, and its body is a stage, a barrier, what each does alone, and a barrier.
+    """
+    name = f"launch {launch.name} copies ahead"
+    loop = next((one for one in walk(nest.body) if isinstance(one, Loop) and one.body is block), None)
+    if loop is None:
+        yield f"{name} of something that is no loop"
+        return
+    read = {node.object for bound in (loop.lower, loop.upper) for node in walk(bound) if isinstance(node, Access)}
+    step = polynomial(loop.step).constant
+    if loop.decreasing or loop.comparison != "<" or not loop.declares_iterator or step is None or not read <= known:
+        yield f"{name} in a loop over '{loop.iterator.name}' that workers may see otherwise"
+    *others, last = block.statements
+    middle = others[place + 2 :]
+    meets = any(workers_meet(one) for one in middle)
+    if place != 0 or len(others) < 2 or not isinstance(others[1], Barrier) or not isinstance(last, Barrier) or meets:
+        yield f"{name} where more is done than to compute between two barriers"
+    if any(use.object == loop.iterator and use.writes for one in middle for use in uses(one, ())):
+        yield f"{name}, and the iterator '{loop.iterator.name}' changes meanwhile"
 
 
 def _stages(block: Block, around: tuple[DataObject, ...]) -> Iterator[tuple[Block, int, Stage, tuple[DataObject, ...]]]:

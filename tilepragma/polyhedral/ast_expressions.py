@@ -94,6 +94,14 @@ def _number(value: isl.Val) -> int:
     return found
 
 
+def increased(value: Polynomial) -> Polynomial:
+    """value + 1, a minimum becoming that of what is increased."""
+    atom = value.terms[0][0][0] if len(value.terms) == 1 and value.terms[0][0] else None
+    if isinstance(atom, Call) and value == of_atom(atom) and atom.function == "tilek_minimum":
+        return minimum(increased(polynomial(argument)) for argument in atom.arguments)
+    return value + number(1)
+
+
 def negated(value: Polynomial) -> Polynomial:
     """-value, a minimum becoming the maximum of what is negated."""
     atom = value.terms[0][0][0] if len(value.terms) == 1 and value.terms[0][0] else None

@@ -21,6 +21,9 @@ from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.parameter_functions import ParameterReader
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 
+#: Sets in a union of elements for which it is asked what lies between them.
+_MOST_PIECES = 16
+
 #: `[lower : length]` of one dimension.
 Interval = tuple[Expression, Expression]
 
@@ -69,12 +72,46 @@ def touched(scop: Scop, object_: DataObject) -> tuple[tuple[Polynomial, Polynomi
         if not certain:
             return None
         elements = reduce(isl.Set.union, certain).coalesce()
+        strides = scop.strides_of(object_)
         perhaps = (each.reference.relation.range() for each in accesses if not each.reference.exact)
-        if not all(each.is_subset(elements) for each in perhaps):
+        if not all(_lies_between(each, elements, in_rows=bool(strides)) for each in perhaps):
             return None
         if elements.is_empty():
             return ((number(0), number(0)),) * object_.rank
-        return _bounds(scop, elements, scop.strides_of(object_))
+        return _bounds(scop, elements, strides)
+
+
+def _lies_between(cells: isl.Set, elements: isl.Set, *, in_rows: bool) -> bool:
+    """Whether { A[a] } lies between the first and the last of the elements: in the order of a[q_1]…[q_k][r], or in each dimension."""
+    if cells.is_subset(elements):
+        return True
+    if not (_is_plain(cells) and _is_plain(elements)):
+        return False
+    if in_rows:
+        return _is_surrounded(cells, elements)
+    rank = cells.dim(isl.dim_type.set)
+    return all(_is_surrounded(_dimension(cells, place), _dimension(elements, place)) for place in range(rank))
+
+
+def _is_plain(cells: isl.Set) -> bool:
+    """Whether it is a union of few sets without divisions: isl's operations do not count the work that these make."""
+    pieces = cells.get_basic_sets()
+    return len(pieces) <= _MOST_PIECES and not any(piece.dim(isl.dim_type.div) for piece in pieces)
+
+
+def _dimension(cells: isl.Set, place: int) -> isl.Set:
+    """{ [a_place] }"""
+    rank = cells.dim(isl.dim_type.set)
+    cells = cells.project_out(isl.dim_type.set, place + 1, rank - place - 1).project_out(isl.dim_type.set, 0, place)
+    return cells.reset_tuple_id()
+
+
+def _is_surrounded(cells: isl.Set, elements: isl.Set) -> bool:
+    """{ [a] in cells } subset of { [a] : exists l, g in elements: l <= a <= g }, in lexicographic order"""
+    space = elements.get_space()
+    after = isl.Map.lex_le(space).intersect_domain(elements).range()
+    before = isl.Map.lex_ge(space).intersect_domain(elements).range()
+    return bool(cells.is_subset(after.intersect(before)))
 
 
 @dataclass(frozen=True)

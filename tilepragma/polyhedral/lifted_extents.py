@@ -98,7 +98,8 @@ def _lifted_piece(piece: isl.BasicMap, extents: Extents, first: int) -> isl.Basi
         if found is not None:
             place, times = found
             aff = aff.set_coefficient_val(_PARAM, first + place, times)
-            aff = aff.add_constant_val(isl.Val.int_from_si(aff.get_ctx(), -times * extents.numbers[place]))
+            # Numbers may be beyond 64 bits.
+            aff = aff.add_constant_val(isl.Val.read_from_str(aff.get_ctx(), str(-times * extents.numbers[place])))
         make = isl.Constraint.equality_from_aff if constraint.is_equality() else isl.Constraint.inequality_from_aff
         result = result.add_constraint(make(aff))
     return result.unwrap()

@@ -33,6 +33,19 @@ def operation_limit(context: isl.Context, limit: int, what: str) -> Iterator[Non
         if not any(sign in str(error) for sign in _SIGNS):
             raise
         raise OperationLimitError(f"isl gave up after {limit} operations while {what}.") from error
+    except TypeError as error:
+        # Beyond its limit isl has no text for a number either, and islpy hands that on as None.
+        if not _is_exhausted(context):
+            raise
+        raise OperationLimitError(f"isl gave up after {limit} operations while {what}.") from error
     finally:
         context.set_max_operations(before)
         context.reset_operations()
+
+
+def _is_exhausted(context: isl.Context) -> bool:
+    try:
+        isl.Set.read_from_str(context, "{ [] }")
+    except isl.Error:
+        return True
+    return False

@@ -62,10 +62,10 @@ def overlap(scop: Scop, dependences: Iterable[Dependence], rank: int) -> Overlap
     why there is none. Raises OperationLimitError.
     """
     flow = [one for one in dependences if one.kind is DependenceKind.FLOW]
-    written = {one.name: _written(one) for one in scop.statements}
+    written = {one.name: written_by(one) for one in scop.statements}
     edges = []
     for one in flow:
-        edge = _edge(one, written, rank)
+        edge = edge_of(one, written, rank)
         if edge is None:
             return f"'{one.source.object.host}' is read at no fixed distance from where it is written"
         edges.append(edge)
@@ -73,7 +73,7 @@ def overlap(scop: Scop, dependences: Iterable[Dependence], rank: int) -> Overlap
     growth, margins = [], []
     for place in range(rank):
         for high in (False, True):
-            found = _least(names, [(one.source, one.sink, one.offset(place, high), one.steps) for one in edges])
+            found = least_margins(names, [(one.source, one.sink, one.offset(place, high), one.steps) for one in edges])
             if found is None:
                 return "a tile would have to grow without end"
             growth.append(found[0])
@@ -84,7 +84,7 @@ def overlap(scop: Scop, dependences: Iterable[Dependence], rank: int) -> Overlap
         for reference in statement.references:
             if reference.object not in scop.written or reference.object.rank != rank:
                 continue
-            far = _ends(_between(written[statement.name], reference), rank)
+            far = ends_of(between(written[statement.name], reference), rank)
             if far is None:
                 return f"'{reference.object.host}' is read at no fixed distance from what is written"
             own = by_name[statement.name]
@@ -107,8 +107,8 @@ def _paired(values: list[int]) -> Sides:
 
 
 @dataclass(frozen=True)
-class _Edge:
-    """A flow dependence: w(sink) - w(source) lies between `ends`, and there are at least `steps` time steps between."""
+class Edge:
+    """A dependence: w(sink) - w(source) lies between `ends`, and there are at least `steps` time steps between."""
 
     source: str
     sink: str
@@ -116,23 +116,25 @@ class _Edge:
     steps: int
 
     def offset(self, place: int, high: bool) -> int:
+        """How far the sink is above the source at most; with `high` how far below."""
         least, most = self.ends[place]
         return -least if high else most
 
 
-def _written(statement: ScopStatement) -> isl.Map:
+def written_by(statement: ScopStatement) -> isl.Map:
     """{ S[t, i] -> [w] }"""
     (reference,) = (one for one in statement.references if one.writes)
     return reference.relation.reset_tuple_id(_OUT)
 
 
-def _edge(one: Dependence, written: Mapping[str, isl.Map], rank: int) -> _Edge | None:
+def edge_of(one: Dependence, written: Mapping[str, isl.Map], rank: int) -> Edge | None:
+    """The dependence by what its statements write, which `written` says of each; None where there are no such ends."""
     source, sink = one.source_statement, one.sink_statement
     placed = one.relation.apply_domain(_timed(source, written)).apply_range(_timed(sink, written))
     deltas = placed.deltas()
-    ends = _ends(deltas.project_out(_SET, 0, 1), rank)
+    ends = ends_of(deltas.project_out(_SET, 0, 1), rank)
     steps = _least_value(deltas, 0)
-    return None if ends is None or steps is None else _Edge(source.name, sink.name, ends, steps)
+    return None if ends is None or steps is None else Edge(source.name, sink.name, ends, steps)
 
 
 def _timed(statement: ScopStatement, written: Mapping[str, isl.Map]) -> isl.Map:
@@ -142,12 +144,12 @@ def _timed(statement: ScopStatement, written: Mapping[str, isl.Map]) -> isl.Map:
     return time.flat_range_product(written[statement.name]).intersect_domain(statement.domain)
 
 
-def _between(written: isl.Map, reference: Reference) -> isl.Set:
+def between(written: isl.Map, reference: Reference) -> isl.Set:
     """{ [x - w] : the statement accesses x and writes w }"""
     return reference.relation.reset_tuple_id(_OUT).apply_domain(written).deltas()
 
 
-def _ends(offsets: isl.Set, rank: int) -> tuple[tuple[int, int], ...] | None:
+def ends_of(offsets: isl.Set, rank: int) -> Sides | None:
     """The least and the greatest value of each dimension; None where there is none."""
     if offsets.is_empty():
         return ((0, 0),) * rank
@@ -167,7 +169,7 @@ def _least_value(values: isl.Set, place: int) -> int | None:
     return int(least.to_python()) if least.is_int() else None
 
 
-def _least(names: list[str], edges: list[tuple[str, str, int, int]]) -> tuple[int, dict[str, int]] | None:
+def least_margins(names: list[str], edges: list[tuple[str, str, int, int]]) -> tuple[int, dict[str, int]] | None:
     """The least growth s, and the margins a >= 0 with a_P >= a_S + c - e s for all edges (P, S, c, e)."""
     for growth in range(_MOST_GROWTH + 1):
         margins = dict.fromkeys(names, 0)

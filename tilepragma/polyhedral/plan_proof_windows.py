@@ -17,6 +17,11 @@ are the tile's too or of earlier steps, and the latter's results are what the wi
     what a step stores and what it fills windows from do not meet; each element is stored once a step
 
 Instances may run in many tiles of one step: all compute the same.
+
+A window that is a ring of R planes along a dimension has one place for x and for all that differ from it by multiples of R there. It is as good
+as one with a place for each, if all that touches an element has been done before something touches one that is R or more beyond it:
+
+    { A[i] -> B[j] : of one tile, A[i] touches x, B[j] touches y, y_k >= x_k + R }     A[i] runs before B[j]
 """
 
 from __future__ import annotations
@@ -57,7 +62,7 @@ def wrong_windows(
     """A sentence for what keeps steps with windows from being the region; `found` are their leaves, `held` the arrays that a device has."""
     try:
         tiles = window_tiles(region, steps, found)
-        for check in (_each_in_a_step, _in_order, _closed, _ordered_copies, _filled, _stored, _final, _inside):
+        for check in (_each_in_a_step, _in_order, _closed, _ordered_copies, _rings, _filled, _stored, _final, _inside):
             check(_Region(region.scop, region.dependences, region.written, held), tiles)
         yield from broken_scopes((one.executed for one in tiles.computed), region.sources)
     except WrongError as error:
@@ -170,6 +175,18 @@ def _ordered_copies(region: _Region, tiles: Tiles) -> None:
                 pairs = accessed.apply_range(store.places.reverse())
                 what = f"storing the window of '{store.array.host}'"
                 _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
+
+
+def _rings(region: _Region, tiles: Tiles) -> None:
+    """No place of a ring is taken for another element while someone still wants the one that it has."""
+    for uses in tiles.rings:
+        for first in uses:
+            beyond = isl.Map(f"{{ [x] -> [y] : y >= x + {first.planes} }}", context=region.scop.context)
+            later = first.elements.apply_range(beyond)
+            for second in uses:
+                pairs = later.apply_range(second.elements.reverse())
+                what = f"taking places of '{first.window.array.host}' in a ring for others"
+                _check_order(first.leaf, second.leaf, pairs, tiles.depth, what)
 
 
 def _computing(tiles: Tiles, copy: Copied) -> Iterator[tuple[Computed, Reference]]:

@@ -151,7 +151,7 @@ def scan_register_tile(
     context = code.facts(restrictions, known)
     symbols = _with_origins(code.symbols(restrictions, taken), box)
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is full of a register tile"):
-        pieces = _pieces(inside, box, _elements(inside, box.rows.array))
+        pieces = _pieces(inside, box, _elements(inside, box.rows.array), context)
         if pieces is None:
             return None
         given = context.intersect(pieces.condition)
@@ -213,10 +213,12 @@ def scan_panel(
         every = used.project_out(isl.dim_type.set, at, 1)
         lifted = every.insert_dims(isl.dim_type.set, at, 1).insert_dims(isl.dim_type.set, box.rows.row, 1)
         needed = lifted.intersect(whole).project_out(isl.dim_type.set, box.rows.row, 1)
-        condition = _joined(every.params().subtract(needed.subtract(used).params()))
-        if condition.is_empty() or condition.n_basic_set() != 1:
+        wanted = _joined(every.params().subtract(needed.subtract(used).params()))
+        if wanted.is_empty() or wanted.n_basic_set() != 1:
             return None
-        condition = condition.remove_divs()
+        condition = _in_parameters(wanted, context)
+        if condition is None:
+            return None
         given = context.intersect(condition)
         always = context.is_subset(condition)
         test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
@@ -272,7 +274,7 @@ class _Elements:
         return clashes
 
 
-def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements) -> _Pieces | None:
+def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements, context: isl.Set) -> _Pieces | None:
     domain = inside.times.intersect_domain(inside.statement.domain).range()
     whole = _box(domain, box)
     points = domain.intersect(whole)
@@ -283,10 +285,12 @@ def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements) -> 
     if full.is_empty() or full.n_basic_set() != 1:
         return None
     through = _with(full, levels).intersect(whole)
-    condition = _joined(full.params().subtract(elements.clash(through)))
-    if condition.n_basic_set() != 1:
+    wanted = _joined(full.params().subtract(elements.clash(through)))
+    if wanted.n_basic_set() != 1:
         return None
-    condition = condition.remove_divs()
+    condition = _in_parameters(wanted, context)
+    if condition is None:
+        return None
     rest = every.subtract(full)
     before, after = (
         pairs.intersect_domain(rest).intersect_range(full).domain().coalesce()
@@ -318,13 +322,19 @@ def _joined(points: isl.Set) -> isl.Set:
     return points
 
 
+def _in_parameters(condition: isl.Set, context: isl.Set) -> isl.Set | None:
+    """The condition without integers of its own ("there is an e0 such that"), in a `context` where that says the same; None in others."""
+    plain = condition.remove_divs()
+    return plain if plain.intersect(context).is_subset(condition) else None
+
+
 def _simple_part(condition: isl.Set, context: isl.Set, sizes: list[str]) -> isl.Set | None:
     """The condition as one convex set, or most of it: the tiles of a few values in each row, of which `sizes` are the parameters, and none of
     those that are there for one value of a parameter alone.
     """
     whole = _joined(condition)
     if whole.is_empty() or whole.n_basic_set() == 1:
-        return None if whole.is_empty() else whole.remove_divs()
+        return None if whole.is_empty() else _in_parameters(whole, context)
     common = " and ".join(f"{name} >= {_FEW}" for name in sizes)
     large = isl.Set(f"[{', '.join(sizes)}] -> {{ : {common} }}", context=condition.get_ctx())
     solid = isl.Set.empty(condition.get_space())

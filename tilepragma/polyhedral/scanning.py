@@ -22,7 +22,7 @@ from tilepragma.ir.expressions import DataObject, Expression, Scope, access_to, 
 from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.polyhedral.ast_expressions import AstReader, negated, short_expression
+from tilepragma.polyhedral.ast_expressions import AstReader, increased, negated, short_expression
 from tilepragma.polyhedral.ast_tree import AstIf, AstLeaf, AstLoop, AstNode, ast_nodes, leaves_of
 from tilepragma.polyhedral.loop_names import LoopName, LoopNames
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
@@ -198,6 +198,13 @@ def _time(place: int) -> str:
     return f"time {place}"
 
 
+def _has_loop(node: AstNode) -> bool:
+    """Whether a loop stands here."""
+    if isinstance(node, AstIf):
+        return any(map(_has_loop, (*node.then, *node.otherwise)))
+    return isinstance(node, AstLoop) and (not node.once or any(map(_has_loop, node.body)))
+
+
 def _place(name: str) -> int | None:
     word, _, digits = name.partition(" ")
     return int(digits) if word == "time" and digits.isdigit() else None
@@ -248,6 +255,9 @@ class _Writer:
             self.dimensions[index] = place
         end = at.read().value(node.end)
         comparison = node.comparison
+        # Of `j <= end` clang does not know that it ends, `end` being perhaps the greatest long: it takes no vectors.
+        if comparison == "<=" and not any(map(_has_loop, node.body)):
+            comparison, end = "<", increased(end)
         if name.negated:
             start, end, comparison = negated(start), negated(end), comparison.replace("<", ">")
         value = of_atom(access_to(name.object))

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression, Scope, access_to
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    Scope,
+    access_to,
+)
 from tilepragma.ir.looptree import Barrier, Declaration, ExpressionStatement, If, Loop, TileNest, Window
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
@@ -59,13 +68,26 @@ class Copied:
 
 
 @dataclass(frozen=True, eq=False)
+class RingUse:
+    """A leaf that touches elements of a window that is a ring of so many `planes` along a dimension; `elements` is { [plan instance] -> [x] },
+    their subscripts there.
+    """
+
+    leaf: Leaf
+    window: Window
+    planes: int
+    elements: isl.Map
+
+
+@dataclass(frozen=True, eq=False)
 class Tiles:
-    """`depth` is that of a tile in the dimensions of its leaves."""
+    """`depth` is that of a tile in the dimensions of its leaves. `rings`: of each ring all that touches it, by launch and dimension."""
 
     computed: tuple[Computed, ...]
     fills: tuple[Copied, ...]
     stores: tuple[Copied, ...]
     depth: int
+    rings: tuple[tuple[RingUse, ...], ...]
 
     @cached_property
     def step_of(self) -> dict[str, isl.Map]:
@@ -116,6 +138,7 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
     computed: list[Computed] = []
     fills: list[Copied] = []
     stores: list[Copied] = []
+    rings: dict[tuple[int, DataObject, int], list[RingUse]] = {}
     for leaf in found:
         if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
             continue
@@ -128,7 +151,9 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
             (stores if copy[1] else fills).append(copy[0])
         else:
             computed += reader.computed(region.sources)
-    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth)
+        for dimension, use in reader.rings():
+            rings.setdefault((place, use.window.object, dimension), []).append(use)
+    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, tuple(map(tuple, rings.values())))
 
 
 def _tile_nest(launch: ProvenLaunch) -> TileNest:
@@ -228,9 +253,10 @@ class _Reader:
             raise WrongError(f"the window of '{window.array.host}' has not its elements")
         subscripts: list[Expression] = []
         for place, (index, origin) in enumerate(zip(access.subscripts, window.origin, strict=False)):
-            if not isinstance(index, Binary) or index.operator != "-" or index.right != access_to(origin):
+            if not isinstance(index, Binary) or not _spells_place(window, place, index):
                 raise WrongError(f"a place in the window of '{window.array.host}' is not spelled as one")
-            self._check_origin(origin)
+            if origin is not None:
+                self._check_origin(origin)
             self._check_place(window, index, place)
             subscripts.append(index.left)
         if not len(subscripts) == len(access.subscripts) == window.array.rank:
@@ -245,18 +271,54 @@ class _Reader:
         if not any(one is declaration.node for one in self.nest.body.statements):
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
 
-    def _check_place(self, window: Window, index: Expression, place: int) -> None:
-        length = getattr(window.object.lengths[place], "value", None)
-        value = affine(index, self.leaf.frame)
-        if not isinstance(length, int):
-            raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
-        frame = self.leaf.frame
-        good = value.ge_set(frame.number(0)).intersect(value.lt_set(frame.number(length)))
+    def _check_place(self, window: Window, index: Binary, place: int) -> None:
+        length = length_of(window, place)
+        frame, ring = self.leaf.frame, window.origin[place] is None
+        # The lowest bits of what is not negative are the remainder of a power of two.
+        value = affine(index.left if ring else index, frame)
+        good = value.ge_set(frame.number(0))
+        if not ring:
+            good = good.intersect(value.lt_set(frame.number(length)))
         if not self.leaf.domain.is_subset(good):
             raise WrongError(f"the window of '{window.array.host}' is too small")
+
+    def rings(self) -> Iterator[tuple[int, RingUse]]:
+        """What the leaf, which means elements of windows alone, touches of rings, with the dimension."""
+        found: dict[tuple[DataObject, int], isl.Map] = {}
+        for node in walk(self.leaf.node):
+            window = self.windows.get(node.object) if isinstance(node, Access) else None
+            for dimension, origin in enumerate(window.origin if window is not None else ()):
+                index = node.subscripts[dimension]
+                if window is not None and origin is None and isinstance(index, Binary):
+                    place, elements = (
+                        (window.object, dimension),
+                        affine_tuple((index.left,), self.leaf.frame).intersect_domain(self.leaf.domain),
+                    )
+                    found[place] = elements.union(found[place]) if place in found else elements
+        for (object_, dimension), elements in found.items():
+            window = self.windows[object_]
+            yield dimension, RingUse(self.leaf, window, length_of(window, dimension), elements.coalesce())
 
     def _of_tiles(self, relation: isl.Map) -> isl.Map:
         """{ b -> x } of { [plan instance] -> x }"""
         inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
         launch = isl.Val.int_from_si(inner.get_ctx(), self.place)
         return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
+
+
+def length_of(window: Window, dimension: int) -> int:
+    """The window's length along a dimension. Raises WrongError where it is no number."""
+    length = window.object.lengths[dimension]
+    if not isinstance(length, IntegerLiteral):
+        raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+    return length.value
+
+
+def _spells_place(window: Window, dimension: int, index: Binary) -> bool:
+    """Whether `index` is `x - origin`, or of a ring `x & (length - 1)`, the length being a power of two."""
+    origin = window.origin[dimension]
+    if origin is not None:
+        return index.operator == "-" and index.right == access_to(origin)
+    length = length_of(window, dimension)
+    mask = index.right.value if isinstance(index.right, IntegerLiteral) else None
+    return index.operator == "&" and length > 0 and length & (length - 1) == 0 and mask == length - 1

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.looptree import Kernel, Loop, TileNest
 from tilepragma.ir.traversal import walk
+from tilepragma.plan.constant_memory import table_bytes
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan, Launch, SectionBound, Step, TileSize
 from tilepragma.plan.mapping import top_loops
@@ -114,7 +115,7 @@ class KernelFacts:
 def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFacts:
     """Everything a report says of one region."""
     start = plan.kernel.range.start
-    kernel = plan.source or plan.kernel
+    kernel = plan.stepped or plan.source or plan.kernel
     nests = [loop for statement in kernel.body.statements for loop in top_loops(statement)]
     return KernelFacts(
         name=plan.kernel.name,
@@ -126,7 +127,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFa
         rejected=tuple(dict.fromkeys(_other_reasons(plan))),
         checks=tuple(_checks(plan)),
         tile_sizes=_tile_sizes(plan),
-        data=tuple(_data_row(argument, sizes) for argument in plan.arrays),
+        data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
         launches=launch_groups(plan, sizes),
         finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
@@ -190,6 +191,10 @@ def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
     moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
     movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
     return DataRow(f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes))
+
+
+def _table_row(table: DataObject) -> DataRow:
+    return DataRow(table.host, _element(table), "read", "a table of the program", byte_text(table_bytes(table)))
 
 
 def _bounds_text(bound: SectionBound) -> str:

@@ -11,7 +11,7 @@ from tilepragma.ir.dump import staged_text
 from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, forms
-from tilepragma.plan.staging import staged_arrays
+from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.summary import buffered
 from tilepragma.report.access_facts import access_lines
 from tilepragma.report.sizes import Sizes, iterations
@@ -136,6 +136,9 @@ def _tile(tile: Tile) -> str:
     return tile.kind.value + ("" if tile.argument is None else f" {tile.argument.text}")
 
 
+_AHEAD = ", a tile while the one before is computed where there is room for both"
+
+
 def _remarks(launch: Launch) -> Iterator[str]:
     for reduction in launch.reductions:
         yield f"reduces {reduction.object.host} with {reduction.operator}"
@@ -147,7 +150,7 @@ def _remarks(launch: Launch) -> Iterator[str]:
         yield f"firstprivate {', '.join(object_.host for object_ in launch.first_privates)}"
     staged = ", ".join(map(staged_text, staged_arrays(launch)))
     if staged:
-        yield f"stages {staged} in memory of the gang"
+        yield f"stages {staged} in memory of the gang{_AHEAD if copies_ahead(launch) else ''}"
     for node in buffered((forms(launch)[1],)) if staged else ():
         for buffer in node.buffers:
             yield f"{plain_text(buffer.access)} stays in registers of its worker"

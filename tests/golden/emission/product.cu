@@ -12,11 +12,32 @@ typedef long long tilek_index;
 #endif
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
+/* Whether copies into memory of a gang go on while its workers compute. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && !defined(TILEK_NO_ASYNC)
+#define TILEK_ASYNC 1
+static inline __device__ void tilek_wait_for_copies(void) { asm volatile("cp.async.wait_all;" ::: "memory"); }
+static inline __device__ void tilek_copy_4(void *to, const void *from)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+        :: "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(__cvta_generic_to_global(from)) : "memory");
+}
+#define TILEK_COPY_4(to, from) tilek_copy_4(&(to), &(from))
+#else
+#define TILEK_ASYNC 0
+static inline __device__ void tilek_wait_for_copies(void) {}
+#define TILEK_COPY_4(to, from) ((to) = (from))
+#endif
+
 #define PRODUCT_STAGED_WORDS (((8 * worker1_count) * 32 * 4 + 7) / 8 + (32 * (4 * worker0_count) * 4 + 7) / 8)
 #define PRODUCT_STAGED (PRODUCT_STAGED_WORDS * 8 <= TILEK_LOCAL_BYTES)
+/* Whether there is room for the next tile beside this one. */
+#define PRODUCT_TWICE (PRODUCT_STAGED_WORDS * 16 <= TILEK_LOCAL_BYTES)
 #ifdef TILEK_SPECIALIZED
 #define PRODUCT_TILES
-#define PRODUCT_POOL_WORDS (PRODUCT_STAGED ? PRODUCT_STAGED_WORDS : 1)
+#define PRODUCT_POOL_WORDS (PRODUCT_TWICE ? 2 * PRODUCT_STAGED_WORDS : PRODUCT_STAGED ? PRODUCT_STAGED_WORDS : 1)
+#define PRODUCT_A_EACH (((8 * worker1_count) * 32 + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
+#define PRODUCT_B_EACH ((32 * (4 * worker0_count) + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
+#define PRODUCT_HELD (PRODUCT_TWICE && !TILEK_ASYNC && PRODUCT_A_EACH + PRODUCT_B_EACH <= 16)
 #else
 #define PRODUCT_TILES , \
     const long long A_length1, const long long B_length1, const long long C_length1, const long long i_trip, \
@@ -27,6 +48,9 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
     const long long worker1_count, const long long gang0_rounds, const long long gang1_rounds, \
     const long long tilek_index_bits
 #define PRODUCT_POOL_WORDS (TILEK_LOCAL_BYTES / 8)
+#define PRODUCT_A_EACH 1
+#define PRODUCT_B_EACH 1
+#define PRODUCT_HELD 0
 #endif
 
 extern "C" __global__ void product(
@@ -37,10 +61,8 @@ extern "C" __global__ void product(
     const long long worker1 = (long long)threadIdx.y;
     __shared__ long long pool[PRODUCT_POOL_WORDS];
     if (PRODUCT_STAGED) {
-        float *const A_staged = (float *)pool;
         const int A_size0 = 8 * worker1_count;
         const int A_size1 = 32;
-        float *const B_staged = (float *)(pool + ((8 * worker1_count) * 32 * 4 + 7) / 8);
         const int B_size0 = 32;
         const int B_size1 = 4 * worker0_count;
         const int worker = worker1 * worker0_count + worker0;
@@ -76,65 +98,135 @@ extern "C" __global__ void product(
                                 }
                             }
                         }
-                        for (long long k_tile = 0ll; k_tile < (long long)p; k_tile += 32ll) {
-                            const int k_first = k_tile;
-                            const int k_last = tilek_minimum(k_tile + 32ll, (long long)p) - 1;
-                            /* What the gang's tile reads, copied by all of its workers. */
+                        /* The next tile is copied while this one is computed,
+                            where there is room for both. */
+                        int present = 0;
+                        for (long long k_tile = 0ll - (PRODUCT_TWICE ? 32ll : 0); k_tile < (long long)p;
+                            k_tile += 32ll) {
+                            const long long k_tile_copied = k_tile + (PRODUCT_TWICE ? 32ll : 0);
+                            const int k_copied_first = k_tile_copied;
+                            const int k_copied_last = tilek_minimum(k_tile_copied + 32ll, (long long)p) - 1;
+                            float *const A_staged = (float *)(pool + present);
+                            float *const B_staged = (float *)(pool + present
+                                + ((8 * worker1_count) * 32 * 4 + 7) / 8);
+                            const int other = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
+                            float *const A_next = (float *)(pool + other);
+                            float *const B_next = (float *)(pool + other
+                                + ((8 * worker1_count) * 32 * 4 + 7) / 8);
+                            float A_held[PRODUCT_HELD ? PRODUCT_A_EACH : 1];
+                            float B_held[PRODUCT_HELD ? PRODUCT_B_EACH : 1];
                             const tilek_index A_staged0 = i_first;
-                            const tilek_index A_staged1 = k_first;
-                            const tilek_index B_staged0 = k_first;
+                            const tilek_index A_staged1 = k_copied_first;
+                            const tilek_index B_staged0 = k_copied_first;
                             const tilek_index B_staged1 = j_first;
-                            if (i_first <= i_last && j_first <= j_last) {
+                            if (k_tile_copied < (long long)p && i_first <= i_last && j_first <= j_last) {
                                 const int A_span0 = i_last - i_first + 1;
-                                const int A_span1 = k_last - k_first + 1;
-                                for (int at = worker; at < A_size0 * A_size1; at += workers) {
-                                    const int at0 = at / A_size1;
-                                    const int at1 = at % A_size1;
-                                    if (at0 < A_span0 && at1 < A_span1) A_staged[at0 * A_size1 + at1] =
-                                        A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1 + at1];
-                                }
-                                const int B_span0 = k_last - k_first + 1;
-                                const int B_span1 = j_last - j_first + 1;
-                                for (int at = worker; at < B_size0 * B_size1; at += workers) {
-                                    const int at0 = at / B_size1;
-                                    const int at1 = at % B_size1;
-                                    if (at0 < B_span0 && at1 < B_span1) B_staged[at0 * B_size1 + at1] =
-                                        B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1 + at1];
-                                }
-                            }
-                            __syncthreads();
-                            if (full && k_last - k_first == 31) {
-                                for (int k = k_first; k < k_first + 32; ++k) {
+                                const int A_span1 = k_copied_last - k_copied_first + 1;
+                                if (PRODUCT_HELD) {
 #pragma unroll
-                                    for (int i_step = 0; i_step < 8; ++i_step) {
-#pragma unroll
-                                        for (int j_step = 0; j_step < 4; ++j_step) {
-                                            const int i_place = i_worker + i_step * worker1_count;
-                                            const int j_place = j_worker + j_step * worker0_count;
-                                            total[i_step][j_step] += A_staged[i_place * A_size1
-                                                + (k - k_first)] * B_staged[(k - k_first) * B_size1
-                                                + j_place];
-                                        }
+                                    for (int each = 0; each < PRODUCT_A_EACH; ++each) {
+                                        const int at = worker + each * workers;
+                                        const int at0 = at / A_size1;
+                                        const int at1 = at % A_size1;
+                                        if (at0 < A_span0 && at1 < A_span1) A_held[each] =
+                                            A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1 + at1];
+                                    }
+                                } else {
+                                    for (int at = worker; at < A_size0 * A_size1; at += workers) {
+                                        const int at0 = at / A_size1;
+                                        const int at1 = at % A_size1;
+                                        if (at0 < A_span0 && at1 < A_span1) TILEK_COPY_4(A_next[at0 * A_size1
+                                            + at1], A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1
+                                            + at1]);
                                     }
                                 }
-                            } else {
-                                for (int k = k_first; k <= k_last; ++k) {
+                                const int B_span0 = k_copied_last - k_copied_first + 1;
+                                const int B_span1 = j_last - j_first + 1;
+                                if (PRODUCT_HELD) {
 #pragma unroll
-                                    for (int i_step = 0; i_step < 8; ++i_step) {
+                                    for (int each = 0; each < PRODUCT_B_EACH; ++each) {
+                                        const int at = worker + each * workers;
+                                        const int at0 = at / B_size1;
+                                        const int at1 = at % B_size1;
+                                        if (at0 < B_span0 && at1 < B_span1) B_held[each] =
+                                            B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1 + at1];
+                                    }
+                                } else {
+                                    for (int at = worker; at < B_size0 * B_size1; at += workers) {
+                                        const int at0 = at / B_size1;
+                                        const int at1 = at % B_size1;
+                                        if (at0 < B_span0 && at1 < B_span1) TILEK_COPY_4(B_next[at0 * B_size1
+                                            + at1], B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1
+                                            + at1]);
+                                    }
+                                }
+                            }
+                            if (!PRODUCT_TWICE) {
+                                tilek_wait_for_copies();
+                                __syncthreads();
+                            }
+                            const int k_first = k_tile;
+                            const int k_last = tilek_minimum(k_tile + 32ll, (long long)p) - 1;
+                            if (k_tile >= 0ll) {
+                                if (full && k_last - k_first == 31) {
+                                    for (int k = k_first; k < k_first + 32; ++k) {
 #pragma unroll
-                                        for (int j_step = 0; j_step < 4; ++j_step) {
-                                            const int i_place = i_worker + i_step * worker1_count;
-                                            const int j_place = j_worker + j_step * worker0_count;
-                                            if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                        for (int i_step = 0; i_step < 8; ++i_step) {
+#pragma unroll
+                                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                                const int i_place = i_worker + i_step * worker1_count;
+                                                const int j_place = j_worker + j_step * worker0_count;
                                                 total[i_step][j_step] += A_staged[i_place * A_size1
                                                     + (k - k_first)] * B_staged[(k - k_first) * B_size1
                                                     + j_place];
                                             }
                                         }
                                     }
+                                } else {
+                                    for (int k = k_first; k <= k_last; ++k) {
+#pragma unroll
+                                        for (int i_step = 0; i_step < 8; ++i_step) {
+#pragma unroll
+                                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                                const int i_place = i_worker + i_step * worker1_count;
+                                                const int j_place = j_worker + j_step * worker0_count;
+                                                if (i_first + i_place <= i_last
+                                                    && j_first + j_place <= j_last) {
+                                                    total[i_step][j_step] += A_staged[i_place * A_size1
+                                                        + (k - k_first)] * B_staged[(k - k_first) * B_size1
+                                                        + j_place];
+                                                }
+                                            }
+                                        }
+                                    }
                                 }
                             }
+                            if (PRODUCT_HELD && k_tile_copied < (long long)p && i_first <= i_last
+                                && j_first <= j_last) {
+                                const int A_span0 = i_last - i_first + 1;
+                                const int A_span1 = k_copied_last - k_copied_first + 1;
+#pragma unroll
+                                for (int each = 0; each < PRODUCT_A_EACH; ++each) {
+                                    const int at = worker + each * workers;
+                                    const int at0 = at / A_size1;
+                                    const int at1 = at % A_size1;
+                                    if (at0 < A_span0 && at1 < A_span1) A_next[at0 * A_size1 + at1] =
+                                        A_held[each];
+                                }
+                                const int B_span0 = k_copied_last - k_copied_first + 1;
+                                const int B_span1 = j_last - j_first + 1;
+#pragma unroll
+                                for (int each = 0; each < PRODUCT_B_EACH; ++each) {
+                                    const int at = worker + each * workers;
+                                    const int at0 = at / B_size1;
+                                    const int at1 = at % B_size1;
+                                    if (at0 < B_span0 && at1 < B_span1) B_next[at0 * B_size1 + at1] =
+                                        B_held[each];
+                                }
+                            }
+                            tilek_wait_for_copies();
                             __syncthreads();
+                            present = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                         }
 #pragma unroll
                         for (int i_step = 0; i_step < 8; ++i_step) {

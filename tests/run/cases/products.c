@@ -51,6 +51,35 @@ CASE(product_columns)
     free(c);
 }
 
+// case two_updates: each element is updated twice in turn, and both updates read rows and columns of both matrices
+static void two_updates(int n, int m, float c[n][n], float a[n][m], float b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            c[i][j] *= 0.75f;
+            for (int k = 0; k < m; k++) {
+                c[i][j] += 1.5f * a[i][k] * b[j][k];
+                c[i][j] -= 0.5f * b[i][k] * a[j][k];
+            }
+        }
+}
+
+CASE(two_updates)
+{
+    static const int sizes[][2] = {{COLUMNS, THROUGH}, {64, 256}, {ROWS, 3}, {7, 1}, {1, 0}};
+    for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
+        const int n = sizes[at][0], m = sizes[at][1];
+        float *const a = check_floats(COLUMNS * THROUGH), *const b = check_floats(COLUMNS * THROUGH);
+        float *const c = check_floats(COLUMNS * COLUMNS);
+        two_updates(n, m, (float (*)[n])c, (float (*)[m])a, (float (*)[m])b);
+        check_record("c", c, COLUMNS * COLUMNS * sizeof *c);
+        free(a);
+        free(b);
+        free(c);
+    }
+}
+
 // case lower_half: a rank-k update of a triangle, whose columns step through memory in strides
 static void lower_half(int n, int p, double beta, double c[n][n], double a[n][p], double b[n][p])
 {

@@ -26,6 +26,36 @@ CASE(row_sums)
     free(x);
 }
 
+// case product_and_transposed: both take turns on strips of the matrix's rows, the last of which is not full; the second uses the first's sums
+static void product_and_transposed(int n, int m, double s[n], double t[m], double a[n][m], double x[m])
+{
+#pragma tilek kernel
+    {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++)
+                s[i] += a[i][j] * x[j];
+        for (int j = 0; j < m; j++)
+            for (int i = 0; i < n; i++)
+                t[j] -= a[i][j] * s[i];
+    }
+}
+
+CASE(product_and_transposed)
+{
+    static const int sizes[][2] = {{ROWS, COLUMNS}, {128, 16}, {64, 7}, {7, 9}, {1, 1}, {9, 0}, {0, 9}};
+    double *const a = check_doubles(ROWS * COLUMNS), *const x = check_doubles(COLUMNS);
+    for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
+        double *const s = check_doubles(ROWS), *const t = check_doubles(COLUMNS);
+        product_and_transposed(sizes[at][0], sizes[at][1], s, t, (double (*)[sizes[at][1]])a, x);
+        check_record("s", s, ROWS * sizeof *s);
+        check_record("t", t, COLUMNS * sizeof *t);
+        free(s);
+        free(t);
+    }
+    free(a);
+    free(x);
+}
+
 // case triangle_sums: rows of different lengths, one after another downwards, elements of a matrix
 static void triangle_sums(int n, float s[n][3], float a[n][n], float x[n])
 {

@@ -386,3 +386,70 @@ CASE(wide)
         free(a), free(b);
     }
 }
+
+// case filters: tables of the file that all workers read alike beside tiles: integers at their ends, floats that are no short decimals
+enum { TAPS = 3, BIAS = 'a' };
+static const float taps[TAPS][TAPS] = {{1.0f / 3, -0.1, 1e-40f}, {BIAS, -0.0f, 16777217}, {0x1.8p-3f}};
+const double bends[2 * TAPS] = {1.0 / 3, -2, 1e300 * 1e-310, 0.1f};
+static const long long ends[2] = {-9223372036854775807LL - 1, 9223372036854775807LL};
+static const int corners[2][2] = {{-2147483647 - 1, 2147483647}, {sizeof(int)}};
+static const unsigned char bytes[TAPS] = {255, 'b'};
+static const unsigned long words[2] = {18446744073709551615ul, 1};
+static const short named[TAPS] = {[1] = 7, -5};
+static const float elsewhere[4] = {0.5f, 1, 2, 3};
+static const float rows_of_sixteen[16 * 16] = {1, 2, 3, 4.25f, 5, 6};
+
+static void filters(int n, int m, const float a[n][m], float b[n][m], double c[n][m], long d[n][m])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++) {
+            float sum = 0;
+            double bent = elsewhere[j % 4];
+            long count = 0;
+            for (int p = 0; p < TAPS; p++)
+                for (int q = 0; q < TAPS; q++) {
+                    sum += taps[p][q] * a[i + p - 1][j + q - 1];
+                    bent += bends[2 * p + q % 2] + rows_of_sixteen[16 * p + q];
+                    count += (ends[q % 2] >> p) + corners[p / 2][q / 2] / 2 + bytes[q] * named[p] + (long)(words[p / 2] >> 40);
+                }
+            {
+                const int bytes = j;
+                b[i][j] = sum, c[i][j] = bent, d[i][j] = count + bytes;
+            }
+        }
+}
+CASE(filters)
+{
+    EACH_EXTENT(n) {
+        const size_t m = n + 5, all = n * m;
+        float *const a = check_floats(all + 1), *const b = check_floats(all + 1);
+        double *const c = check_doubles(all + 1);
+        long *const d = calloc(all + 1, sizeof *d);
+        filters((int)n, (int)m, (void *)a, (void *)b, (void *)c, (void *)d);
+        check_record("b", b, all * sizeof *b);
+        check_record("c", c, all * sizeof *c);
+        check_record("d", d, all * sizeof *d);
+        free(a), free(b), free(c), free(d);
+    }
+}
+
+// case rows_of_a_table: a table in rows of a parameter's length, which is an argument
+static const double long_table[9 * 9] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
+static void rows_of_a_table(int n, int m, const double a[n][m], double b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            b[i][j] = a[i][j] * long_table[(m % 9) * m + j];
+}
+CASE(rows_of_a_table)
+{
+    for (int n = 1; n < 9; n += 3) {
+        const int m = 8;
+        double *const a = check_doubles((size_t)(n * m)), *const b = check_doubles((size_t)(n * m));
+        rows_of_a_table(n, m, (void *)a, (void *)b);
+        check_record("b", b, (size_t)(n * m) * sizeof *b);
+        free(a), free(b);
+    }
+}

@@ -108,6 +108,8 @@ def test_a_gpu_is_there_or_not() -> None:
     figures = {"reversal": {"value": 1.2, "note": "slow"}, "sgemm": {"value": None, "note": "libcublas is absent"}}
     measured = {"comparable": True, "figures": figures}
     assert reached("array reversal", gpu=measured).met is False
+    some = {"comparable": True, "figures": {"reversal": {"value": 1.2, "note": "slow", "whole": False}}}
+    assert reached("array reversal", gpu=some).met is None
     assert (reached("cublasSgemm", gpu=measured).note, reached("streaming", gpu=measured).note) == (
         "libcublas is absent",
         "not measured",

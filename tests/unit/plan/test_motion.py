@@ -133,7 +133,7 @@ def test_bounds_of_sections_read_as_a_user_writes_them() -> None:
     source = """
     void f(int n, int lo, int hi, double a[n][64], const double *b) {
     #pragma tilek kernel
-      for (int i = lo; i < hi; i++) if (i % 2 == 0) a[i][3] = b[2 * i + 1]; else a[i][3] = 0;
+      for (int i = lo; i < hi; i++) if (i % 2 == 0) a[i][3] = b[2 * i + 1]; else a[i + 1][4] = 0;
     }"""
     sections = {
         argument.object.name: [(plain_text(bound.lower), plain_text(bound.length)) for bound in argument.section]

@@ -10,19 +10,20 @@ from typing import Any
 import pytest
 
 from tests.unit.plan.source import plan
+from tilepragma.codegen.describe import describe
 from tilepragma.ir.directives import AxisKind, TemporalTiles
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, Scope, integer
-from tilepragma.ir.looptree import Barrier, Block, If, Loop
+from tilepragma.ir.looptree import Barrier, Block, Declarator, If, Loop
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan import planner
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, launches_in
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, launches_in
 from tilepragma.plan.planner import PlanDefaults
 from tilepragma.plan.staging import LOCAL_BYTES
 from tilepragma.plan.verifier import PlanFault, verify, verify_rules
 from tilepragma.plan.verifier_proofs import prove
-from tilepragma.polyhedral import overlap
+from tilepragma.polyhedral import overlap, streaming
 
 LINE = """
 void f(int steps, int n, double a[n], double b[n])
@@ -77,6 +78,11 @@ def test_a_stencil_gets_them_on_devices_where_they_are_asked_for(good: KernelPla
     assert kinds == {AxisKind.GANG, AxisKind.WORKER}
     assert [one.object.name for one in good.arrays if one.object.scope is Scope.TEMPORARY] == ["a_next"]
     assert any("again" in note and "'a' and 'a_next'" in note for note in good.storage)
+
+
+def test_cores_have_no_second_array(good: KernelPlan) -> None:
+    alone = {one.name: "DEVICES_ONLY" in one.flags for one in describe(good, []).arrays}
+    assert alone == {"a": False, "b": False, "a_next": True}
 
 
 def test_nobody_gets_them_unasked() -> None:
@@ -302,3 +308,179 @@ def test_accesses_name_windows_alone(good: KernelPlan) -> None:
     (first, _) = good.device
     inner = {one.object for one in walk(first.body) if isinstance(one, Access) and one.object.scope is Scope.GANG}
     assert inner == {window.object for window in first.windows}
+
+
+# -- tiles that gangs walk through -------------------------------------------------------------------------------------
+
+PLANE = """
+void f(int steps, int n, int m, double a[n][m], double b[n][m])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                b[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                a[i][j] = b[i - 1][j] + b[i + 1][j] + b[i][j - 1] + b[i][j + 1];
+    }
+}
+"""
+STREAMED = PlanDefaults(temporal=TemporalTiles.STREAMED)
+
+
+@pytest.fixture(scope="module")
+def streamed() -> KernelPlan:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+        made = plan(PLANE, STREAMED)
+    (outer,) = made.device_steps
+    # Without the question whether there is anything to do.
+    return replace(made, device_steps=outer.steps) if isinstance(outer, HostCondition) else made
+
+
+def test_a_gang_walks_along_the_first_dimension(streamed: KernelPlan) -> None:
+    assert [one.object.name for one in streamed.sizes] == ["t_degree", "i_chunk", "j_window"]
+    degree = streamed.sizes[0].device
+    # At a position a step is two planes behind the one before it; what is left is taken two planes behind the last step: 2 * degree + 1
+    # planes of a. The border of b is filled with a's plane, and read three planes behind the last step's: one more.
+    (_, (planes, width)), (_, (others, _)) = windows(streamed)[:2]
+    assert (degree, planes, others) == (3, 8, 8)
+    assert LOCAL_BYTES - 8 * (planes + others) < 8 * width * (planes + others) <= LOCAL_BYTES
+    assert all(window.origin[0] is None and window.origin[1] for one in streamed.device for window in one.windows)
+    assert all(len([axis for axis in one.axes if axis.kind is AxisKind.WORKER]) == 1 for one in streamed.device)
+    assert any(one.startswith("streamed tiles: ") and "a few planes at a time" in one for one in streamed.storage)
+
+
+def with_rings(made: KernelPlan, name: str, more: int, *, spelled: bool = True) -> KernelPlan:
+    """Rings of an array with so many per cent of the places, which the accesses too say if they are `spelled` so."""
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    launches = []
+    for one in launches_in(loop.steps):
+        (old,) = (window for window in one.windows if window.array.name == name)
+        length = old.object.lengths[0]
+        assert isinstance(length, IntegerLiteral)
+        places = length.value * more // 100
+        new = replace(old.object, lengths=(integer(places), *old.object.lengths[1:]))
+
+        def change(access: Access, old: Any = old, new: Any = new, places: int = places) -> Access:
+            if access.object != old.object:
+                return access
+            index = access.subscripts[0]
+            assert isinstance(index, Binary)
+            first = replace(index, right=integer(places - 1)) if spelled else index
+            return replace(access, object=new, subscripts=(first, *access.subscripts[1:]))
+
+        own = tuple(replace(window, object=new) if window is old else window for window in one.windows)
+        launches.append(replace(one, body=with_accesses(one.body, change), windows=own))
+    return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
+
+
+def moved(made: KernelPlan, name: str, planes: int) -> KernelPlan:
+    """What is done with that plane of the first launch is done with one so much further."""
+    found = 0
+
+    def change(node: Any) -> Any:
+        nonlocal found
+        if isinstance(node, Declarator) and node.object.name == name and node.initializer is not None:
+            found += 1
+            return replace(node, initializer=Binary("+", node.initializer, integer(planes), node.object.element))
+        return node
+
+    result = in_launch(made, 0, change)
+    assert found
+    return result
+
+
+def without_barrier_of_position(made: KernelPlan) -> KernelPlan:
+    def change(node: Any) -> Any:
+        if isinstance(node, Loop) and node.iterator.name == "i_front":
+            kept = node.body.statements
+            return replace(
+                node, body=replace(node.body, statements=kept[:-1] if isinstance(kept[-1], Barrier) else kept)
+            )
+        return node
+
+    return in_launch(made, 0, change)
+
+
+BROKEN_STREAMS: dict[str, Callable[[KernelPlan], KernelPlan]] = {
+    "a ring has too few places": lambda p: with_rings(p, "a", 50),
+    "the ring of what is no copy has too few places": lambda p: with_rings(p, "b", 50),
+    "a ring is not gone round": lambda p: with_rings(p, "a", 200, spelled=False),
+    "a ring's places are not found by bits": lambda p: with_rings(p, "b", 150),
+    "planes are taken before they are free": lambda p: moved(p, "i_point", 1),
+    "planes come too late": lambda p: moved(p, "i_point", -1),
+    "a statement is too early": lambda p: moved(p, "i_point_2", 1),
+    "a statement is too late": lambda p: moved(p, "i_point_2", -1),
+    "the other statement is too early": lambda p: moved(p, "i_point_3", 1),
+    "the other statement is too late": lambda p: moved(p, "i_point_3", -1),
+    "results are taken too early": lambda p: moved(p, "i_point_4", 1),
+    "results are taken too late": lambda p: moved(p, "i_point_4", -1),
+    "last results are taken too early": lambda p: moved(p, "i_point_5", 2),
+    "the walk begins too late": lambda p: begun_later(p, 2),
+    "workers go on before others are done": without_barrier_of_position,
+    "workers do not wait between statements of a plane": without_barriers_of_steps,
+    "a chunk ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
+    "nothing is filled": lambda p: without_if(p, 1, "a_window"),
+    "the border is not there": lambda p: without_if(p, 0, "b_window[i_point & "),
+    "results are not stored": lambda p: without_if(p, 1, "a[i_point"),
+}
+
+
+def begun_later(made: KernelPlan, planes: int) -> KernelPlan:
+    def change(node: Any) -> Any:
+        if isinstance(node, Loop) and node.iterator.name == "i_front":
+            return replace(node, lower=Binary("+", node.lower, integer(planes), node.iterator.element))
+        return node
+
+    return in_launch(made, 0, change)
+
+
+@pytest.mark.parametrize("broken", BROKEN_STREAMS.values(), ids=BROKEN_STREAMS)
+def test_broken_streams_are_refused(streamed: KernelPlan, broken: Callable[[KernelPlan], KernelPlan]) -> None:
+    made = broken(streamed)
+    assert made != streamed
+    assert prove(made)
+
+
+def test_streams_are_proven_with_rings_that_are_long_enough(streamed: KernelPlan) -> None:
+    assert not prove(streamed)
+    verify(streamed)
+    assert not prove(with_rings(streamed, "a", 200))
+
+
+STREAM_SHORTCOMINGS = {
+    "shift": lambda found: replace(found, shift=1),
+    "delays": lambda found: replace(found, delays=dict.fromkeys(found.delays, 1)),
+    "store": lambda found: replace(found, store=1),
+    "rings": lambda found: replace(
+        found, rings={array: replace(ring, oldest=ring.oldest - 4) for array, ring in found.rings.items()}
+    ),
+}
+
+
+@pytest.mark.parametrize("change", STREAM_SHORTCOMINGS.values(), ids=STREAM_SHORTCOMINGS)
+def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = streaming.stream
+    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    monkeypatch.setattr(streaming, "stream", lambda *given: change(right(*given)))
+    made = plan(PLANE, STREAMED)
+    assert all(window.origin[0] is not None for one in made.device for window in one.windows)
+    assert any(one.startswith("streamed tiles: ") and "not proven right" in one for one in made.rejected)
+
+
+def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    monkeypatch.setattr(streaming, "stream", lambda *_: "planes wait")
+    made = plan(PLANE, STREAMED)
+    assert all(window.origin[0] is not None for one in made.device for window in one.windows)
+    assert "streamed tiles: planes wait" in made.rejected
+
+
+def test_boxes_are_taken_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
+    made = plan(PLANE, PlanDefaults(temporal=TemporalTiles.BOXES))
+    assert made.device and all(window.origin[0] for one in made.device for window in one.windows)
+    assert not any(one.startswith("streamed tiles: ") for one in made.rejected)

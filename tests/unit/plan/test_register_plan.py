@@ -80,6 +80,22 @@ def test_below_a_diagonal_the_full_part_of_a_tile_is_kept(upper: str) -> None:
     assert held(product("ijk", heads=heads)) == [f"{ROWS}x{COLUMNS} c[i][j]"]
 
 
+@pytest.mark.parametrize(
+    ("second", "elements"),
+    [
+        ("c[i][j] -= b[k][j] * a[i][k];", [f"{ROWS}x{COLUMNS} c[i][j]"]),
+        ("c[i][j] = 0.5f * c[i][j];", [f"{ROWS}x{COLUMNS} c[i][j]"]),
+        ("c[i][j + 1] += a[i][k];", []),  # another element
+        ("d[j][k] = c[i][j];", []),  # its sums are seen on the way
+    ],
+)
+def test_several_updates_of_one_element_stay_together(second: str, elements: list[str]) -> None:
+    update = f"{{ c[i][j] += a[i][k] * b[k][j]; {second} }}"
+    found = product(heads={**HEADS, "j": "for (int j = 0; j < m - 1; j++)"}, update=update)
+    assert held(found) == elements
+    assert prove(found) == ()
+
+
 def test_columns_in_strides_are_packed() -> None:
     found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
     assert held(found) == [f"{THROUGH_TILE}x{COLUMNS} d[j][k]", f"{ROWS}x{COLUMNS} c[i][j]"]

@@ -215,6 +215,17 @@ def under_condition(block: Block) -> Block:
     return replace(block, statements=(If(integer(1), Block((stage,)), None), *rest))
 
 
+def ahead(block: Block) -> Block:
+    statements = (replace(one, ahead=True) if isinstance(one, Stage) else one for one in block.statements)
+    return replace(block, statements=tuple(statements))
+
+
+def backwards(block: Block) -> Block:
+    """A nest's body whose loop over tiles goes down."""
+    statements = (replace(one, decreasing=True) if isinstance(one, Loop) else one for one in block.statements)
+    return replace(block, statements=tuple(statements))
+
+
 def twice(block: Block) -> Block:
     statements = (Stage((*one.arrays, *one.arrays)) if isinstance(one, Stage) else one for one in block.statements)
     return replace(block, statements=tuple(statements))
@@ -314,6 +325,21 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
             p, lambda block: replace(block, statements=tuple(s for s in block.statements if not _computes(s)))
         ),
         "'a' is staged and never read",
+    ),
+    "copies ahead of no loop": (
+        FIVE_POINT,
+        lambda p: with_blocks_changed(p, ahead),
+        "copies ahead of something that is no loop",
+    ),
+    "a barrier between the copies ahead": (
+        PRODUCT,
+        lambda p: with_blocks_changed(p, lambda block: replace(block, statements=(*block.statements, Barrier()))),
+        "copies ahead where more is done than to compute between two barriers",
+    ),
+    "copies ahead in a loop that counts down": (
+        PRODUCT,
+        lambda p: with_staged(p, backwards),
+        "copies ahead in a loop over 'k_tile' that workers may see otherwise",
     ),
 }
 

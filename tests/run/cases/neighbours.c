@@ -1,0 +1,126 @@
+/* Neighbours counted in small loops, under conditions on these loops and on data: the game of life, as it is usually written. */
+#include "check.h"
+
+static const int sizes[][2] = {{0, 0}, {2, 5}, {3, 3}, {4, 3}, {37, 41}, {64, 101}};
+#define EACH_SIZE(h, w) for (size_t s_ = 0, h = 0, w = 0; s_ < sizeof sizes / sizeof sizes[0] && (h = (size_t)sizes[s_][0], w = (size_t)sizes[s_][1], 1); ++s_)
+
+static void alive(size_t n, int *cells)
+{
+    for (size_t i = 0; i < n; i++)
+        cells[i] = (i * i + i / 7) % 3 == 0;
+}
+
+// case skipped_by_condition: the middle is left out by a condition on small loops; flat arrays with rows of a parameter's length
+static void skipped_by_condition(int h, int w, const int *a, int *b)
+{
+#pragma tilek kernel
+    for (int y = 1; y < h - 1; y++)
+        for (int x = 1; x < w - 1; x++) {
+            int sum = 0;
+            for (int dy = -1; dy <= 1; dy++)
+                for (int dx = -1; dx <= 1; dx++)
+                    if (dx != 0 || dy != 0)
+                        sum += a[(y + dy) * w + x + dx];
+            b[y * w + x] = sum == 3 || (sum == 2 && a[y * w + x]);
+        }
+}
+CASE(skipped_by_condition)
+{
+    EACH_SIZE(h, w) {
+        int *a = check_ints(h * w), *b = check_ints(h * w);
+        alive(h * w, a);
+        skipped_by_condition((int)h, (int)w, a, b);
+        check_record("b", b, h * w * sizeof *b);
+        free(a); free(b);
+    }
+}
+
+// case skipped_by_continue: the middle is left out by a continue; each branch writes the cell
+static void skipped_by_continue(int h, int w, const int *a, int *b)
+{
+#pragma tilek kernel
+    for (int y = 1; y < h - 1; y++)
+        for (int x = 1; x < w - 1; x++) {
+            int sum = 0;
+            for (int dy = -1; dy <= 1; dy++)
+                for (int dx = -1; dx <= 1; dx++) {
+                    if (dx == 0 && dy == 0)
+                        continue;
+                    sum += a[(y + dy) * w + (x + dx)];
+                }
+            if (a[y * w + x] && (sum < 2 || sum > 3))
+                b[y * w + x] = 0;
+            else if (sum == 3)
+                b[y * w + x] = 1;
+            else
+                b[y * w + x] = a[y * w + x];
+        }
+}
+CASE(skipped_by_continue)
+{
+    EACH_SIZE(h, w) {
+        int *a = check_ints(h * w), *b = check_ints(h * w);
+        alive(h * w, a);
+        skipped_by_continue((int)h, (int)w, a, b);
+        check_record("b", b, h * w * sizeof *b);
+        free(a); free(b);
+    }
+}
+
+// case rows_of_numbers: rows of a length that the text says
+static void rows_of_numbers(int h, const int *a, int *b)
+{
+#pragma tilek kernel
+    for (int y = 1; y < h - 1; y++)
+        for (int x = 1; x < 63; x++) {
+            int sum = 0;
+            for (int dy = -1; dy <= 1; dy++)
+                for (int dx = -1; dx <= 1; dx++)
+                    if (!(dx == 0 && dy == 0))
+                        sum += a[(y + dy) * 64 + (x + dx)];
+            b[y * 64 + x] = sum == 3 || (sum == 2 && a[y * 64 + x]);
+        }
+}
+CASE(rows_of_numbers)
+{
+    for (int h = 0; h < 40; h += 13) {
+        int *a = check_ints((size_t)h * 64), *b = check_ints((size_t)h * 64);
+        alive((size_t)h * 64, a);
+        rows_of_numbers(h, a, b);
+        check_record("b", b, (size_t)h * 64 * sizeof *b);
+        free(a); free(b);
+    }
+}
+
+// case branches: elements that both branches touch after all, and some that only one does
+static void branches(int n, int *a, const int *b, int *restrict c)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        int k = i;
+        if (b[i] > 0) {
+            a[i] = 1;
+        } else {
+            k = a[i] + i;
+            a[i] = 2 + k;
+        }
+        if (a[i] > 1)
+            c[2 * i] += k;
+        else
+            c[2 * i] -= k;
+    }
+}
+CASE(branches)
+{
+    for (size_t n = 0; n < 400; n += 133) {
+        int *a = check_ints(n), *b = check_ints(n), *c = check_ints(2 * n);
+        for (size_t i = 0; i < n; i++) {
+            a[i] %= 1000, c[2 * i] %= 1000;
+            b[i] = (int)(i % 3) - 1;
+        }
+        branches((int)n, a, b, c);
+        check_record("a", a, n * sizeof *a);
+        check_record("c", c, 2 * n * sizeof *c);
+        free(a); free(b); free(c);
+    }
+}

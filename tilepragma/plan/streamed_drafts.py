@@ -1,0 +1,121 @@
+"""Launches of tiles that gangs walk through along the first dimension, with a ring of planes in windows (N.5-D blocking).
+
+    for (p = the tile's first plane; …; ++p)             the position
+        windows: the plane p
+        for (t of `degree` steps)                        barriers between statements
+            each statement, of the plane p - its delay    polyhedral/streaming.py says the delays
+        the plane p - the greatest delay = the windows
+
+All that is done with a plane is done within so many positions as the rings of the windows have places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.looptree import Statement, Window
+from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number
+from tilepragma.plan.overlapped_drafts import (
+    AT_ONCE,
+    NO_TESTS,
+    Drafts,
+    Tests,
+    TileLaunch,
+    at_least,
+    where,
+)
+from tilepragma.plan.row_loops import declared, term
+from tilepragma.plan.stencils import Point
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.streaming import Stream
+
+
+@dataclass
+class StreamedDrafts(Drafts):
+    """`lengths` are those of what a tile keeps along the first dimension where nobody says another number, and of the windows in the
+    others; `degree_limit` the time steps that the rings have room for.
+    """
+
+    shape: ClassVar[str] = "streamed tiles of time steps, there and back"
+    name: ClassVar[str] = "streamed tiles"
+    manner: ClassVar[str] = "a few planes at a time, "
+    first_suffix: ClassVar[str] = "chunk"
+
+    stream: Stream
+    degree_limit: int
+
+    @property
+    def steps_unasked(self) -> int:
+        """All that there is room for."""
+        return self.degree_limit
+
+    @property
+    def most_steps(self) -> int:
+        """What the rings have room for."""
+        return self.degree_limit
+
+    def home(self, place: int) -> Polynomial:
+        """The length of a tile's home; along the first dimension nothing limits it."""
+        return super().home(place) if place else maximum((term(self.extents[0]), number(1)))
+
+    def launch(self, pair: DataObject, second: int) -> TileLaunch:
+        """One of the two launches of a round: `second` is 1 for the one that goes back to the arrays."""
+        return _StreamedLaunch(self, pair, second)
+
+
+class _StreamedLaunch(TileLaunch):
+    def __init__(self, drafts: StreamedDrafts, pair: DataObject, second: int) -> None:
+        self.stream = drafts.stream
+        self.limit = drafts.degree_limit
+        self.position = drafts.names.scalar(f"{drafts.bases[0]}_front")
+        super().__init__(drafts, pair, second)
+
+    def window(self, array: DataObject) -> Window:
+        name = self.drafts.names.scalar(f"{array.name}_window").name
+        planes = self.stream.planes(array, self.limit)
+        lengths = tuple(integer(one) for one in (planes, *self.drafts.lengths[1:]))
+        own = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
+        return Window(own, array, (None, *self.origin[1:]))
+
+    def work(self) -> tuple[Statement, ...]:
+        least, greatest = self.drafts.grid(0)
+        last = minimum((term(self.first[0]) + term(self.home[0]) - number(1), greatest)) + self.store_delay
+        first = maximum((term(self.origin[0]), least))
+        return (self.drafts.loop(self.position, first, last, super().work()),)
+
+    def workers(
+        self,
+        points: list[DataObject],
+        body: Iterable[Statement],
+        tests: Tests = NO_TESTS,
+        *,
+        delay: Polynomial = AT_ONCE,
+        home: bool = False,
+    ) -> tuple[Statement, ...]:
+        drafts, others = self.drafts, range(1, self.rank)
+        steps = [drafts.names.scalar(f"{base}_step") for base in drafts.bases[1:]]
+        starts = self.first if home else self.origin
+        last = [drafts.home(k) - number(1) if home else drafts.home(k) + drafts.halo(k) - number(1) for k in others]
+        placed = (declared(points[k], term(starts[k]) + term(steps[k - 1])) for k in others)
+        nest = drafts.nest(steps, last, (*placed, *where(tests.others, *body)), TileKind.DYNAMIC, TileKind.WORKER)
+        plane = (*tests.plane, *(self._of_home(points[0]) if home else ()))
+        return (declared(points[0], term(self.position) - delay), *where(plane, nest))
+
+    def _of_home(self, plane: DataObject) -> Iterable[Expression]:
+        first, home = term(self.first[0]), term(self.home[0])
+        return at_least(term(plane), first), at_least(first + home - number(1), term(plane))
+
+    @property
+    def store_delay(self) -> Polynomial:
+        return self._delay(term(self.steps) - number(1), self.stream.store)
+
+    def delay(self, point: Point, row: DataObject) -> Polynomial:
+        return self._delay(term(row) - term(self.time), self.stream.delays[point.statement.name])
+
+    def _delay(self, step: Polynomial, after: int) -> Polynomial:
+        return number(self.stream.shift) * step + number(after)

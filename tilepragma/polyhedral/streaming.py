@@ -1,0 +1,99 @@
+"""When the planes of a stencil may be computed by a gang that walks along the outermost dimension of its grids, and what it must keep.
+
+At position p the gang has the plane p of what was there before, and computes of every one of `r` = 0, 1, … time steps and each statement S
+
+    the plane p - (shift r + delay_S)
+
+so that for every dependence P[t'] -> S[t] of any kind with w(S) - w(P) >= -c along that dimension and t - t' >= e, and for every read of an
+element up to d beyond w(S):
+
+    delay_S >= delay_P + c - e shift            delay_S >= d
+
+Of these the least shift, then the least delays. Then the elements of an array that are touched at p are those of the planes
+
+    p - oldest - shift (T - 1), ..., p + newest           of T time steps
+
+and no others, so that as many places for planes are enough. What the plan verifier proves does not rest on this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from tilepragma.ir.expressions import DataObject
+from tilepragma.polyhedral.dependences import Dependence
+from tilepragma.polyhedral.overlap import Overlap, between, edge_of, ends_of, least_margins, written_by
+from tilepragma.polyhedral.scop import Scop
+
+#: What is read of what was there before, as a statement that runs before all.
+_BEFORE = ""
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The planes of an array that are touched at position p by the last time step: those from p - oldest to p + newest."""
+
+    newest: int
+    oldest: int
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Delays in planes behind the position; what is left in the end is taken at `store`, behind all statements."""
+
+    shift: int
+    delays: Mapping[str, int]
+    store: int
+    rings: Mapping[DataObject, Ring]
+
+    def planes(self, array: DataObject, steps: int) -> int:
+        """The places for planes of an array that so many time steps need, rounded up to a power of two: a place is then found by one `&`."""
+        ring = self.rings[array]
+        wanted = ring.newest + self.shift * (steps - 1) + ring.oldest + 1
+        return 1 << (wanted - 1).bit_length()
+
+
+def stream(scop: Scop, dependences: Iterable[Dependence], found: Overlap) -> Stream | str:
+    """The delays for a region that has overlapped tiles; a clause that says why there are none. Raises OperationLimitError."""
+    rank = len(found.growth)
+    written = {one.name: written_by(one) for one in scop.statements}
+    edges = []
+    for one in dependences:
+        edge = edge_of(one, written, rank)
+        if edge is None:
+            return f"'{one.source.object.host}' is accessed again at no fixed distance"
+        edges.append((edge.sink, edge.source, edge.offset(0, high=True), edge.steps))
+    reads = list(_accesses(scop, written, found))
+    before = [(name, _BEFORE, most, 0) for name, _, (_, most) in reads]
+    least = least_margins([_BEFORE, *written], edges + before)
+    if least is None:
+        return "planes would have to wait without end"
+    shift, delays = least[0], {name: least[1][name] for name in written}
+    store = max(delays.values())
+    rings = {}
+    for array in found.arrays:
+        newest, oldest = [-store], [store]
+        if array.carried or array.border:
+            newest.append(0)
+        for name, object_, (low, high) in reads:
+            if object_ == array.object:
+                newest.append(high - delays[name])
+                oldest.append(delays[name] - low)
+        rings[array.object] = Ring(max(newest), max(oldest))
+    return Stream(shift, delays, store, rings)
+
+
+def _accesses(
+    scop: Scop, written: Mapping[str, isl.Map], found: Overlap
+) -> Iterator[tuple[str, DataObject, tuple[int, int]]]:
+    """Of each access to an array that is written, how far it is from what the statement writes, along the outermost dimension."""
+    arrays = {one.object for one in found.arrays}
+    for statement in scop.statements:
+        for reference in statement.references:
+            if reference.object in arrays:
+                far = ends_of(between(written[statement.name], reference), len(found.growth))
+                assert far is not None, "overlapped tiles have such distances"
+                yield statement.name, reference.object, far[0]
