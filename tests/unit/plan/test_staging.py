@@ -223,7 +223,8 @@ def ahead(block: Block) -> Block:
 def backwards(block: Block) -> Block:
     """A nest's body whose loop over tiles goes down."""
     statements = (replace(one, decreasing=True) if isinstance(one, Loop) else one for one in block.statements)
-    return replace(block, statements=tuple(statements))
+    inside = (with_blocks(one, backwards) if isinstance(one, Buffered) else one for one in statements)
+    return replace(block, statements=tuple(inside))
 
 
 def twice(block: Block) -> Block:
