@@ -36,7 +36,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import LONG, ScalarType
 from tilepragma.plan.point_wavefronts import BoundedTile
 from tilepragma.plan.row_loops import Bounds, PlannedPart, RowLoops, base_name, term
@@ -336,10 +336,16 @@ def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> 
         instead.get(_declared_by(one), one) if isinstance(one, Declaration) else one for one in leaf.statements
     )
     buffer = _buffer(loops, own, Block(kept), tuple(steps))
-    if buffer is None:
+    if buffer is None or _names_any(buffer, {loop.iterator for loop in loops_in(through)}):
         return None
     body = _replaced(through, leaf, Block(_over(loops, tuple(steps), Block(kept))))
     return (*origin, Buffered((buffer,), body))
+
+
+def _names_any(buffer: Buffer, iterators: set[DataObject]) -> bool:
+    """Whether the element is spelled with one of these iterators, which it does not depend on: `c[i][k - k]`."""
+    spelled = (*buffer.declarations, buffer.access)
+    return any(isinstance(node, Access) and node.object in iterators for part in spelled for node in walk(part))
 
 
 def _counts_down(origin: Expression, tile: DataObject) -> bool:

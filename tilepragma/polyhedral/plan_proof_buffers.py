@@ -20,7 +20,7 @@ import islpy as isl
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.buffers import place_in_buffer
-from tilepragma.ir.expressions import Call, Callee, DataObject, Expression, Storage
+from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Expression, Storage
 from tilepragma.ir.looptree import Barrier, Buffer, Stage, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_tuple, product_of
@@ -140,7 +140,15 @@ def _check_form(held: Held) -> None:
         raise _NotShownError("is no array")
     if held.waits and (not buffer.stored or buffer.loops):
         raise _NotShownError("is more than the element of a worker, and stands around barriers")
+    spelled = {
+        node.object
+        for part in (*buffer.declarations, buffer.access, *buffer.subscripts)
+        for node in walk(part)
+        if isinstance(node, Access)
+    }
     for leaf in held.leaves:
+        if spelled & (set(leaf.frame.iterators) - set(held.frame.iterators)):
+            raise _NotShownError("names an iterator of a loop inside")
         if isinstance(leaf.node, Stage) and any(one.object == buffer.access.object for one in leaf.node.arrays):
             raise _NotShownError("stands around a copy of the workers' tile")
         for part in leaf.evaluated:

@@ -10,10 +10,10 @@ import pytest
 
 from tests.unit.plan.source import plan
 from tilepragma.ir.dump import expression_text
-from tilepragma.ir.expressions import integer
+from tilepragma.ir.expressions import Binary, access_to, integer
 from tilepragma.ir.looptree import Block, Buffer, Buffered, ExpressionStatement, Loop, Statement
-from tilepragma.ir.traversal import walk, with_blocks
-from tilepragma.ir.types import DOUBLE, FLOAT
+from tilepragma.ir.traversal import loops_in, walk, with_blocks
+from tilepragma.ir.types import DOUBLE, FLOAT, INT
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Step
 from tilepragma.plan.register_plan import ROWS, THROUGH_TILE, columns_of
 from tilepragma.plan.verifier_proofs import prove
@@ -123,6 +123,12 @@ def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
 )
 def test_other_updates_keep_their_loops(update: str) -> None:
     assert held(product("ikj", update=update)) == []
+
+
+def test_elements_spelled_with_what_runs_through_keep_their_loops() -> None:
+    found = product("ijk", update="c[i][k - k + j] += a[i][k] * b[k][j];")
+    assert held(found) == []
+    assert prove(found) == ()
 
 
 def test_dot_products_that_no_column_has_in_common_keep_rows_alone() -> None:
@@ -277,6 +283,20 @@ def test_a_wrong_buffer_is_refused(name: str) -> None:
         assert sentence in " ".join(fault.message for fault in found)
     else:
         assert found == (), "rows and columns may change places in the buffer"
+
+
+def test_an_element_spelled_with_an_iterator_inside_is_refused() -> None:
+    """c[i + (k - k)][j]: the same element, but k is none where it is read and written back."""
+
+    def change(node: Buffered) -> Buffered:
+        (buffer,) = node.buffers
+        k = next(access_to(loop.iterator) for loop in loops_in(node.body) if loop.iterator.name == "k")
+        row, column = buffer.access.subscripts
+        moved = Binary("+", row, Binary("-", k, k, INT), INT)
+        return replace(node, buffers=(replace(buffer, access=replace(buffer.access, subscripts=(moved, column))),))
+
+    broken = with_buffers(product(), change)
+    assert "names an iterator of a loop inside" in " ".join(fault.message for fault in prove(broken))
 
 
 def test_a_buffer_around_nothing_but_reads_is_not_written_back() -> None:
