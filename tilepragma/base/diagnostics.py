@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -53,6 +53,11 @@ class Diagnostics:
         """Keep `diagnostic` unless the very same one was kept before."""
         if diagnostic not in self.items:
             self.items.append(diagnostic)
+
+    def add_all(self, diagnostics: Iterable[Diagnostic]) -> None:
+        """Keep those of another run, say of one that was made on trial and is taken."""
+        for one in diagnostics:
+            self.add(one)
 
     def error(self, range_: SourceRange, message: str, *remedies: str) -> Diagnostic:
         """Report an error at `range_`; each remedy becomes a note at the same place."""

@@ -59,8 +59,7 @@ def parse_directive(tokens: Sequence[Token], place: SourceRange, diagnostics: Di
     """
     found = Diagnostics()
     directive = _parse(tokens, place, found)
-    for diagnostic in sorted(found, key=lambda item: item.range.start.offset):
-        diagnostics.add(diagnostic)
+    diagnostics.add_all(sorted(found, key=lambda item: item.range.start.offset))
     return directive
 
 

@@ -213,8 +213,7 @@ def _inferred(
             known = footprints.section(object_, context.invariant)
             if known is not None:
                 return tuple(SectionBound(expression(low), expression(length)) for low, length in known)
-        for item in trial:
-            context.diagnostics.add(item)
+        context.diagnostics.add_all(trial)
         return found
 
     return section

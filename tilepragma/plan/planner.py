@@ -115,8 +115,7 @@ def make_plan(
         planned = _vouched(kernel, said, floating, own, targets)
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
-    for item in own:
-        diagnostics.add(item)
+    diagnostics.add_all(own)
     if diagnostics.has_errors:
         return None
     verify_rules(planned.plan)
@@ -134,8 +133,7 @@ def _vouched(
         found = Diagnostics()
         planned = _least_as_written(plain, _take_apart(plain, found), floating, found, targets)
         if not found.has_errors and keeps_elements_in_registers(planned.plan):
-            for item in found:
-                diagnostics.add(item)
+            diagnostics.add_all(found)
             return planned
     return Planned(_plan(kernel, said, floating, diagnostics, targets))
 
@@ -151,8 +149,7 @@ def _least_as_written(
         counting = replace(planned.plan, stepped=kernel, final_values=(*planned.plan.final_values, *unit.final_values))
         faults = tuple(unit_step_faults(counting))
         if counting.as_written is None and not faults:
-            for item in found:
-                diagnostics.add(item)
+            diagnostics.add_all(found)
             return Planned(counting, None if planned.proof is None else Proof(counting, planned.proof.faults))
     return _as_it_stands(kernel, said, floating, diagnostics, targets)
 
@@ -168,8 +165,7 @@ def _as_it_stands(
         found = Diagnostics()
         planned = _automatic(rows.kernel, _take_apart(rows.kernel, found), floating, found, targets)
         if planned.plan.as_written is None:
-            for item in found:
-                diagnostics.add(item)
+            diagnostics.add_all(found)
             return _with_notes(planned, rows)
     found = Diagnostics()
     planned = _automatic(kernel, said, floating, found, targets)
@@ -179,8 +175,7 @@ def _as_it_stands(
         other = _automatic(inner, _take_apart(inner, again), floating, again, targets)
         if other.plan.as_written is None:
             planned, found = other, again
-    for item in found:
-        diagnostics.add(item)
+    diagnostics.add_all(found)
     return _with_notes(planned, replace(rows, seen=()))
 
 
@@ -284,8 +279,7 @@ class _Attempt:
         """The plan of a choice, and what is to be said of it."""
         for trial in self.trials:
             if trial.answer is choice.taken:
-                for item in trial.found:
-                    diagnostics.add(item)
+                diagnostics.add_all(trial.found)
                 return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial.proof)
         said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
         obstacles = _errors(self.trials[0].found) if self.trials else ()
