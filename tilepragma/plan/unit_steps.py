@@ -12,17 +12,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tilepragma.ir.accesses import function_uses
-from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, Scope, access_to, integer
+from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, access_to, integer
 from tilepragma.ir.looptree import Block, Kernel, Loop, Statement
-from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import walk, with_blocks
-from tilepragma.ir.types import INT, LONG, ScalarType
+from tilepragma.ir.traversal import loops_in, mentions, walk, with_blocks
+from tilepragma.ir.types import INT, LONG, is_signed
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue
 from tilepragma.plan.launches import named_in_clauses
-from tilepragma.plan.row_loops import names_in
+from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.rows import int_sum
 
 #: Numbers of the loops that last values are computed from begin here: no plan has as many loops.
@@ -39,7 +39,7 @@ class UnitKernel:
 
 def with_unit_steps(kernel: Kernel) -> UnitKernel | None:
     """The kernel with iterations in place of steps, in all loops where that can be; None where there are none."""
-    loops = [node for node in walk(kernel.body) if isinstance(node, Loop) and _steps(node)]
+    loops = [one for one in loops_in(kernel.body) if _steps(one)]
     if not loops:
         return None
     finals = _finals(kernel)
@@ -47,7 +47,7 @@ def with_unit_steps(kernel: Kernel) -> UnitKernel | None:
     chosen = [one for one in loops if _may_go(one, loops, kernel, kept)]
     if not chosen:
         return None
-    names = set(names_in(kernel))
+    names = Names(set(names_in(kernel)))
     instead = {one.index: _index_of(one.iterator, names) for one in chosen}
     gone = {one.iterator for one in chosen}
     body = _Counting(instead).block(kernel.body)
@@ -62,7 +62,9 @@ def _steps(loop: Loop) -> bool:
     step, lower, upper = (polynomial(each) for each in (loop.step, loop.lower, loop.upper))
     if step.constant is None or abs(step.constant) < 2 or loop.comparison == "!=" or loop.directive is not None:
         return False
-    if loop.iterator.element not in (INT, LONG) or loop.iterator.volatile or not all(map(_is_signed, _bounds(loop))):
+    if loop.iterator.element not in (INT, LONG) or loop.iterator.volatile:
+        return False
+    if not (is_signed(loop.lower.type) and is_signed(loop.upper.type)):
         return False
     if not _is_sum(lower, loop.iterator.element == INT):
         return False
@@ -70,18 +72,10 @@ def _steps(loop: Loop) -> bool:
     return least.constant is not None and least.constant >= (-1 if loop.decreasing else 0)
 
 
-def _bounds(loop: Loop) -> tuple[Expression, ...]:
-    return loop.lower, loop.upper
-
-
-def _is_signed(value: Expression) -> bool:
-    return isinstance(value.type, ScalarType) and value.type.is_integer and value.type.signed
-
-
 def _is_sum(lower: Polynomial, short: bool) -> bool:
     """Whether it can be written before a multiple of the index."""
     varying = [monomial for monomial, _ in lower.terms if monomial]
-    plain = all(len(one) == 1 and isinstance(one[0], Access) and not one[0].subscripts for one in varying)
+    plain = all(len(one) == 1 and is_scalar(one[0]) for one in varying)
     return plain and len(varying) < 2 and not (short and any(one[0].type != INT for one in varying))
 
 
@@ -91,22 +85,25 @@ def _may_go(loop: Loop, loops: list[Loop], kernel: Kernel, kept: set[DataObject]
     if iterator.host in named_in_clauses(kernel.directive, kernel.body):
         return False
     if loop.declares_iterator:
-        return not any(isinstance(node, AddressOf) and node.target.object == iterator for node in walk(loop.body))
-    over = [node for node in walk(kernel.body) if isinstance(node, Loop) and node.iterator == iterator]
+        return not _is_handed_on(loop.body, iterator)
+    over = [one for one in loops_in(kernel.body) if one.iterator == iterator]
     if not all(any(one is other for other in loops) for one in over):
         return False
     if any(use.object == iterator for use in function_uses(kernel.functions)):
         return False
-    inside = sum(_mentions(one.body, iterator) for one in over)
-    nested = any(node.iterator == iterator for one in over for node in walk(one.body) if isinstance(node, Loop))
-    if nested or inside < _mentions(kernel.body, iterator):
-        return False
-    if any(isinstance(node, AddressOf) and node.target.object == iterator for node in walk(kernel.body)):
+    inside = sum(_count(one.body, iterator) for one in over)
+    nested = any(inner.iterator == iterator for one in over for inner in loops_in(one.body))
+    if nested or inside < _count(kernel.body, iterator) or _is_handed_on(kernel.body, iterator):
         return False
     return iterator in kept or iterator.name not in kernel.read_after
 
 
-def _mentions(body: Block, iterator: DataObject) -> int:
+def _is_handed_on(body: Block, iterator: DataObject) -> bool:
+    """Whether something gets its address."""
+    return any(isinstance(node, AddressOf) and node.target.object == iterator for node in walk(body))
+
+
+def _count(body: Block, iterator: DataObject) -> int:
     return sum(isinstance(node, Access) and node.object == iterator for node in walk(body))
 
 
@@ -125,20 +122,9 @@ def _numbered(block: Block, first: int) -> Block:
     return replace(block, statements=tuple(map(renumbered, block.statements)))
 
 
-def _index_of(iterator: DataObject, names: set[str]) -> DataObject:
-    """What counts the iterations of a loop; `names` are those that are taken, to which its own is added."""
-    stem = f"{iterator.name}_index"
-    name = next(one for one in _numbered_names(stem) if one not in names)
-    names.add(name)
-    return replace(iterator, name=name, host=name, scope=Scope.LOCAL)
-
-
-def _numbered_names(stem: str) -> Iterator[str]:
-    yield stem
-    number_ = 2
-    while True:
-        yield f"{stem}_{number_}"
-        number_ += 1
+def _index_of(iterator: DataObject, names: Names) -> DataObject:
+    """What counts the iterations of a loop."""
+    return replace(names.scalar(f"{iterator.name}_index"), element=iterator.element)
 
 
 @dataclass(frozen=True)
@@ -193,18 +179,15 @@ def _with_value(body: Block, iterator: DataObject, value: Polynomial, index: Dat
         return replace(access, subscripts=tuple(map(collected, access.subscripts)))
 
     def collected(subscript: Expression) -> Expression:
-        mentions = any(isinstance(node, Access) and node.object == index for node in walk(subscript))
         found = polynomial(subscript)
-        return _written(found, iterator) if mentions and _is_short(found) else subscript
+        return _written(found, iterator) if mentions(subscript, index) and _is_short(found) else subscript
 
     return with_accesses(body, change)
 
 
 def _is_short(value: Polynomial) -> bool:
     varying = [monomial for monomial, _ in value.terms if monomial]
-    return len(varying) < 3 and all(
-        len(one) == 1 and isinstance(one[0], Access) and not one[0].subscripts and one[0].type == INT for one in varying
-    )
+    return len(varying) < 3 and all(len(one) == 1 and is_scalar(one[0]) and one[0].type == INT for one in varying)
 
 
 def _written(value: Polynomial, iterator: DataObject) -> Expression:
