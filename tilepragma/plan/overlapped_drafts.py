@@ -113,11 +113,7 @@ class Drafts:
             (length - 1 - low - high) // (more + most) + 1 if more + most else DEGREE if length > low + high else 0
             for length, (low, high), (more, most) in zip(self.lengths, self.found.reach, self.found.growth, strict=True)
         ]
-        return (
-            min(room)
-            if all(length > sum(one) for length, one in zip(self.lengths, self.found.reach, strict=True))
-            else 0
-        )
+        return max(0, min(room))
 
     def _copy(self, array: GridArray) -> DataObject:
         """Storage for what the array holds between the two launches."""
@@ -201,10 +197,13 @@ class TileLaunch:
 
     def window(self, array: DataObject) -> Window:
         """What a gang keeps of an array."""
+        return self.window_of(array, self.drafts.lengths, self.origin)
+
+    def window_of(self, array: DataObject, lengths: Iterable[int], origin: Iterable[DataObject | None]) -> Window:
+        """A window of these lengths."""
         name = self.drafts.names.scalar(f"{array.name}_window").name
-        lengths = tuple(integer(one) for one in self.drafts.lengths)
-        own = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
-        return Window(own, array, tuple(self.origin))
+        own = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, tuple(map(integer, lengths)))
+        return Window(own, array, tuple(origin))
 
     def draft(self) -> DraftLaunch:
         """The launch: all tiles, over gangs."""
@@ -251,13 +250,16 @@ class TileLaunch:
         of a gang that walks along the first dimension, what no gang does here.
         """
         del delay
-        drafts, dimensions = self.drafts, range(self.rank)
-        steps = [drafts.names.scalar(f"{base}_step") for base in drafts.bases]
+        return (self.dealt(points, range(self.rank), where((*tests.plane, *tests.others), *body), home=home),)
+
+    def dealt(self, points: list[DataObject], dimensions: range, body: Iterable[Statement], *, home: bool) -> Statement:
+        """Loops over the points along these dimensions of the window, or of its home alone, dealt out over workers."""
+        drafts = self.drafts
+        steps = [drafts.names.scalar(f"{drafts.bases[k]}_step") for k in dimensions]
         starts = self.first if home else self.origin
         last = [drafts.home(k) - number(1) if home else drafts.home(k) + drafts.halo(k) - number(1) for k in dimensions]
-        placed = (declared(points[k], term(starts[k]) + term(steps[k])) for k in dimensions)
-        inner = (*placed, *where((*tests.plane, *tests.others), *body))
-        return (drafts.nest(steps, last, inner, TileKind.DYNAMIC, TileKind.WORKER),)
+        placed = (declared(points[k], term(starts[k]) + term(step)) for k, step in zip(dimensions, steps, strict=True))
+        return drafts.nest(steps, last, (*placed, *body), TileKind.DYNAMIC, TileKind.WORKER)
 
     @property
     def store_delay(self) -> Polynomial:

@@ -15,8 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tilepragma.ir.directives import TileKind
-from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Statement, Window
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number
 from tilepragma.plan.overlapped_drafts import (
@@ -76,11 +75,8 @@ class _StreamedLaunch(TileLaunch):
         super().__init__(drafts, pair, second)
 
     def window(self, array: DataObject) -> Window:
-        name = self.drafts.names.scalar(f"{array.name}_window").name
         planes = self.stream.planes(array, self.limit)
-        lengths = tuple(integer(one) for one in (planes, *self.drafts.lengths[1:]))
-        own = DataObject(name, name, array.element, Storage.CONTIGUOUS, Scope.GANG, lengths)
-        return Window(own, array, (None, *self.origin[1:]))
+        return self.window_of(array, (planes, *self.drafts.lengths[1:]), (None, *self.origin[1:]))
 
     def work(self) -> tuple[Statement, ...]:
         least, greatest = self.drafts.grid(0)
@@ -97,12 +93,7 @@ class _StreamedLaunch(TileLaunch):
         delay: Polynomial = AT_ONCE,
         home: bool = False,
     ) -> tuple[Statement, ...]:
-        drafts, others = self.drafts, range(1, self.rank)
-        steps = [drafts.names.scalar(f"{base}_step") for base in drafts.bases[1:]]
-        starts = self.first if home else self.origin
-        last = [drafts.home(k) - number(1) if home else drafts.home(k) + drafts.halo(k) - number(1) for k in others]
-        placed = (declared(points[k], term(starts[k]) + term(steps[k - 1])) for k in others)
-        nest = drafts.nest(steps, last, (*placed, *where(tests.others, *body)), TileKind.DYNAMIC, TileKind.WORKER)
+        nest = self.dealt(points, range(1, self.rank), where(tests.others, *body), home=home)
         plane = (*tests.plane, *(self._of_home(points[0]) if home else ()))
         return (declared(points[0], term(self.position) - delay), *where(plane, nest))
 
