@@ -59,26 +59,30 @@ _WAITING = 32.0
 """What it costs that all workers of a gang wait."""
 
 
-def overlapped(region: Region, taken: Iterable[str]) -> tuple[Automatic | Refusal, ...]:
-    """Device steps in overlapped tiles (the host steps are the same and not for use), best first, or why there are none; no name is one
-    of `taken`.
+def overlapped(region: Region, taken: Iterable[str]) -> Iterator[Automatic | Refusal]:
+    """Device steps in overlapped tiles (the host steps are the same and not for use), best first, each made when it is asked for, or why
+    there are none; no name is one of `taken`.
 
     Every other answer asks first whether there is anything to do: arrays may be too short for their borders.
     """
     found = _found(region)
     if isinstance(found, Refusal):
-        return (found,)
+        yield found
+        return
     stencil, tiles, stream = found
     against = _against(tiles)
     if against is not None:
-        return (Refusal(against),)
+        yield Refusal(against)
+        return
     names = {*names_in(region.kernel), *taken}
-    answers: list[Automatic | Refusal] = []
     forms, notes = _forms(region, stencil, tiles, stream)
+    if not forms:
+        yield Refusal(_LARGE)
     for form in forms:
         plain = _answer(form(names), notes, asking=False)
-        answers += (plain,) if isinstance(plain, Refusal) else (plain, _answer(form(names), notes, asking=True))
-    return tuple(answers) or (Refusal(_LARGE),)
+        yield plain
+        if isinstance(plain, Automatic):
+            yield _answer(form(names), notes, asking=True)
 
 
 def _found(region: Region) -> tuple[Stencil, Overlap, Stream | str | None] | Refusal:
