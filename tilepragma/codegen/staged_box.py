@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Flat, Printer
-from tilepragma.codegen.wide_copies import WIDE_BYTES, Vector, known_length
+from tilepragma.codegen.wide_copies import WIDE_BYTES, Vector
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import Access, Binary, DataObject, Scope, Storage, local_scalar
 from tilepragma.ir.looptree import Staged
@@ -52,14 +52,14 @@ class StagedBox:
         return self.called("held")
 
     @property
-    def wide(self) -> str:
-        """Whether a tile is copied in vectors."""
-        return self.called("wide")
+    def vectors(self) -> str:
+        """How many vectors of a row are copied as such."""
+        return self.called("vectors")
 
     @property
-    def vectors(self) -> str:
-        """The vectors of a row, the last one perhaps in part."""
-        return self.called("vectors")
+    def single(self) -> str:
+        """How many elements of a row are copied one at a time."""
+        return self.called("single")
 
     @property
     def copy(self) -> DataObject:
@@ -104,8 +104,8 @@ class StagedBox:
         """How far rows of the copy are apart."""
         return self.called("pitch") if self.staged.odd else self.size(self.rank - 1)
 
-    def places(self, writer: Writer, sizes: list[str], step: int = 1) -> list[str]:
-        """Declare where number `at` lies in a box of these sizes, whose rows go in steps; the names, a dimension each."""
+    def places(self, writer: Writer, sizes: list[str], in_row: Callable[[str], str] = lambda place: place) -> list[str]:
+        """Declare where number `at` of so many lies in the box, `in_row` in its row; the names, a dimension each."""
         at = self.numbers.fresh("at")
         places = [self.numbers.fresh(f"at{dimension}") for dimension in range(self.rank)]
         for dimension, place in enumerate(places):
@@ -113,7 +113,7 @@ class StagedBox:
             value = at if not inner else f"{at} / {inner[0]}" if len(inner) == 1 else f"{at} / ({' * '.join(inner)})"
             if dimension > 0:
                 value = f"{value} % {sizes[dimension]}"
-            writer.line(f"const int {place} = {value if inner or step == 1 else f'{value} * {step}'};")
+            writer.line(f"const int {place} = {value if inner else in_row(value)};")
         return places
 
     def index(self, places: list[str]) -> str:
@@ -133,10 +133,10 @@ class StagedBox:
         )
         return self.printer.expression(Access(self.object, subscripts, (), self.object.element))
 
-    def condition(self, vector: Vector, together: bool) -> str:
-        """Whether vectors of the tile lie at multiples of 16 bytes: the array, its rows and the tile in them; `together`: and rows of the copy."""
+    def condition(self, vector: Vector) -> str:
+        """Whether vectors of the tile lie at multiples of 16 bytes: the array, its rows and the tile in them, and rows of the copy, if `together`."""
         last = self.rank - 1
-        rows = [self.size(last)] if together and known_length(self.staged.sides[last]) is None else []
+        rows = [self.size(last)] if vector.together else []
         if self.flat.lengths and not self.flat.lengths[-1].isdigit():
             rows.append(self.flat.lengths[-1])
         taken_off = [one for one in (self.flat.lowers[-1] if self.flat.lowers else None, self.flat.origin) if one]
@@ -144,18 +144,17 @@ class StagedBox:
         tests = [f"{one} % {vector.count} == 0" for one in (*rows, begin)]
         return " && ".join([*tests, f"(size_t){self.printer.name(self.object)} % {WIDE_BYTES} == 0"])
 
-    def tests(self, first: list[str], last: list[str] | None = None) -> str:
-        """Whether the tile has an element, or both ends of neighbours in a row."""
-        last = first if last is None else last
+    def tests(self, places: list[str]) -> str:
+        """Whether the tile has an element."""
         spans = [self.span(dimension) for dimension in range(self.rank)]
-        tests = [f"{place} < {span}" for place, span in zip(last, spans, strict=True)]
-        return " && ".join([*tests, *_in_user_array(self.staged, first, last, spans)])
+        tests = [f"{place} < {span}" for place, span in zip(places, spans, strict=True)]
+        return " && ".join([*tests, *_in_user_array(self.staged, places, spans)])
 
 
-def _in_user_array(one: Staged, first: list[str], last: list[str], spans: list[str]) -> Iterator[str]:
-    """Tests that elements of the box lie between those that are read first and last, where there are others."""
+def _in_user_array(one: Staged, places: list[str], spans: list[str]) -> Iterator[str]:
+    """Tests that an element of the box lies between the first and the last that is read, where there are others."""
     ends = [f"{span} - {by + 1}" for span, by in zip(spans, one.after, strict=True)] if one.after else []
-    for relation, places, limits in ((">", first, [str(by) for by in one.before]), ("<", last, ends)):
+    for relation, limits in ((">", [str(by) for by in one.before]), ("<", ends)):
         if not limits:
             continue
         test = f"{places[-1]} {relation}= {limits[-1]}"

@@ -79,13 +79,13 @@ class StagingPrinter:
 
     @cached_property
     def boxes(self) -> tuple[StagedBox, ...]:
-        """The boxes, in textual order. Components of vectors that are copied ahead would have to be waited for: none where rows are odd."""
+        """The boxes, in textual order."""
         begins, seen = begins_of_loops(self._nest), Counter[DataObject]()
         found = []
         for one in staged_arrays(self.launch):
             seen[one.object] += 1
-            flat, apart = self.printer.objects.flat[one.object], one.odd and copies_ahead(self.launch)
-            vector = None if apart else vector_of(one, flat, begins, self.dialect)
+            flat = self.printer.objects.flat[one.object]
+            vector = vector_of(one, flat, begins, self.dialect, copies_ahead(self.launch))
             found.append(StagedBox(one, seen[one.object], vector, self.numbers, self.printer))
         return tuple(found)
 
@@ -191,9 +191,6 @@ class StagingPrinter:
                 writer.line(f"const int {box.size(dimension)} = {self._length(side)};")
             if box.staged.odd:
                 writer.line(f"const int {box.pitch} = {self._last_size(box)};")
-            if box.vector is not None:
-                size, count = box.size(box.rank - 1), box.vector.count
-                writer.line(f"const int {box.vectors} = ({size} + {count - 1}) / {count};")
         axes = used_dimensions(self.launch, AxisKind.WORKER)
         index = ""
         for axis in reversed(axes):
@@ -276,8 +273,6 @@ class StagingPrinter:
             for dimension, side in enumerate(box.staged.sides):
                 lower = self._least(side, ends, moved)
                 writer.line(f"const {self.dialect.index} {box.lower(dimension)} = {lower};")
-            if box.vector is not None:
-                writer.line(f"const int {box.wide} = {box.condition(box.vector, together=stage.ahead)};")
 
     def _spans(self, writer: Writer, box: StagedBox, ends: Ends) -> None:
         for dimension, side in enumerate(box.staged.sides):

@@ -16,7 +16,7 @@ from tilepragma.codegen.printer import Flat
 from tilepragma.ir.expressions import Access, DataObject
 from tilepragma.ir.looptree import Axis, Loop, Staged, StagedSide, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import ScalarKind, ScalarType
+from tilepragma.ir.types import ScalarType
 
 #: Bytes of a vector.
 WIDE_BYTES = 16
@@ -27,10 +27,13 @@ _CUDA_NAMES = {"unsigned int": "uint", "long long": "longlong", "unsigned long l
 
 @dataclass(frozen=True)
 class Vector:
-    """`count` elements of 16 bytes together: a type of both targets, whose components have the same names."""
+    """`count` elements of 16 bytes together: a type of both targets, whose components have the same names. `together`: rows of the copy are whole
+    vectors apart, if those of the tile's sides that workers have are, so that vectors are stored as such, not by components.
+    """
 
     type: str
     count: int
+    together: bool
 
     @property
     def components(self) -> str:
@@ -50,35 +53,28 @@ def begins_of_loops(nest: TileNest) -> dict[DataObject, int]:
     return found
 
 
-def vector_of(one: Staged, flat: Flat, begins: Mapping[DataObject, int], dialect: Dialect) -> Vector | None:
-    """The vectors of a box whose tiles mostly begin with one: None where rows are shorter, or where vectors are never, or not to be seen,
-    at multiples of 16 bytes. Numbers of workers are taken for multiples of a vector's.
+def vector_of(
+    one: Staged, flat: Flat, begins: Mapping[DataObject, int], dialect: Dialect, ahead: bool
+) -> Vector | None:
+    """The vectors of a box whose tiles mostly begin with one: None where rows are shorter, or where vectors are never, or not to be seen, at
+    multiples of 16 bytes. Numbers of workers are taken for multiples of a vector's. Components of what is copied `ahead` would have to be
+    waited for.
     """
-    element = one.object.element
-    if not isinstance(element, ScalarType) or element.bits not in (32, 64):
+    element, side = one.object.element, one.sides[-1]
+    # Vectors at the first and the last element that is read would have to be taken apart.
+    if not isinstance(element, ScalarType) or element.bits not in (32, 64) or one.before or one.after:
         return None
-    if element.kind not in (ScalarKind.FLOATING, ScalarKind.INTEGER):
-        return None
-    count, side = 8 * WIDE_BYTES // element.bits, one.sides[-1]
-    pitch = flat.lengths[-1] if flat.lengths else ""
+    count, pitch = 8 * WIDE_BYTES // element.bits, flat.lengths[-1] if flat.lengths else ""
     if pitch.isdigit() and int(pitch) % count != 0:
         return None
-    length = known_length(side)
-    if length is not None and length < count:
+    by_workers = any(isinstance(term.extent, Axis) for term in side.terms)
+    length = side.width + 1 - sum(abs(term.coefficient) for term in side.terms)
+    length += sum(abs(term.coefficient) * term.extent for term in side.terms if isinstance(term.extent, int))
+    together = length % count == 0 and not one.odd
+    if (length < count and not by_workers) or (ahead and not together) or not _begins_with_vector(side, begins, count):
         return None
     name = dialect.scalar(element)
-    name = _CUDA_NAMES.get(name, name) if dialect.name == "cuda" else name
-    return Vector(f"{name}{count}", count) if _begins_with_vector(side, begins, count) else None
-
-
-def known_length(side: StagedSide) -> int | None:
-    """The elements of a side in a full tile; None where numbers of workers say it."""
-    total = side.width + 1
-    for term in side.terms:
-        if isinstance(term.extent, Axis):
-            return None
-        total += abs(term.coefficient) * (term.extent - 1)
-    return total
+    return Vector(f"{_CUDA_NAMES.get(name, name) if dialect.name == 'cuda' else name}{count}", count, together)
 
 
 def _begins_with_vector(side: StagedSide, begins: Mapping[DataObject, int], count: int) -> bool:

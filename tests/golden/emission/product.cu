@@ -69,10 +69,8 @@ extern "C" __global__ void product(
     if (PRODUCT_STAGED) {
         const int A_size0 = worker1_count;
         const int A_size1 = 32;
-        const int A_vectors = (A_size1 + 3) / 4;
         const int B_size0 = 32;
         const int B_size1 = worker0_count;
-        const int B_vectors = (B_size1 + 3) / 4;
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
@@ -116,12 +114,8 @@ extern "C" __global__ void product(
                             float B_held[PRODUCT_HELD ? PRODUCT_B_EACH : 1];
                             const tilek_index A_staged0 = i_first;
                             const tilek_index A_staged1 = k_copied_first;
-                            const int A_wide = A_length1 % 4 == 0 && A_staged1 % 4 == 0
-                                && (size_t)A % 16 == 0;
                             const tilek_index B_staged0 = k_copied_first;
                             const tilek_index B_staged1 = j_first;
-                            const int B_wide = B_size1 % 4 == 0 && B_length1 % 4 == 0 && B_staged1 % 4 == 0
-                                && (size_t)B % 16 == 0;
                             if (k_tile_copied < (long long)p && i_first <= i_last && j_first <= j_last) {
                                 const int A_span0 = i_last - i_first + 1;
                                 const int A_span1 = k_copied_last - k_copied_first + 1;
@@ -135,33 +129,25 @@ extern "C" __global__ void product(
                                             A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1 + at1];
                                     }
                                 } else {
-                                    if (A_wide) {
-                                        for (int at = worker; at < A_size0 * A_vectors; at += workers) {
-                                            const int at0 = at / A_vectors;
-                                            const int at1 = at % A_vectors * 4;
-                                            if (at0 < A_span0 && at1 + 3 < A_span1) {
-                                                TILEK_COPY_16(*(float4 *)&A_next[at0 * A_size1 + at1],
-                                                    *(const float4 *)&A[(tilek_index)(A_staged0 + at0)
-                                                    * A_length1 + A_staged1 + at1]);
-                                            } else {
-#pragma unroll
-                                                for (int each = 0; each < 4; ++each) {
-                                                    const int place = at1 + each;
-                                                    if (at0 < A_span0
-                                                        && place < A_span1) TILEK_COPY_4(A_next[at0 * A_size1
-                                                        + place], A[(tilek_index)(A_staged0 + at0)
-                                                        * A_length1 + A_staged1 + place]);
-                                                }
-                                            }
-                                        }
-                                    } else {
-                                        for (int at = worker; at < A_size0 * A_size1; at += workers) {
-                                            const int at0 = at / A_size1;
-                                            const int at1 = at % A_size1;
-                                            if (at0 < A_span0 && at1 < A_span1) TILEK_COPY_4(A_next[at0
-                                                * A_size1 + at1], A[(tilek_index)(A_staged0 + at0)
-                                                * A_length1 + A_staged1 + at1]);
-                                        }
+                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
+                                    int A_vectors = A_size1 % 4 == 0 && A_length1 % 4 == 0
+                                        && A_staged1 % 4 == 0 && (size_t)A % 16 == 0
+                                        && (A_span1 % 4 == 0 || A_span1 == A_size1) ? A_size1 / 4 : 0;
+                                    const int A_single = A_size1 - 4 * A_vectors;
+                                    for (int at = worker; at < A_size0 * A_vectors; at += workers) {
+                                        const int at0 = at / A_vectors;
+                                        const int at1 = at % A_vectors * 4;
+                                        if (at0 < A_span0
+                                            && at1 < A_span1) TILEK_COPY_16(*(float4 *)&A_next[at0 * A_size1
+                                            + at1], *(const float4 *)&A[(tilek_index)(A_staged0 + at0)
+                                            * A_length1 + A_staged1 + at1]);
+                                    }
+                                    for (int at = worker; at < A_size0 * A_single; at += workers) {
+                                        const int at0 = at / A_single;
+                                        const int at1 = 4 * A_vectors + at % A_single;
+                                        if (at0 < A_span0 && at1 < A_span1) TILEK_COPY_4(A_next[at0 * A_size1
+                                            + at1], A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1
+                                            + at1]);
                                     }
                                 }
                                 const int B_span0 = k_copied_last - k_copied_first + 1;
@@ -176,33 +162,25 @@ extern "C" __global__ void product(
                                             B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1 + at1];
                                     }
                                 } else {
-                                    if (B_wide) {
-                                        for (int at = worker; at < B_size0 * B_vectors; at += workers) {
-                                            const int at0 = at / B_vectors;
-                                            const int at1 = at % B_vectors * 4;
-                                            if (at0 < B_span0 && at1 + 3 < B_span1) {
-                                                TILEK_COPY_16(*(float4 *)&B_next[at0 * B_size1 + at1],
-                                                    *(const float4 *)&B[(tilek_index)(B_staged0 + at0)
-                                                    * B_length1 + B_staged1 + at1]);
-                                            } else {
-#pragma unroll
-                                                for (int each = 0; each < 4; ++each) {
-                                                    const int place = at1 + each;
-                                                    if (at0 < B_span0
-                                                        && place < B_span1) TILEK_COPY_4(B_next[at0 * B_size1
-                                                        + place], B[(tilek_index)(B_staged0 + at0)
-                                                        * B_length1 + B_staged1 + place]);
-                                                }
-                                            }
-                                        }
-                                    } else {
-                                        for (int at = worker; at < B_size0 * B_size1; at += workers) {
-                                            const int at0 = at / B_size1;
-                                            const int at1 = at % B_size1;
-                                            if (at0 < B_span0 && at1 < B_span1) TILEK_COPY_4(B_next[at0
-                                                * B_size1 + at1], B[(tilek_index)(B_staged0 + at0)
-                                                * B_length1 + B_staged1 + at1]);
-                                        }
+                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
+                                    int B_vectors = B_size1 % 4 == 0 && B_length1 % 4 == 0
+                                        && B_staged1 % 4 == 0 && (size_t)B % 16 == 0
+                                        && (B_span1 % 4 == 0 || B_span1 == B_size1) ? B_size1 / 4 : 0;
+                                    const int B_single = B_size1 - 4 * B_vectors;
+                                    for (int at = worker; at < B_size0 * B_vectors; at += workers) {
+                                        const int at0 = at / B_vectors;
+                                        const int at1 = at % B_vectors * 4;
+                                        if (at0 < B_span0
+                                            && at1 < B_span1) TILEK_COPY_16(*(float4 *)&B_next[at0 * B_size1
+                                            + at1], *(const float4 *)&B[(tilek_index)(B_staged0 + at0)
+                                            * B_length1 + B_staged1 + at1]);
+                                    }
+                                    for (int at = worker; at < B_size0 * B_single; at += workers) {
+                                        const int at0 = at / B_single;
+                                        const int at1 = 4 * B_vectors + at % B_single;
+                                        if (at0 < B_span0 && at1 < B_span1) TILEK_COPY_4(B_next[at0 * B_size1
+                                            + at1], B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1
+                                            + at1]);
                                     }
                                 }
                             }
