@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -108,3 +109,35 @@ def test_rows_of_whole_vectors_are_copied_sixteen_bytes_at_a_time() -> None:
     assert "cp.async.cg" in ptx(text, "compute_80")
     copied = ptx(text, "compute_75")
     assert "st.shared.v4" in copied and "ld.global" in copied and "cp.async" not in copied
+
+
+STAR = "a[i][{0}] + a[i - 1][{0}] + a[i + 1][{0}] + a[i][{0} - 1] + a[i][{0} + 1]"
+
+
+@pytest.mark.parametrize(
+    ("element", "length", "first", "value", "vectors"),
+    [
+        ("float", "m", "1", STAR.format("j"), {"float4"}),
+        ("unsigned", "128", "4", STAR.format("j + 1"), {"uint4"}),
+        ("double", "m", "1", STAR.format("j + 2"), {"double2"}),
+        ("long", "m", "from", STAR.format("j"), set()),
+        ("float", "m", "2", STAR.format("j"), set()),
+        ("float", "203", "1", STAR.format("j"), set()),
+        ("short", "m", "1", STAR.format("j"), set()),
+        ("float", "m", "1", STAR.format("m - 1 - j"), set()),
+    ],
+)
+def test_vectors_are_asked_for_where_tiles_begin_with_them(
+    element: str, length: str, first: str, value: str, vectors: set[str]
+) -> None:
+    text = f"""
+void f(int n, int m, int from, const {element} a[n][{length}], {element} b[n][m]) {{
+#pragma tilek kernel
+  for (int i = 1; i < n - 1; i++)
+    for (int j = {first}; j < m - 4; j++)
+      b[i][j] = {value};
+}}"""
+    (plan,) = translate(TranslateRequest("f.c", text=text.encode())).plans
+    program = describe(plan, [Target.OPENCL]).opencl
+    assert program is not None and "a_staged[" in program
+    assert set(re.findall(r"\*\(const __global (\w+) \*\)", program)) == vectors
