@@ -13,6 +13,7 @@ from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, intege
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
+    Buffered,
     If,
     Loop,
     Stage,
@@ -161,7 +162,8 @@ def with_blocks_changed(found: KernelPlan, change: Callable[[Block], Block]) -> 
 
     def visit(block: Block) -> Block:
         inner = Block(
-            tuple(with_blocks(one, visit) if isinstance(one, Loop) else one for one in block.statements), block.range
+            tuple(with_blocks(one, visit) if isinstance(one, (Loop, Buffered)) else one for one in block.statements),
+            block.range,
         )
         return change(inner) if any(isinstance(one, Stage) for one in inner.statements) else inner
 
@@ -221,7 +223,8 @@ def ahead(block: Block) -> Block:
 def backwards(block: Block) -> Block:
     """A nest's body whose loop over tiles goes down."""
     statements = (replace(one, decreasing=True) if isinstance(one, Loop) else one for one in block.statements)
-    return replace(block, statements=tuple(statements))
+    inside = (with_blocks(one, backwards) if isinstance(one, Buffered) else one for one in statements)
+    return replace(block, statements=tuple(inside))
 
 
 def twice(block: Block) -> Block:
@@ -386,7 +389,8 @@ def test_broken_stages_are_refused(name: str) -> None:
 def test_iterations_that_a_staged_form_leaves_out_are_missed() -> None:
     def shorter(block: Block) -> Block:
         loops = tuple(replace(one, lower=integer(1)) if _is_split(one) else one for one in block.statements)
-        return replace(block, statements=loops)
+        inner = tuple(with_blocks(one, shorter) if isinstance(one, Buffered) else one for one in loops)
+        return replace(block, statements=inner)
 
     broken = with_staged(plan(PRODUCT), shorter)
     assert complaints(broken) != ""
