@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tilepragma.ir.buffers import place_in_buffer
 from tilepragma.ir.dump import expression_text
-from tilepragma.ir.expressions import Access, Assignment, Expression
+from tilepragma.ir.expressions import Access, Assignment, Expression, conjunction
 from tilepragma.ir.looptree import (
     Block,
     Buffer,
@@ -24,8 +24,8 @@ from tilepragma.ir.types import ArrayType
 
 @dataclass(frozen=True)
 class BufferedParts:
-    """What a Buffered stands for: declarations of the local arrays, the loops that fill them, the body with the local elements in place of
-    the array's, and the loops that write them back.
+    """What a Buffered stands for: declarations of the local arrays, what fills each of them, the body with the local elements in
+    place of the array's, and what writes back each that is stored.
     """
 
     declared: tuple[Declaration, ...]
@@ -80,8 +80,8 @@ def _local(buffer: Buffer) -> Access:
 
 def _copied(buffer: Buffer, target: Access, source: Access) -> Statement:
     copy: Statement = ExpressionStatement(Assignment("=", target, source, target.type))
-    if buffer.condition is not None:
-        copy = If(buffer.condition, Block((copy,)), None)
+    if buffer.conditions:
+        copy = If(conjunction(buffer.conditions), Block((copy,)), None)
     body = Block((*buffer.declarations, copy))
     for loop in reversed(buffer.loops):
         body = Block((replace(loop, body=body),))

@@ -12,9 +12,10 @@ for (rounds …) {
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Protocol
 
 from tilepragma.codegen.buffers import comment, with_buffers
@@ -23,7 +24,7 @@ from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
-from tilepragma.codegen.worker_points import PointLoop, PointPrinter
+from tilepragma.codegen.worker_points import PointLoop, PointPrinter, is_shared
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileKind
@@ -34,12 +35,14 @@ from tilepragma.ir.expressions import (
     DataObject,
     Expression,
     access_to,
+    conjunction,
     integer,
     local_scalar,
 )
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
+    Buffer,
     Buffered,
     Declaration,
     Declarator,
@@ -155,38 +158,37 @@ class UniformNestPrinter:
             self.writer.line(f"const {iterator} = {value};")
             tests.append(f"{value} <= {last}")
         some = " && ".join(f"{first} <= {last}" for first, last in ends.values())
+        varying = _varying(nest)
         if several:
-            _Together(self, ends, "", some, self._points(nest, tuple(points))).block(nest.body)
+            _Together(self, ends, "", some, varying, self._points(tuple(points), varying)).block(nest.body)
             return
         inside = self.numbers.fresh("inside")
         self.writer.line(f"const int {inside} = {' && '.join(tests)};")
-        _Together(self, ends, inside, some).block(nest.body)
+        _Together(self, ends, inside, some, varying).block(nest.body)
 
     def _point_loop(self, tiled: TiledLoop, first: str, last: str, own: str, count: str) -> PointLoop:
         step, place = self.numbers.name(tiled, "step"), self.numbers.name(tiled, "place")
         return PointLoop(tiled.loop.iterator, points_of(tiled), first, last, own, step, place, count)
 
-    def _points(self, nest: TileNest, loops: tuple[PointLoop, ...]) -> PointPrinter:
+    def _points(self, loops: tuple[PointLoop, ...], varying: frozenset[DataObject]) -> PointPrinter:
         """The printer of what a worker does for each of its points, behind the declaration of whether all of them are there."""
         full = self.numbers.fresh("full")
         self.writer.line(f"const int {full} = {' && '.join(loop.is_full for loop in loops)};")
-        varying = {loop.iterator for loop in loops}
-        varying |= {use.object for use in uses(nest.body) if use.writes}
-        loops_inside = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
-        varying = (varying - loops_inside) | {node.object for node in walk(nest.body) if isinstance(node, Declarator)}
-        return PointPrinter(self.writer, self.printer, self.print_alone, loops, full, frozenset(varying))
+        return PointPrinter(self.writer, self.printer, self.print_alone, loops, full, varying)
 
 
 @dataclass(frozen=True)
 class _Together:
-    """Statements that all workers come to. `inside` is the guard of what each does alone; `some` holds where the tile has an iteration.
-    `points` prints what workers do that have several points; `parted` are conditions that part full tiles of sequential loops from others.
+    """Statements that all workers come to. `inside` is the guard of what each does alone; `some` holds where the tile has an iteration;
+    `varying` are the objects whose values may differ between workers. `points` prints what workers do that have several points; `parted` are
+    conditions that part full tiles of sequential loops from others.
     """
 
     nest: UniformNestPrinter
     ends: Ends
     inside: str
     some: str
+    varying: frozenset[DataObject]
     points: PointPrinter | None = None
     parted: list[If] = field(default_factory=list)
 
@@ -232,13 +234,34 @@ class _Together:
     def _buffered(self, node: Buffered) -> None:
         """What each worker, or each of its points, holds in registers while all of them go on together."""
         self.nest.writer.line(comment(node))
-        parts = with_buffers(node, self.nest.numbers.fresh)
+        shared = tuple(self._shared_conditions(buffer) for buffer in node.buffers)
+        own = zip(node.buffers, shared, strict=True)
+        buffers = tuple(replace(one, conditions=tuple(c for c in one.conditions if c not in same)) for one, same in own)
+        parts = with_buffers(replace(node, buffers=buffers), self.nest.numbers.fresh)
         for declaration in parts.declared:
             for one in declaration.declarators:
                 self._declare(one.object)
-        self._alone(parts.filled, ())
+        self._under(zip(shared, parts.filled, strict=True))
         self.block(parts.body)
-        self._alone(parts.written, ())
+        stored = (same for same, buffer in zip(shared, node.buffers, strict=True) if buffer.stored)
+        self._under(zip(stored, parts.written, strict=True))
+
+    def _shared_conditions(self, buffer: Buffer) -> tuple[Expression, ...]:
+        """Those of the buffer's conditions that are the same for all workers."""
+        declared = {one.object for declaration in buffer.declarations for one in declaration.declarators}
+        return tuple(one for one in buffer.conditions if is_shared((one,), self.varying | declared))
+
+    def _under(self, parts: Iterable[tuple[tuple[Expression, ...], Statement]]) -> None:
+        """What workers do alone, each part under its conditions, which are the same for all. They stand outside of the workers' guard: PoCL 3
+        takes `inside && shared` for a value that all workers have in common, where both sides of a barrier use it.
+        """
+        for conditions, group in groupby(parts, key=lambda part: part[0]):
+            statements = tuple(statement for _, statement in group)
+            with ExitStack() as stack:
+                if conditions:
+                    test = self.nest.printer.condition(conjunction(conditions))
+                    stack.enter_context(self.nest.writer.block(f"if ({test})"))
+                self._alone(statements, ())
 
     def _declare(self, object_: DataObject) -> None:
         if self.points is not None:
@@ -334,6 +357,15 @@ class _Together:
             if one.initializer is not None and not isinstance(one.initializer, tuple):
                 target = access_to(object_)
                 yield ExpressionStatement(Assignment("=", target, one.initializer, object_.element))
+
+
+def _varying(nest: TileNest) -> frozenset[DataObject]:
+    """The objects whose values may differ between workers of the nest, or points of one."""
+    iterators = {tiled.loop.iterator for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
+    written = {use.object for use in uses(nest.body) if use.writes}
+    loops_inside = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
+    declared = {node.object for node in walk(nest.body) if isinstance(node, Declarator)}
+    return frozenset(((iterators | written) - loops_inside) | declared)
 
 
 def inner_ends(numbers: Numbers, iterator: DataObject) -> tuple[str, str]:

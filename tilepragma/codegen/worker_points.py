@@ -15,7 +15,7 @@ if (full) {
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -134,9 +134,7 @@ class PointPrinter:
     def _is_shared(self, statement: Statement) -> bool:
         if not isinstance(statement, Loop):
             return False
-        bounds = (statement.lower, statement.upper, statement.step)
-        read = {node.object for bound in bounds for node in walk(bound) if isinstance(node, Access)}
-        return not any(one in self.varying or one.rank > 0 for one in read)
+        return is_shared((statement.lower, statement.upper, statement.step), self.varying)
 
     def _points(self, statements: tuple[Statement, ...], *, guarded: bool) -> None:
         if not statements:
@@ -165,6 +163,12 @@ class PointPrinter:
 
     def _own(self, access: Access) -> Expression:
         return self.own.get(access.object, access)
+
+
+def is_shared(values: Iterable[Expression], varying: frozenset[DataObject]) -> bool:
+    """Whether the values are surely the same for all workers and points, which may differ in what they have in `varying`."""
+    read = {node.object for value in values for node in walk(value) if isinstance(node, Access)}
+    return not any(one in varying or one.rank > 0 for one in read)
 
 
 def _parts(statements: tuple[Statement, ...], parted: tuple[If, ...], *, full: bool) -> tuple[Statement, ...]:

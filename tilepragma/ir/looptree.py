@@ -227,8 +227,8 @@ class Buffer:
     `object` is the local array, LOCAL and CONTIGUOUS with literal lengths, or a LOCAL scalar for one element. In every iteration of `loops`
     (outermost first, their bodies empty), after `declarations`, `object[subscripts]` stands for the element `access`: it is read before the
     body and, where `stored`, written after. In the body every access to `access.object` with the same subscripts means the local element:
-    `declarations` and `loops` give the objects in them the names that they have there. Where `condition` is 0 nothing is held: it is
-    read after `declarations`.
+    `declarations` and `loops` give the objects in them the names that they have there. Where one of
+    `conditions` is 0 nothing is held: they are read in their order, after `declarations`.
     """
 
     object: DataObject
@@ -237,7 +237,7 @@ class Buffer:
     access: Access
     subscripts: tuple[Expression, ...]
     stored: bool
-    condition: Expression | None = None
+    conditions: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True)

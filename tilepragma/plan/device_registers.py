@@ -138,10 +138,7 @@ def buffers(sums: tuple[Sum, ...], names: Names) -> tuple[Buffer, ...]:
         object_ = one.access.object
         name = names.scalar(f"{object_.name}_tile").name
         local = DataObject(name, name, object_.element, Storage.SCALAR, Scope.LOCAL)
-        condition: Expression | None = None
-        for test in one.conditions:
-            condition = test if condition is None else Binary("&&", condition, test, INT)
-        found.append(Buffer(local, (), one.declarations, one.access, (), True, condition))
+        found.append(Buffer(local, (), one.declarations, one.access, (), True, one.conditions))
     return tuple(found)
 
 

@@ -294,8 +294,8 @@ class _Walk:
                 inside = self._rounds(loop, inside)
             for declaration in buffer.declarations:
                 inside = replace(inside, frame=declare(declaration, inside.frame, self.settled))
-            if buffer.condition is not None:
-                inside = self._restrict(buffer.condition, inside, holds=True)
+            for condition in buffer.conditions:
+                inside = self._restrict(condition, inside, holds=True)
             opaque = len(inside.opaque) > len(here.opaque)
             depth = len(here.frame.iterators)
             inner = tuple(self.found[first:])
