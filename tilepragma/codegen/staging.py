@@ -281,7 +281,7 @@ class StagingPrinter:
     def _each_held(self, writer: Writer, one: Staged) -> Iterator[str]:
         """A loop over the same elements that compilers unroll, with their number."""
         at, each = self.numbers.fresh("at"), self.numbers.fresh("each")
-        writer.line("#pragma unroll")
+        writer.line(self.dialect.unroll)
         with writer.block(f"for (int {each} = 0; {each} < {self._each_macro(one)}; ++{each})"):
             writer.line(f"const int {at} = {self._worker()} + {each} * {self._workers()};")
             yield each

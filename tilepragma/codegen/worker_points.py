@@ -144,7 +144,7 @@ class PointPrinter:
         with ExitStack() as stack:
             for loop in self.loops:
                 if loop.points > 1:
-                    self.writer.line("#pragma unroll")
+                    self.writer.line(self.printer.dialect.unroll)
                     head = f"for (int {loop.step} = 0; {loop.step} < {loop.points}; ++{loop.step})"
                     stack.enter_context(self.writer.block(head))
             for loop in self.loops:

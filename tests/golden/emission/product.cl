@@ -1,5 +1,11 @@
 /* product: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
+/* GPUs keep local arrays in registers where loops over them are unrolled; for processors it would only take their compilers' time. */
+#ifdef TILEK_PROCESSOR
+#define TILEK_UNROLL
+#else
+#define TILEK_UNROLL _Pragma("unroll")
+#endif
 
 /* Bytes of memory of its own that a gang may take; boxes that need more are not staged. */
 #ifndef TILEK_LOCAL_BYTES
@@ -70,9 +76,9 @@ __kernel void product(
                         const int full = i_last - i_first == 8 * worker1_count - 1
                             && j_last - j_first == 4 * worker0_count - 1;
                         float total[8][4];
-#pragma unroll
+                        TILEK_UNROLL
                         for (int i_step = 0; i_step < 8; ++i_step) {
-#pragma unroll
+                            TILEK_UNROLL
                             for (int j_step = 0; j_step < 4; ++j_step) {
                                 const int i_place = i_worker + i_step * worker1_count;
                                 const int j_place = j_worker + j_step * worker0_count;
@@ -107,7 +113,7 @@ __kernel void product(
                                 const int A_span0 = i_last - i_first + 1;
                                 const int A_span1 = k_copied_last - k_copied_first + 1;
                                 if (PRODUCT_HELD) {
-#pragma unroll
+                                    TILEK_UNROLL
                                     for (int each = 0; each < PRODUCT_A_EACH; ++each) {
                                         const int at = worker + each * workers;
                                         const int at0 = at / A_size1;
@@ -126,7 +132,7 @@ __kernel void product(
                                 const int B_span0 = k_copied_last - k_copied_first + 1;
                                 const int B_span1 = j_last - j_first + 1;
                                 if (PRODUCT_HELD) {
-#pragma unroll
+                                    TILEK_UNROLL
                                     for (int each = 0; each < PRODUCT_B_EACH; ++each) {
                                         const int at = worker + each * workers;
                                         const int at0 = at / B_size1;
@@ -151,9 +157,9 @@ __kernel void product(
                             if (k_tile >= 0l) {
                                 if (full && k_last - k_first == 31) {
                                     for (int k = k_first; k < k_first + 32; ++k) {
-#pragma unroll
+                                        TILEK_UNROLL
                                         for (int i_step = 0; i_step < 8; ++i_step) {
-#pragma unroll
+                                            TILEK_UNROLL
                                             for (int j_step = 0; j_step < 4; ++j_step) {
                                                 const int i_place = i_worker + i_step * worker1_count;
                                                 const int j_place = j_worker + j_step * worker0_count;
@@ -165,9 +171,9 @@ __kernel void product(
                                     }
                                 } else {
                                     for (int k = k_first; k <= k_last; ++k) {
-#pragma unroll
+                                        TILEK_UNROLL
                                         for (int i_step = 0; i_step < 8; ++i_step) {
-#pragma unroll
+                                            TILEK_UNROLL
                                             for (int j_step = 0; j_step < 4; ++j_step) {
                                                 const int i_place = i_worker + i_step * worker1_count;
                                                 const int j_place = j_worker + j_step * worker0_count;
@@ -186,7 +192,7 @@ __kernel void product(
                                 && j_first <= j_last) {
                                 const int A_span0 = i_last - i_first + 1;
                                 const int A_span1 = k_copied_last - k_copied_first + 1;
-#pragma unroll
+                                TILEK_UNROLL
                                 for (int each = 0; each < PRODUCT_A_EACH; ++each) {
                                     const int at = worker + each * workers;
                                     const int at0 = at / A_size1;
@@ -196,7 +202,7 @@ __kernel void product(
                                 }
                                 const int B_span0 = k_copied_last - k_copied_first + 1;
                                 const int B_span1 = j_last - j_first + 1;
-#pragma unroll
+                                TILEK_UNROLL
                                 for (int each = 0; each < PRODUCT_B_EACH; ++each) {
                                     const int at = worker + each * workers;
                                     const int at0 = at / B_size1;
@@ -208,9 +214,9 @@ __kernel void product(
                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
                             present = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                         }
-#pragma unroll
+                        TILEK_UNROLL
                         for (int i_step = 0; i_step < 8; ++i_step) {
-#pragma unroll
+                            TILEK_UNROLL
                             for (int j_step = 0; j_step < 4; ++j_step) {
                                 const int i_place = i_worker + i_step * worker1_count;
                                 const int j_place = j_worker + j_step * worker0_count;
