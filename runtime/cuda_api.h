@@ -13,6 +13,8 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef int nvrtcResult;
 typedef struct _nvrtcProgram *nvrtcProgram;
 
@@ -25,7 +27,7 @@ enum {
     CUDA_ERROR_LAUNCH_FAILED = 719
 };
 
-enum { CU_STREAM_NON_BLOCKING = 1, NVRTC_SUCCESS = 0, NVRTC_ERROR_COMPILATION = 6 };
+enum { CU_STREAM_NON_BLOCKING = 1, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1, NVRTC_SUCCESS = 0, NVRTC_ERROR_COMPILATION = 6 };
 
 enum { /* CUdevice_attribute */
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
@@ -74,6 +76,15 @@ enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
     X(CUresult, cuLaunchKernel, "cuLaunchKernel", \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))
 
+/* Drivers before 11.4 lack some of these; all else works without them. */
+#define TILEK_CUDA_GRAPH_FUNCTIONS(X) \
+    X(CUresult, cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream, int)) \
+    X(CUresult, cuStreamEndCapture, "cuStreamEndCapture", (CUstream, CUgraph *)) \
+    X(CUresult, cuGraphDestroy, "cuGraphDestroy", (CUgraph)) \
+    X(CUresult, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *, CUgraph, unsigned long long)) \
+    X(CUresult, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec)) \
+    X(CUresult, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))
+
 #define TILEK_NVRTC_FUNCTIONS(X) \
     X(nvrtcResult, nvrtcVersion, "nvrtcVersion", (int *, int *)) \
     X(nvrtcResult, nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *)) \
@@ -91,12 +102,13 @@ enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
 
 #define TILEK_MEMBER(result, member, symbol, parameters) result(*member) parameters;
 typedef struct tilek_cuda_api { TILEK_CUDA_FUNCTIONS(TILEK_MEMBER) } tilek_cuda_api;
+typedef struct tilek_cuda_graph_api { TILEK_CUDA_GRAPH_FUNCTIONS(TILEK_MEMBER) } tilek_cuda_graph_api;
 typedef struct tilek_nvrtc_api { TILEK_NVRTC_FUNCTIONS(TILEK_MEMBER) } tilek_nvrtc_api;
 #undef TILEK_MEMBER
 
 /* Open the driver, and the compiler, and fill their tables: TILEK_NO_DEVICE where the driver is absent or does not start, TILEK_COMPILE
- * where the compiler is. Each to be called once; both libraries stay loaded. */
-tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_message *why);
+ * where the compiler is. Each to be called once; both libraries stay loaded. *has_graphs: the driver has all that `graphs` holds. */
+tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_cuda_graph_api *graphs, int *has_graphs, tilek_message *why);
 tilek_status tilek_nvrtc_load(tilek_nvrtc_api *api, tilek_message *why);
 
 /* The driver's own sentence. */
