@@ -213,26 +213,30 @@ static tilek_status go_through(device_job *job, int queue, tilek_message *why)
     return status;
 }
 
-/* 0: nothing has run. */
-static int play_launches(device_job *job)
+/* Whether the launches are recorded. None of them has run. */
+static int record_launches(device_job *job)
 {
     tilek_message unused;
-    if (!tilek_repetition_can_play(&job->repetition)) {
-        if (job->built == NULL || !tilek_repetition_is_worthwhile(&job->repetition, MOST_WAITING - 1) || !tilek_repetition_begin(&job->repetition)) return 0;
-        if (!tilek_repetition_end(&job->repetition, go_through(job, TILEK_RECORDING_QUEUE, &unused))) return 0;
-    }
-    job->residence.started = 1;
-    return tilek_repetition_play(&job->repetition);
+    return tilek_repetition_begin(&job->repetition) && tilek_repetition_end(&job->repetition, go_through(job, TILEK_RECORDING_QUEUE, &unused));
 }
 
-/* Queues all launches. What a graph was to play instead has not been decided yet. */
+static int play_launches(device_job *job)
+{
+    const int played = tilek_repetition_play(&job->repetition);
+    job->residence.started |= played;
+    return played;
+}
+
+/* Queues all launches. They have not been decided yet where a graph was likely to be played instead. */
 static tilek_status queue_launches(device_job *job, tilek_message *why)
 {
     tilek_status status = TILEK_OK;
     tilek_repetition_look(&job->repetition);
-    if (play_launches(job)) return TILEK_OK;
+    if (tilek_repetition_can_play(&job->repetition) && play_launches(job)) return TILEK_OK;
     if (job->built == NULL) status = prepare(job, why);
-    return status == TILEK_OK ? go_through(job, job->residence.place.queue, why) : status;
+    if (status != TILEK_OK) return status;
+    if (tilek_repetition_is_worthwhile(&job->repetition, MOST_WAITING - 1) && record_launches(job) && play_launches(job)) return TILEK_OK;
+    return go_through(job, job->residence.place.queue, why);
 }
 
 /* From the first launch on, arrays that are present may be half written. */

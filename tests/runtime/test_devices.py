@@ -85,6 +85,11 @@ def test_opencl_with_times(opencl: Devices) -> None:
     opencl.passes("add", TILEK_PROFILE="1")
 
 
+def test_opencl_sets_changed_arguments_alone(opencl: Devices, tmp_path: Path) -> None:
+    opencl.program = build_runtime_test("opencl_arguments.c", tmp_path)
+    opencl.passes("")
+
+
 @pytest.mark.parametrize("api", ["opencl", "cuda"])
 def test_binaries_are_kept(api: str, request: pytest.FixtureRequest) -> None:
     devices: Devices = request.getfixturevalue(api)
