@@ -234,4 +234,4 @@ def test_a_device_that_fails_while_it_plays(program: Program, one_by_one: Counts
     variables = dict(target_environment("cuda", program.workshop.cache).variables) | {"TILEK_OPENCL_LIBRARY": "none"}
     done = program.start("same", **variables | {"TILEK_STRICT": "0", "TILEK_STANDIN_FAIL": f"launch:{launch}"})
     assert done.returncode == 0 and done.stdout == expected, done.stderr
-    assert "unspecified launch failure" in done.stderr and "it runs on threads instead" in done.stderr
+    assert "unspecified launch failure" in done.stderr

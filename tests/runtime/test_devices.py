@@ -12,7 +12,7 @@ from tests.support.runtime_programs import SANITIZE, build_runtime_test
 from tests.support.targets import TargetEnvironment, target_environment
 from tilepragma.cli.wheels import wheel_macros
 
-CASES = ("describe", "add", "sum", "contract", "refusals", "memory", "threads")
+CASES = ("describe", "add", "sum", "contract", "refusals", "memory", "threads", "record")
 ABSENT = 77
 
 
@@ -180,7 +180,12 @@ def test_access_outside_of_an_array(standin: Devices) -> None:
     standin.passes("stray", ASAN_OPTIONS="handle_segv=0:allow_user_segv_handler=1")
 
 
-def test_nothing_is_left_behind(standin: Devices) -> None:
-    done = standin.run("add")
+def test_calls_that_spoil_a_recording(standin: Devices) -> None:
+    standin.passes("spoiled")
+
+
+@pytest.mark.parametrize("case", ["add", "record"])
+def test_nothing_is_left_behind(standin: Devices, case: str) -> None:
+    done = standin.run(case)
     assert done.returncode == 0
-    assert "left behind" not in done.stderr
+    assert "left behind" not in done.stderr and "unloaded" not in done.stderr
