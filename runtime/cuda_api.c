@@ -34,7 +34,7 @@ static void *open_chosen(const char *variable, const char *const names[], const 
     return tilek_library_open(names);
 }
 
-tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_cuda_graph_api *graphs, int *has_graphs, tilek_message *why)
+tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_message *why)
 {
     const char *chosen;
     void *library;
@@ -53,7 +53,7 @@ tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_cuda_graph_api *graphs, 
         tilek_say(why, "the CUDA driver is too old: it has no %s", missing);
         return TILEK_NO_DEVICE;
     }
-    *has_graphs = tilek_library_bind(library, sizeof graph_symbols / sizeof graph_symbols[0], graph_symbols, graphs) == NULL;
+    api->has_graphs = tilek_library_bind(library, sizeof graph_symbols / sizeof graph_symbols[0], graph_symbols, &api->graphs) == NULL;
     const CUresult error = api->cuInit(0);
     if (error != CUDA_SUCCESS) {
         tilek_say(why, "the CUDA driver does not start: %s", tilek_cuda_error(api, error));

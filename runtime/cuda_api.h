@@ -101,14 +101,18 @@ enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
     X(nvrtcResult, nvrtcGetPTX, "nvrtcGetPTX", (nvrtcProgram, char *))
 
 #define TILEK_MEMBER(result, member, symbol, parameters) result(*member) parameters;
-typedef struct tilek_cuda_api { TILEK_CUDA_FUNCTIONS(TILEK_MEMBER) } tilek_cuda_api;
 typedef struct tilek_cuda_graph_api { TILEK_CUDA_GRAPH_FUNCTIONS(TILEK_MEMBER) } tilek_cuda_graph_api;
+typedef struct tilek_cuda_api {
+    TILEK_CUDA_FUNCTIONS(TILEK_MEMBER)
+    tilek_cuda_graph_api graphs;
+    int has_graphs; /* the driver has all that `graphs` holds */
+} tilek_cuda_api;
 typedef struct tilek_nvrtc_api { TILEK_NVRTC_FUNCTIONS(TILEK_MEMBER) } tilek_nvrtc_api;
 #undef TILEK_MEMBER
 
 /* Open the driver, and the compiler, and fill their tables: TILEK_NO_DEVICE where the driver is absent or does not start, TILEK_COMPILE
- * where the compiler is. Each to be called once; both libraries stay loaded. *has_graphs: the driver has all that `graphs` holds. */
-tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_cuda_graph_api *graphs, int *has_graphs, tilek_message *why);
+ * where the compiler is. Each to be called once; both libraries stay loaded. */
+tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_message *why);
 tilek_status tilek_nvrtc_load(tilek_nvrtc_api *api, tilek_message *why);
 
 /* The driver's own sentence. */

@@ -8,7 +8,6 @@
 
 struct tilek_device {
     const tilek_cuda_api *api;
-    const tilek_cuda_graph_api *graphs; /* NULL: the driver is too old for them */
     CUdevice id;
     int capability;       /* 10 major + minor */
     tilek_limits limits;

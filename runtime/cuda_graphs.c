@@ -31,13 +31,13 @@ static void unclaim(tilek_device *device)
 tilek_status tilek_cuda_record(tilek_device *device, tilek_message *why)
 {
     CUstream stream;
-    if (device->graphs == NULL || !claim(device)) {
-        tilek_say(why, device->graphs == NULL ? "the CUDA driver has no graphs" : "another thread records launches");
+    if (!device->api->has_graphs || !claim(device)) {
+        tilek_say(why, !device->api->has_graphs ? "the CUDA driver has no graphs" : "another thread records launches");
         return TILEK_UNSUPPORTED;
     }
     tilek_status status = tilek_cuda_enter_queue(device, TILEK_RECORDING_QUEUE, &stream, why);
     if (status == TILEK_OK) {
-        const CUresult error = device->graphs->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+        const CUresult error = device->api->graphs.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
         tilek_cuda_leave(device);
         if (error != CUDA_SUCCESS)
             status = tilek_cuda_failed(device, error, "a recording of launches began", why);
@@ -66,12 +66,12 @@ tilek_status tilek_cuda_recorded(tilek_device *device, tilek_graph **graph, tile
     *graph = NULL;
     tilek_status status = tilek_cuda_enter_queue(device, TILEK_RECORDING_QUEUE, &stream, why);
     if (status == TILEK_OK) {
-        const CUresult error = instantiate(device->graphs, stream, &executable);
+        const CUresult error = instantiate(&device->api->graphs, stream, &executable);
         tilek_graph *made = error == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
         if (error != CUDA_SUCCESS)
             status = tilek_cuda_failed(device, error, "launches were recorded", why);
         else if (made == NULL) {
-            (void)device->graphs->cuGraphExecDestroy(executable);
+            (void)device->api->graphs.cuGraphExecDestroy(executable);
             tilek_say(why, "no memory for a graph");
             status = TILEK_NO_MEMORY;
         } else {
@@ -90,7 +90,7 @@ tilek_status tilek_cuda_play(tilek_device *device, int queue, tilek_graph *graph
     const tilek_status status = tilek_cuda_enter_queue(device, queue, &stream, why);
     if (status != TILEK_OK)
         return status;
-    const CUresult error = device->graphs->cuGraphLaunch(graph->executable, stream);
+    const CUresult error = device->api->graphs.cuGraphLaunch(graph->executable, stream);
     tilek_cuda_leave(device);
     return error == CUDA_SUCCESS ? TILEK_OK : tilek_cuda_failed(device, error, "recorded launches were played", why);
 }
@@ -98,7 +98,7 @@ tilek_status tilek_cuda_play(tilek_device *device, int queue, tilek_graph *graph
 void tilek_cuda_forget(tilek_device *device, tilek_graph *graph)
 {
     if (tilek_cuda_enter(device) == CUDA_SUCCESS) {
-        (void)device->graphs->cuGraphExecDestroy(graph->executable);
+        (void)device->api->graphs.cuGraphExecDestroy(graph->executable);
         tilek_cuda_leave(device);
     }
     free(graph);

@@ -17,7 +17,6 @@ static struct {
     tilek_status status; /* of the search */
     tilek_message why;
     tilek_cuda_api api;
-    tilek_cuda_graph_api graphs;
     int count;
     tilek_device *devices;
 } found = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -80,7 +79,7 @@ static void describe(tilek_device *device)
     units_of(device->capability, &units_float, &units_double);
     limits->is_gpu = 1;
     limits->has_double = 1;
-    limits->records = device->graphs != NULL;
+    limits->records = device->api->has_graphs;
     limits->compute_units = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     for (int k = 0; k < 3; ++k) {
         limits->grid[k] = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + k);
@@ -97,9 +96,9 @@ static void describe(tilek_device *device)
 /* With found.lock held. */
 static void search(void)
 {
-    int count = 0, has_graphs = 0;
+    int count = 0;
     found.searched = 1;
-    found.status = tilek_cuda_load(&found.api, &found.graphs, &has_graphs, &found.why);
+    found.status = tilek_cuda_load(&found.api, &found.why);
     if (found.status != TILEK_OK)
         return;
     if (found.api.cuDeviceGetCount(&count) != CUDA_SUCCESS || count <= 0) {
@@ -117,7 +116,6 @@ static void search(void)
     for (int k = 0; k < count; ++k) {
         tilek_device *device = &found.devices[k];
         device->api = &found.api;
-        device->graphs = has_graphs ? &found.graphs : NULL;
         (void)pthread_mutex_init(&device->lock, NULL);
         if (found.api.cuDeviceGet(&device->id, k) == CUDA_SUCCESS)
             describe(device);
