@@ -135,7 +135,8 @@ class Program:
     """The program, built once."""
 
     def __init__(self, workshop: Workshop) -> None:
-        self.workshop = workshop
+        self.cache = workshop.cache
+        self.standin = dict(target_environment("cuda", workshop.cache).variables)
         folder = workshop.folder / "graphs"
         folder.mkdir(parents=True, exist_ok=True)
         source = folder / "graphs.c"
@@ -144,8 +145,7 @@ class Program:
 
     def run(self, case: str, **more: str) -> Counts:
         """On the stand-in; it has to print what it prints when it runs on the host alone."""
-        target = target_environment("cuda", self.workshop.cache)
-        done = self.start(case, **dict(target.variables) | {"TILEK_STANDIN_COUNTS": "1"} | more)
+        done = self.start(case, **self.standin | {"TILEK_STANDIN_COUNTS": "1"} | more)
         assert done.returncode == 0, done.stderr
         assert done.stdout == self.start(case, TILEK_TARGET="serial").stdout
         assert "left behind" not in done.stderr and "unloaded" not in done.stderr, done.stderr
@@ -154,7 +154,7 @@ class Program:
         return Counts(*map(int, found.groups()), done.stdout, done.stderr)
 
     def start(self, case: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        environment = program_environment(target_environment("serial", self.workshop.cache), self.workshop.cache)
+        environment = program_environment(target_environment("serial", self.cache), self.cache)
         return subprocess.run(
             (str(self.path), case),
             env=environment | variables,
@@ -231,7 +231,7 @@ def test_a_driver_without_graphs(program: Program, one_by_one: Counts, tmp_path:
 def test_a_device_that_fails_while_it_plays(program: Program, one_by_one: Counts) -> None:
     launch = 2 * one_by_one.launches // RUNS + 3
     expected = program.start("same", TILEK_TARGET="serial").stdout
-    variables = dict(target_environment("cuda", program.workshop.cache).variables) | {"TILEK_OPENCL_LIBRARY": "none"}
-    done = program.start("same", **variables | {"TILEK_STRICT": "0", "TILEK_STANDIN_FAIL": f"launch:{launch}"})
+    failing = {"TILEK_OPENCL_LIBRARY": "none", "TILEK_STRICT": "0", "TILEK_STANDIN_FAIL": f"launch:{launch}"}
+    done = program.start("same", **program.standin | failing)
     assert done.returncode == 0 and done.stdout == expected, done.stderr
     assert "unspecified launch failure" in done.stderr

@@ -211,6 +211,7 @@ def test_a_tolerance_that_the_user_gives_is_kept_to(program: Path) -> None:
     [
         ("TILEK_TARGET", "gpu", "cuda, opencl, threads, serial, auto"),
         ("TILEK_VERIFY", "yes", "0, 1"),
+        ("TILEK_GRAPHS", "on", "0, 1"),
         ("TILEK_NUM_THREADS", "0", "a number from 1"),
         ("TILEK_TOLERANCE", "-1", "a number from 0, relative"),
         ("TILEK_PROFILE", "trace", "0, 1, a file's name that ends in .json"),
