@@ -52,7 +52,7 @@ class BoxCopies:
     def held(self, most: str) -> Iterator[tuple[str, list[str]]]:
         """A loop over the elements that compilers unroll: `most` of them, each with its number and its places."""
         at, each = self._fresh("at"), self._fresh("each")
-        self.writer.line("#pragma unroll")
+        self.writer.line(self.dialect.unroll)
         with self.writer.block(f"for (int {each} = 0; {each} < {most}; ++{each})"):
             self.writer.line(f"const int {at} = {self._fresh('worker')} + {each} * {self._fresh('workers')};")
             yield each, self.box.places(self.writer, self.box.sizes)
