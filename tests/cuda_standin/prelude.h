@@ -1,11 +1,21 @@
 /* prelude.h: CUDA C's words in the host's C; included before every kernel text by nvrtc.c. `__global__` is left for nvrtc.c to find. */
 #include <math.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct standin_index { unsigned x, y, z; } standin_index;
 __attribute__((visibility("default"))) standin_index threadIdx, blockIdx, blockDim, gridDim;
 __attribute__((visibility("default"))) void (*standin_barrier)(int line);
+
+/* Vectors of 16 bytes, through which programs may see arrays of their components. */
+#define STANDIN_VECTOR(type, name, ...) typedef struct name { type __VA_ARGS__; } __attribute__((aligned(16), may_alias)) name
+STANDIN_VECTOR(float, float4, x, y, z, w);
+STANDIN_VECTOR(double, double2, x, y);
+STANDIN_VECTOR(int, int4, x, y, z, w);
+STANDIN_VECTOR(unsigned, uint4, x, y, z, w);
+STANDIN_VECTOR(long long, longlong2, x, y);
+STANDIN_VECTOR(unsigned long long, ulonglong2, x, y);
 
 #define __CUDACC_RTC__ 1
 #define __CUDA_ARCH__ 800

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -44,15 +45,25 @@ void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n]
 }"""
 
 
-def specialised(workers: tuple[int, int]) -> tuple[str, tuple[str, ...]]:
-    """The CUDA program of the product, and its numbers as options."""
-    (plan,) = translate(TranslateRequest("f.c", text=PRODUCT)).plans
+FIVE_POINT = b"""
+void f(int n, int m, const float a[n][m], float b[n][m]) {
+#pragma tilek kernel
+  for (int i = 1; i < n - 1; i++)
+    for (int j = 1; j < m - 1; j++)
+      b[i][j] = a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+}"""
+
+
+def specialised(workers: tuple[int, int], length: int = 1, source: bytes = PRODUCT) -> tuple[str, tuple[str, ...]]:
+    """The CUDA program of the product, and its numbers as options: those of workers, and the length of rows."""
+    (plan,) = translate(TranslateRequest("f.c", text=source)).plans
     shape = describe(plan, [Target.CUDA])
     (launch,) = shape.device_launches
     assert shape.cuda is not None
     numbers = {"worker0_count": workers[0], "worker1_count": workers[1]}
     constants = [parameter.constant for parameter in launch.parameters if parameter.constant is not None]
     assert len(constants) > len(numbers)
+    numbers |= {name: length for name in constants if "length" in name}
     return shape.cuda, ("-DTILEK_SPECIALIZED", *(f"-D{name}={numbers.get(name, 1)}LL" for name in constants))
 
 
@@ -83,3 +94,50 @@ def test_both_tiles_lie_in_the_memory_where_there_is_room() -> None:
         return next((line.split("[")[1].rstrip("];") for line in code.splitlines() if ".shared .align" in line), "none")
 
     assert [pool(size) for size in (2 * one, 2 * one - 1, one, one - 1)] == [str(2 * one), str(one), str(one), "none"]
+
+
+@pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
+def test_rows_of_whole_vectors_are_copied_sixteen_bytes_at_a_time() -> None:
+    for length, wide in ((128, True), (130, False), (203, False)):
+        text, options = specialised((32, 8), length)
+        ahead = ptx(text, "compute_80", options)
+        assert ("cp.async.cg" in ahead) == wide and "cp.async.ca" in ahead
+        text, options = specialised((32, 8), length, FIVE_POINT)
+        assert (".v4" in ptx(text, "compute_75", options)) == wide
+    # With numbers as arguments the program asks for them, and copies at once where it cannot copy asynchronously.
+    text, _ = specialised((32, 8))
+    assert "cp.async.cg" in ptx(text, "compute_80")
+    copied = ptx(text, "compute_75")
+    assert "st.shared.v4" in copied and "ld.global" in copied and "cp.async" not in copied
+
+
+STAR = "a[i][{0}] + a[i - 1][{0}] + a[i + 1][{0}] + a[i][{0} - 1] + a[i][{0} + 1]"
+
+
+@pytest.mark.parametrize(
+    ("element", "length", "first", "value", "vectors"),
+    [
+        ("float", "m", "1", STAR.format("j"), {"float4"}),
+        ("unsigned", "128", "4", STAR.format("j + 1"), {"uint4"}),
+        ("double", "m", "1", STAR.format("j + 2"), {"double2"}),
+        ("long", "m", "from", STAR.format("j"), set()),
+        ("float", "m", "2", STAR.format("j"), set()),
+        ("float", "203", "1", STAR.format("j"), set()),
+        ("short", "m", "1", STAR.format("j"), set()),
+        ("float", "m", "1", STAR.format("m - 1 - j"), set()),
+    ],
+)
+def test_vectors_are_asked_for_where_tiles_begin_with_them(
+    element: str, length: str, first: str, value: str, vectors: set[str]
+) -> None:
+    text = f"""
+void f(int n, int m, int from, const {element} a[n][{length}], {element} b[n][m]) {{
+#pragma tilek kernel
+  for (int i = 1; i < n - 1; i++)
+    for (int j = {first}; j < m - 4; j++)
+      b[i][j] = {value};
+}}"""
+    (plan,) = translate(TranslateRequest("f.c", text=text.encode())).plans
+    program = describe(plan, [Target.OPENCL]).opencl
+    assert program is not None and "a_staged[" in program
+    assert set(re.findall(r"\*\(const __global (\w+) \*\)", program)) == vectors

@@ -50,6 +50,11 @@ class Dialect:
                 return name
         return type_.spelling
 
+    @property
+    def pointed_local_space(self) -> str:
+        """What stands before the type that a pointer into memory of a gang points to: CUDA's pointers know no spaces."""
+        return self.local_space if self.global_space else ""
+
     def identifier(self, name: str) -> str:
         """`name`, or a like one where the target's language has taken it."""
         return f"{name}_" if name in self.reserved else name

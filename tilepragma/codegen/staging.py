@@ -6,17 +6,20 @@ not run; with numbers as arguments a pool is declared that the boxes lie in, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from tilepragma.codegen.box_copies import BoxCopies
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.launches import used_dimensions
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Flat, Printer
+from tilepragma.codegen.staged_box import StagedBox
 from tilepragma.codegen.uniform_nests import Ends, Moved, inner_ends
+from tilepragma.codegen.wide_copies import WIDE_BYTES, begins_of_loops, vector_of
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.dump import subscripts_text
@@ -25,16 +28,14 @@ from tilepragma.ir.expressions import (
     Binary,
     DataObject,
     Expression,
-    Scope,
-    Storage,
     access_to,
     local_scalar,
 )
-from tilepragma.ir.looptree import Axis, Block, Stage, Staged, StagedSide, TileNest
+from tilepragma.ir.looptree import Axis, Block, Stage, StagedSide, TileNest
 from tilepragma.ir.points import points_of
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.types import INT, LONG, ScalarType, Type
+from tilepragma.ir.types import INT, LONG, Type
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.staging_references import Values, settled_values, written_out
@@ -77,47 +78,63 @@ class StagingPrinter:
     numbers: Numbers
     printer: Printer
 
-    @property
-    def arrays(self) -> tuple[Staged, ...]:
+    @cached_property
+    def boxes(self) -> tuple[StagedBox, ...]:
         """The boxes, in textual order."""
-        return staged_arrays(self.launch)
+        begins, seen = begins_of_loops(self._nest), Counter[DataObject]()
+        found = []
+        for one in staged_arrays(self.launch):
+            seen[one.object] += 1
+            flat = self.printer.objects.flat[one.object]
+            vector = vector_of(one, flat, begins, self.dialect, copies_ahead(self.launch))
+            found.append(StagedBox(one, seen[one.object], vector, self.numbers, self.printer))
+        return tuple(found)
+
+    @property
+    def _nest(self) -> TileNest:
+        assert self.launch.staged is not None, "asked for staged launches only"
+        (nest,) = self.launch.staged.statements
+        assert isinstance(nest, TileNest), "a staged form is one nest"
+        return nest
+
+    def _staged(self, stage: Stage) -> list[StagedBox]:
+        return [box for box in self.boxes if box.staged in stage.arrays]
 
     def macros(self) -> StagedMacros:
         """What is defined before the entry point."""
         name = self.launch.name.upper()
-        value = " + ".join(self._words(one) for one in self.arrays)
+        value = " + ".join(map(self._words, self.boxes))
         plain = StagedMacros(f"{name}_STAGED_WORDS", value, f"{name}_STAGED", f"{name}_POOL_WORDS")
         if not copies_ahead(self.launch):
             return plain
-        cuda = self.dialect.name == "cuda"
-        costs = [(self._each_macro(one), _bytes(one) // 4) for one in self.arrays]
+        sizes = [box.bytes for box in self.boxes if box.bytes in _ASYNC_SIZES]
+        sizes += [WIDE_BYTES] if self._has_vectors else []
+        costs = [(self._each_macro(box), box.bytes // 4) for box in self.boxes]
         return replace(
             plain,
             twice=f"{name}_TWICE",
             held=f"{name}_HELD",
-            each=tuple((self._each_macro(one), self._each(one)) for one in self.arrays),
+            each=tuple((self._each_macro(box), self._each(box)) for box in self.boxes),
             cost=" + ".join(each if size < 2 else f"{size} * {each}" for each, size in costs),
-            async_sizes=tuple(size for size in map(_bytes, self.arrays) if cuda and size in _ASYNC_SIZES),
+            async_sizes=tuple(sizes) if self.dialect.name == "cuda" else (),
         )
 
     def flats(self) -> dict[DataObject, Flat]:
         """How the copies are reached: by an index into the box."""
-        return {self._copy(one): Flat(()) for one in self.arrays}
+        return {box.copy: Flat(()) for box in self.boxes}
 
     def body(self) -> Block:
         """The launch's staged form, reading the copies."""
-        assert self.launch.staged is not None, "asked for staged launches only"
-        (nest,) = self.launch.staged.statements
-        assert isinstance(nest, TileNest), "a staged form is one nest"
-        boxes = {(one.object, text): one for one in self.arrays for text in one.reads}
+        nest = self._nest
+        boxes = {(box.object, text): box for box in self.boxes for text in box.staged.reads}
         known, offsets = settled_values(nest.body), self._offsets(nest)
 
         def change(access: Access) -> Access:
-            one = boxes.get((access.object, subscripts_text(access.subscripts)))
-            if one is None:
+            box = boxes.get((access.object, subscripts_text(access.subscripts)))
+            if box is None:
                 return access
-            index = self._index(one, access, known, offsets)
-            return Access(self._copy(one), (index,), access.path, access.type, access.range)
+            index = self._index(box, access, known, offsets)
+            return Access(box.copy, (index,), access.path, access.type, access.range)
 
         # The loops of a nest keep their identity, which their numbers hang on.
         return Block((replace(nest, body=with_accesses(nest.body, change)),))
@@ -131,7 +148,7 @@ class StagingPrinter:
             own = _atom(self.numbers.name(tiled, place), INT) if workers else number(0)
             length = _atom(self.numbers.name(tiled, "last"), LONG) - _atom(self.numbers.name(tiled, "first"), LONG)
             found[tiled.loop.iterator] = (own, own - length)
-        for term in (term for one in self.arrays for side in one.sides for term in side.terms):
+        for term in (term for box in self.boxes for side in box.staged.sides for term in side.terms):
             iterator = term.iterator
             if iterator not in found:
                 here = of_atom(access_to(iterator))
@@ -140,11 +157,11 @@ class StagingPrinter:
         return found
 
     def _index(
-        self, one: Staged, access: Access, known: Values, offsets: dict[DataObject, tuple[Polynomial, Polynomial]]
+        self, box: StagedBox, access: Access, known: Values, offsets: dict[DataObject, tuple[Polynomial, Polynomial]]
     ) -> Expression:
         """Where in the box the element lies: what the subscripts are beyond the box's begin, row-major."""
         total: Expression | None = None
-        for dimension, (subscript, side) in enumerate(zip(access.subscripts, one.sides, strict=True)):
+        for dimension, (subscript, side) in enumerate(zip(access.subscripts, box.staged.sides, strict=True)):
             value = written_out(polynomial(subscript), known)
             assert value is not None, "subscripts of boxes are sums"
             value = value - polynomial(side.least)
@@ -157,55 +174,56 @@ class StagingPrinter:
             if total is None:
                 total = place
                 continue
-            pitch = self._pitch(one) if one.odd and dimension == one.object.rank - 1 else self._size(one, dimension)
+            pitch = box.size(dimension) if dimension < box.rank - 1 else box.pitch
             total = Binary("+", Binary("*", total, local_scalar(pitch, INT), INT), place, INT)
         assert total is not None, "arrays have dimensions"
         return total
 
     def declare(self, writer: Writer) -> None:
         """The pool, at the head of the entry point."""
-        writer.line(f"{self.dialect.local_space}{self.dialect.wide} {self._pool()}[{self.macros().pool}];")
+        aligned = f" __attribute__((aligned({WIDE_BYTES})))" if self._has_vectors else ""
+        writer.line(f"{self.dialect.local_space}{self.dialect.wide} {self._pool()}[{self.macros().pool}]{aligned};")
 
     def start(self, writer: Writer) -> None:
         """Where the boxes lie in the pool, and their sizes."""
         if not copies_ahead(self.launch):
-            self._point(writer, self._name)
-        for one in self.arrays:
-            for dimension, side in enumerate(one.sides):
-                writer.line(f"const int {self._size(one, dimension)} = {self._length(side)};")
-            if one.odd:
-                writer.line(f"const int {self._pitch(one)} = {self._last_size(one)};")
+            self._point(writer, [box.name for box in self.boxes])
+        for box in self.boxes:
+            for dimension, side in enumerate(box.staged.sides):
+                writer.line(f"const int {box.size(dimension)} = {self._length(side)};")
+            if box.staged.odd:
+                writer.line(f"const int {box.pitch} = {self._last_size(box)};")
         axes = used_dimensions(self.launch, AxisKind.WORKER)
         index = ""
         for axis in reversed(axes):
             own = self.numbers.fresh(axis_name(axis))
             around = f"({index})" if " + " in index else index
             index = f"{around} * {self.numbers.axis_count(axis)} + {own}" if index else own
-        writer.line(f"const int {self._worker()} = {index};")
-        writer.line(f"const int {self._workers()} = {' * '.join(self.numbers.axis_count(axis) for axis in axes)};")
+        writer.line(f"const int {self.numbers.fresh('worker')} = {index};")
+        writer.line(
+            f"const int {self.numbers.fresh('workers')} = {' * '.join(self.numbers.axis_count(axis) for axis in axes)};"
+        )
 
-    def _point(self, writer: Writer, name: Callable[[Staged], str], beyond: str = "") -> None:
+    def _point(self, writer: Writer, names: list[str], beyond: str = "") -> None:
         """Pointers to the boxes in the pool, `beyond` so many words."""
         offsets = [beyond] if beyond else []
-        space = self.dialect.local_space if self.dialect.name == "opencl" else ""
-        for one in self.arrays:
+        space = self.dialect.pointed_local_space
+        for box, name in zip(self.boxes, names, strict=True):
             place = " + ".join([self._pool(), *offsets])
-            pointer = self.printer.type(one.object.element, "*")
-            declared = self.printer.type(one.object.element, f"*const {name(one)}")
+            pointer = self.printer.type(box.object.element, "*")
+            declared = self.printer.type(box.object.element, f"*const {name}")
             inner = place if not offsets else f"({place})"
             writer.line(f"{space}{declared} = ({space}{pointer}){inner};")
-            offsets.append(self._words(one))
+            offsets.append(self._words(box))
 
     def stage(self, writer: Writer, stage: Stage, ends: Ends, some: str) -> None:
         """The copies of one stage; consecutive workers take consecutive elements."""
         writer.line("/* What the gang's tile reads, copied by all of its workers. */")
         self._begins(writer, stage, ends, lambda least: least)
         with writer.block(f"if ({some})"):
-            for one in stage.arrays:
-                self._spans(writer, one, ends)
-                with writer.block(self._each_element(one)):
-                    index, tests, source = self._element(writer, one)
-                    writer.line(f"if ({tests}) {self._name(one)}[{index}] = {source};")
+            for box in self._staged(stage):
+                self._spans(writer, box, ends)
+                BoxCopies(writer, self.dialect, box).copy(box.name)
 
     def start_ahead(self, writer: Writer, step: str) -> str:
         """One of the halves of the pool is computed from, the other copied to; how far ahead tiles are copied."""
@@ -215,33 +233,23 @@ class StagingPrinter:
     def copy_ahead(self, writer: Writer, stage: Stage, ends: Ends, some: str, moved: Moved) -> None:
         """The copies of a tile into the other half, or into registers for it; into the one half where there is but one."""
         macros, half = self.macros(), self._half()
-        self._point(writer, self._name, half)
+        self._point(writer, [box.name for box in self.boxes], half)
         other = self.numbers.fresh("other")
         writer.line(f"const int {other} = {macros.twice} ? {macros.words} - {half} : {half};")
-        self._point(writer, self._next, other)
-        for one in stage.arrays:
-            held = self.printer.type(one.object.element, self._held(one))
-            writer.line(f"{held}[{macros.held} ? {self._each_macro(one)} : 1];")
+        self._point(writer, [box.next for box in self.boxes], other)
+        for box in self._staged(stage):
+            held = self.printer.type(box.object.element, box.held)
+            writer.line(f"{held}[{macros.held} ? {self._each_macro(box)} : 1];")
         self._begins(writer, stage, ends, moved)
         with writer.block(f"if ({some})"):
-            for one in stage.arrays:
-                self._spans(writer, one, ends)
-                writer.line(f"if ({macros.held}) {{")
-                writer.depth += 1
-                with self._each_held(writer, one) as each:
-                    index, tests, source = self._element(writer, one)
-                    writer.line(f"if ({tests}) {self._held(one)}[{each}] = {source};")
-                writer.depth -= 1
-                writer.line("} else {")
-                writer.depth += 1
-                with writer.block(self._each_element(one)):
-                    index, tests, source = self._element(writer, one)
-                    target, size = f"{self._next(one)}[{index}]", _bytes(one)
-                    is_async = size in macros.async_sizes
-                    copy = f"TILEK_COPY_{size}({target}, {source})" if is_async else f"{target} = {source}"
-                    writer.line(f"if ({tests}) {copy};")
-                writer.depth -= 1
-                writer.line("}")
+            for box in self._staged(stage):
+                self._spans(writer, box, ends)
+                copies = BoxCopies(writer, self.dialect, box, macros.async_sizes, ahead=True)
+                with writer.block(f"if ({macros.held})"):
+                    with copies.held(self._each_macro(box)) as (each, places):
+                        writer.line(f"if ({box.tests(places)}) {box.held}[{each}] = {box.source(places)};")
+                    writer.otherwise()
+                    copies.copy(box.next)
         with writer.block(f"if (!{macros.twice})"):
             self._meet(writer)
 
@@ -249,11 +257,11 @@ class StagingPrinter:
         """What registers hold goes to the other half, which is the next to compute from."""
         macros, half = self.macros(), self._half()
         with writer.block(f"if ({macros.held} && {some})"):
-            for one in stage.arrays:
-                self._spans(writer, one, ends)
-                with self._each_held(writer, one) as each:
-                    index, tests, _ = self._element(writer, one)
-                    writer.line(f"if ({tests}) {self._next(one)}[{index}] = {self._held(one)}[{each}];")
+            for box in self._staged(stage):
+                self._spans(writer, box, ends)
+                with BoxCopies(writer, self.dialect, box).held(self._each_macro(box)) as (each, places):
+                    target = f"{box.next}[{box.index(places)}]"
+                    writer.line(f"if ({box.tests(places)}) {target} = {box.held}[{each}];")
         self._meet(writer)
         writer.line(f"{half} = {macros.twice} ? {macros.words} - {half} : {half};")
 
@@ -263,57 +271,14 @@ class StagingPrinter:
         writer.line(self.dialect.barrier)
 
     def _begins(self, writer: Writer, stage: Stage, ends: Ends, moved: Moved) -> None:
-        for one in stage.arrays:
-            for dimension, side in enumerate(one.sides):
+        for box in self._staged(stage):
+            for dimension, side in enumerate(box.staged.sides):
                 lower = self._least(side, ends, moved)
-                writer.line(f"const {self.dialect.index} {self._lower(one, dimension)} = {lower};")
+                writer.line(f"const {self.dialect.index} {box.lower(dimension)} = {lower};")
 
-    def _spans(self, writer: Writer, one: Staged, ends: Ends) -> None:
-        for dimension, side in enumerate(one.sides):
-            writer.line(f"const int {self._span_name(one, dimension)} = {self._span(side, ends)};")
-
-    def _each_element(self, one: Staged) -> str:
-        """The head of the loop over the elements that a worker copies."""
-        at = self.numbers.fresh("at")
-        return f"for (int {at} = {self._worker()}; {at} < {self._elements(one)}; {at} += {self._workers()})"
-
-    @contextmanager
-    def _each_held(self, writer: Writer, one: Staged) -> Iterator[str]:
-        """A loop over the same elements that compilers unroll, with their number."""
-        at, each = self.numbers.fresh("at"), self.numbers.fresh("each")
-        writer.line(self.dialect.unroll)
-        with writer.block(f"for (int {each} = 0; {each} < {self._each_macro(one)}; ++{each})"):
-            writer.line(f"const int {at} = {self._worker()} + {each} * {self._workers()};")
-            yield each
-
-    def _elements(self, one: Staged) -> str:
-        return " * ".join(self._size(one, dimension) for dimension in range(one.object.rank))
-
-    def _element(self, writer: Writer, one: Staged) -> tuple[str, str, str]:
-        """Where element `at` lies in the box, tests of whether the tile has it, and the access to it in the array."""
-        rank = one.object.rank
-        spans = [self._span_name(one, dimension) for dimension in range(rank)]
-        at = self.numbers.fresh("at")
-        places = [self.numbers.fresh(f"at{dimension}") for dimension in range(rank)]
-        sizes = [self._size(one, dimension) for dimension in range(rank)]
-        for dimension, place in enumerate(places):
-            inner = sizes[dimension + 1 :]
-            value = at if not inner else f"{at} / {inner[0]}" if len(inner) == 1 else f"{at} / ({' * '.join(inner)})"
-            if dimension > 0:
-                value = f"{value} % {sizes[dimension]}"
-            writer.line(f"const int {place} = {value};")
-        index = places[0]
-        for dimension in range(1, rank):
-            pitch = self._pitch(one) if one.odd and dimension == rank - 1 else sizes[dimension]
-            index = f"({index})" if " " in index else index
-            index = f"{index} * {pitch} + {places[dimension]}"
-        tests = " && ".join(f"{place} < {span}" for place, span in zip(places, spans, strict=True))
-        tests += "".join(f" && {test}" for test in _in_user_array(one, places, spans))
-        subscripts = tuple(
-            Binary("+", local_scalar(self._lower(one, dimension), LONG), local_scalar(place, LONG), LONG)
-            for dimension, place in enumerate(places)
-        )
-        return index, tests, self.printer.expression(Access(one.object, subscripts, (), one.object.element))
+    def _spans(self, writer: Writer, box: StagedBox, ends: Ends) -> None:
+        for dimension, side in enumerate(box.staged.sides):
+            writer.line(f"const int {box.span(dimension)} = {self._span(side, ends)};")
 
     def _least(self, side: StagedSide, ends: Ends, moved: Moved) -> str:
         """The least index of a side in this tile."""
@@ -360,92 +325,39 @@ class StagingPrinter:
             return " + ".join([*terms, str(number)]).replace("+ -", "- ")
         return " + ".join(terms)
 
-    def _last_size(self, one: Staged) -> str:
-        text = self._length(one.sides[-1])
-        if not one.odd:
+    def _last_size(self, box: StagedBox) -> str:
+        text = self._length(box.staged.sides[-1])
+        if not box.staged.odd:
             return text
         return str(int(text) | 1) if text.isdigit() else f"({text}) | 1"
 
-    def _words(self, one: Staged) -> str:
-        """How many words of the pool a box takes."""
-        sizes = [self._length(side) for side in one.sides[:-1]] + [self._last_size(one)]
-        product, each = " * ".join(map(_operand, sizes)), _bytes(one)
+    def _words(self, box: StagedBox) -> str:
+        """How many words of the pool a box takes: whole vectors where there are any."""
+        sizes = [self._length(side) for side in box.staged.sides[:-1]] + [self._last_size(box)]
+        product, each = " * ".join(map(_operand, sizes)), box.bytes
+        if self._has_vectors:
+            return f"({product} * {each} + {WIDE_BYTES - 1}) / {WIDE_BYTES} * {WIDE_BYTES // _WORD}"
         return product if each == _WORD else f"({product} * {each} + {_WORD - 1}) / {_WORD}"
 
-    def _each(self, one: Staged) -> str:
+    def _each(self, box: StagedBox) -> str:
         """How many elements a worker copies at most."""
         axes = used_dimensions(self.launch, AxisKind.WORKER)
         workers = " * ".join(self.numbers.axis_count(axis) for axis in axes)
-        product = " * ".join(_operand(self._length(side)) for side in one.sides)
+        product = " * ".join(_operand(self._length(side)) for side in box.staged.sides)
         return f"({product} + {workers} - 1) / ({workers})"
 
-    def _each_macro(self, one: Staged) -> str:
-        return f"{self.launch.name}_{self._called(one, 'each')}".upper()
+    def _each_macro(self, box: StagedBox) -> str:
+        return f"{self.launch.name}_{box.called('each')}".upper()
 
-    def _copy(self, one: Staged) -> DataObject:
-        name = self._name(one)
-        return DataObject(name, name, one.object.element, Storage.CONTIGUOUS, Scope.LOCAL, (None,))
-
-    def _name(self, one: Staged) -> str:
-        return self._called(one, "staged")
-
-    def _called(self, one: Staged, what: str) -> str:
-        """`A_staged`; of further boxes of an array `A_2_staged`."""
-        mine = [other for other in self.arrays if other.object == one.object]
-        number_ = mine.index(one) + 1
-        return self.numbers.fresh(
-            f"{one.object.name}_{what}" if number_ == 1 else f"{one.object.name}_{number_}_{what}"
-        )
-
-    def _next(self, one: Staged) -> str:
-        return self._called(one, "next")
-
-    def _held(self, one: Staged) -> str:
-        return self._called(one, "held")
-
-    def _span_name(self, one: Staged, dimension: int) -> str:
-        return self._called(one, f"span{dimension}")
-
-    def _lower(self, one: Staged, dimension: int) -> str:
-        return self._called(one, f"staged{dimension}")
-
-    def _size(self, one: Staged, dimension: int) -> str:
-        return self._called(one, f"size{dimension}")
-
-    def _pitch(self, one: Staged) -> str:
-        return self._called(one, "pitch")
+    @property
+    def _has_vectors(self) -> bool:
+        return any(box.vector is not None for box in self.boxes)
 
     def _pool(self) -> str:
         return self.numbers.fresh("pool")
 
     def _half(self) -> str:
         return self.numbers.fresh("present")
-
-    def _worker(self) -> str:
-        return self.numbers.fresh("worker")
-
-    def _workers(self) -> str:
-        return self.numbers.fresh("workers")
-
-
-def _bytes(one: Staged) -> int:
-    """The size of an element."""
-    element = one.object.element
-    assert isinstance(element, ScalarType), "boxes are of numbers"
-    return element.bits // 8
-
-
-def _in_user_array(one: Staged, places: list[str], spans: list[str]) -> Iterator[str]:
-    """Tests that an element of the box lies between the first and the last that is read, where there are others."""
-    ends = [f"{span} - {by + 1}" for span, by in zip(spans, one.after, strict=True)] if one.after else []
-    for relation, limits in ((">", [str(by) for by in one.before]), ("<", ends)):
-        if not limits:
-            continue
-        test = f"{places[-1]} {relation}= {limits[-1]}"
-        for place, limit in list(zip(places, limits, strict=True))[-2::-1]:
-            inner = f"({test})" if "||" in test else test
-            test = f"{place} {relation} {limit} || ({place} == {limit} && {inner})"
-        yield f"({test})"
 
 
 def _atom(name: str, type_: Type) -> Polynomial:

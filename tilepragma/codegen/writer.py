@@ -64,6 +64,12 @@ class Writer:
         self.depth -= 1
         self.line("}")
 
+    def otherwise(self) -> None:
+        """`} else {` in a block whose head is an if."""
+        self.depth -= 1
+        self.line("} else {")
+        self.depth += 1
+
     def text(self) -> str:
         """All lines; what follows them counts as generated again."""
         return "\n".join([*self.lines, *([GENERATED_LINE] if self._in_user_text else [])]) + "\n"

@@ -22,7 +22,7 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 /* Whether copies into memory of a gang go on while its workers compute. */
 #define TILEK_ASYNC 0
 
-#define PRODUCT_STAGED_WORDS (((8 * worker1_count) * 32 * 4 + 7) / 8 + (32 * (4 * worker0_count) * 4 + 7) / 8)
+#define PRODUCT_STAGED_WORDS (((8 * worker1_count) * 32 * 4 + 15) / 16 * 2 + (32 * (4 * worker0_count) * 4 + 15) / 16 * 2)
 #define PRODUCT_STAGED (PRODUCT_STAGED_WORDS * 8 <= TILEK_LOCAL_BYTES)
 /* Whether there is room for the next tile beside this one. */
 #define PRODUCT_TWICE (PRODUCT_STAGED_WORDS * 16 <= TILEK_LOCAL_BYTES)
@@ -51,7 +51,7 @@ __kernel void product(
 {
     const long worker0 = (long)get_local_id(0);
     const long worker1 = (long)get_local_id(1);
-    __local long pool[PRODUCT_POOL_WORDS];
+    __local long pool[PRODUCT_POOL_WORDS] __attribute__((aligned(16)));
     if (PRODUCT_STAGED) {
         const int A_size0 = 8 * worker1_count;
         const int A_size1 = 32;
@@ -98,11 +98,13 @@ __kernel void product(
                             const int k_copied_last = tilek_minimum(k_tile_copied + 32l, (long)p) - 1;
                             __local float *const A_staged = (__local float *)(pool + present);
                             __local float *const B_staged =
-                                (__local float *)(pool + present + ((8 * worker1_count) * 32 * 4 + 7) / 8);
+                                (__local float *)(pool + present
+                                + ((8 * worker1_count) * 32 * 4 + 15) / 16 * 2);
                             const int other = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                             __local float *const A_next = (__local float *)(pool + other);
                             __local float *const B_next =
-                                (__local float *)(pool + other + ((8 * worker1_count) * 32 * 4 + 7) / 8);
+                                (__local float *)(pool + other
+                                + ((8 * worker1_count) * 32 * 4 + 15) / 16 * 2);
                             float A_held[PRODUCT_HELD ? PRODUCT_A_EACH : 1];
                             float B_held[PRODUCT_HELD ? PRODUCT_B_EACH : 1];
                             const tilek_index A_staged0 = i_first;
@@ -122,9 +124,22 @@ __kernel void product(
                                             A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1 + at1];
                                     }
                                 } else {
-                                    for (int at = worker; at < A_size0 * A_size1; at += workers) {
-                                        const int at0 = at / A_size1;
-                                        const int at1 = at % A_size1;
+                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
+                                    int A_vectors = A_size1 % 4 == 0 && A_length1 % 4 == 0
+                                        && A_staged1 % 4 == 0 && (size_t)A % 16 == 0
+                                        && (A_span1 % 4 == 0 || A_span1 == A_size1) ? A_size1 / 4 : 0;
+                                    const int A_single = A_size1 - 4 * A_vectors;
+                                    for (int at = worker; at < A_size0 * A_vectors; at += workers) {
+                                        const int at0 = at / A_vectors;
+                                        const int at1 = at % A_vectors * 4;
+                                        if (at0 < A_span0 && at1 < A_span1) *(__local float4 *)&A_next[at0
+                                            * A_size1 + at1] =
+                                            *(const __global float4 *)&A[(tilek_index)(A_staged0 + at0)
+                                            * A_length1 + A_staged1 + at1];
+                                    }
+                                    for (int at = worker; at < A_size0 * A_single; at += workers) {
+                                        const int at0 = at / A_single;
+                                        const int at1 = 4 * A_vectors + at % A_single;
                                         if (at0 < A_span0 && at1 < A_span1) A_next[at0 * A_size1 + at1] =
                                             A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1 + at1];
                                     }
@@ -141,9 +156,22 @@ __kernel void product(
                                             B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1 + at1];
                                     }
                                 } else {
-                                    for (int at = worker; at < B_size0 * B_size1; at += workers) {
-                                        const int at0 = at / B_size1;
-                                        const int at1 = at % B_size1;
+                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
+                                    int B_vectors = B_size1 % 4 == 0 && B_length1 % 4 == 0
+                                        && B_staged1 % 4 == 0 && (size_t)B % 16 == 0
+                                        && (B_span1 % 4 == 0 || B_span1 == B_size1) ? B_size1 / 4 : 0;
+                                    const int B_single = B_size1 - 4 * B_vectors;
+                                    for (int at = worker; at < B_size0 * B_vectors; at += workers) {
+                                        const int at0 = at / B_vectors;
+                                        const int at1 = at % B_vectors * 4;
+                                        if (at0 < B_span0 && at1 < B_span1) *(__local float4 *)&B_next[at0
+                                            * B_size1 + at1] =
+                                            *(const __global float4 *)&B[(tilek_index)(B_staged0 + at0)
+                                            * B_length1 + B_staged1 + at1];
+                                    }
+                                    for (int at = worker; at < B_size0 * B_single; at += workers) {
+                                        const int at0 = at / B_single;
+                                        const int at1 = 4 * B_vectors + at % B_single;
                                         if (at0 < B_span0 && at1 < B_span1) B_next[at0 * B_size1 + at1] =
                                             B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1 + at1];
                                     }

@@ -22,13 +22,20 @@ static inline __device__ void tilek_copy_4(void *to, const void *from)
         :: "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(__cvta_generic_to_global(from)) : "memory");
 }
 #define TILEK_COPY_4(to, from) tilek_copy_4(&(to), &(from))
+static inline __device__ void tilek_copy_16(void *to, const void *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+        :: "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(__cvta_generic_to_global(from)) : "memory");
+}
+#define TILEK_COPY_16(to, from) tilek_copy_16(&(to), &(from))
 #else
 #define TILEK_ASYNC 0
 static inline __device__ void tilek_wait_for_copies(void) {}
 #define TILEK_COPY_4(to, from) ((to) = (from))
+#define TILEK_COPY_16(to, from) ((to) = (from))
 #endif
 
-#define PRODUCT_STAGED_WORDS (((8 * worker1_count) * 32 * 4 + 7) / 8 + (32 * (4 * worker0_count) * 4 + 7) / 8)
+#define PRODUCT_STAGED_WORDS (((8 * worker1_count) * 32 * 4 + 15) / 16 * 2 + (32 * (4 * worker0_count) * 4 + 15) / 16 * 2)
 #define PRODUCT_STAGED (PRODUCT_STAGED_WORDS * 8 <= TILEK_LOCAL_BYTES)
 /* Whether there is room for the next tile beside this one. */
 #define PRODUCT_TWICE (PRODUCT_STAGED_WORDS * 16 <= TILEK_LOCAL_BYTES)
@@ -59,7 +66,7 @@ extern "C" __global__ void product(
 {
     const long long worker0 = (long long)threadIdx.x;
     const long long worker1 = (long long)threadIdx.y;
-    __shared__ long long pool[PRODUCT_POOL_WORDS];
+    __shared__ long long pool[PRODUCT_POOL_WORDS] __attribute__((aligned(16)));
     if (PRODUCT_STAGED) {
         const int A_size0 = 8 * worker1_count;
         const int A_size1 = 32;
@@ -108,11 +115,11 @@ extern "C" __global__ void product(
                             const int k_copied_last = tilek_minimum(k_tile_copied + 32ll, (long long)p) - 1;
                             float *const A_staged = (float *)(pool + present);
                             float *const B_staged = (float *)(pool + present
-                                + ((8 * worker1_count) * 32 * 4 + 7) / 8);
+                                + ((8 * worker1_count) * 32 * 4 + 15) / 16 * 2);
                             const int other = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                             float *const A_next = (float *)(pool + other);
                             float *const B_next = (float *)(pool + other
-                                + ((8 * worker1_count) * 32 * 4 + 7) / 8);
+                                + ((8 * worker1_count) * 32 * 4 + 15) / 16 * 2);
                             float A_held[PRODUCT_HELD ? PRODUCT_A_EACH : 1];
                             float B_held[PRODUCT_HELD ? PRODUCT_B_EACH : 1];
                             const tilek_index A_staged0 = i_first;
@@ -132,9 +139,22 @@ extern "C" __global__ void product(
                                             A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1 + at1];
                                     }
                                 } else {
-                                    for (int at = worker; at < A_size0 * A_size1; at += workers) {
-                                        const int at0 = at / A_size1;
-                                        const int at1 = at % A_size1;
+                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
+                                    int A_vectors = A_size1 % 4 == 0 && A_length1 % 4 == 0
+                                        && A_staged1 % 4 == 0 && (size_t)A % 16 == 0
+                                        && (A_span1 % 4 == 0 || A_span1 == A_size1) ? A_size1 / 4 : 0;
+                                    const int A_single = A_size1 - 4 * A_vectors;
+                                    for (int at = worker; at < A_size0 * A_vectors; at += workers) {
+                                        const int at0 = at / A_vectors;
+                                        const int at1 = at % A_vectors * 4;
+                                        if (at0 < A_span0
+                                            && at1 < A_span1) TILEK_COPY_16(*(float4 *)&A_next[at0 * A_size1
+                                            + at1], *(const float4 *)&A[(tilek_index)(A_staged0 + at0)
+                                            * A_length1 + A_staged1 + at1]);
+                                    }
+                                    for (int at = worker; at < A_size0 * A_single; at += workers) {
+                                        const int at0 = at / A_single;
+                                        const int at1 = 4 * A_vectors + at % A_single;
                                         if (at0 < A_span0 && at1 < A_span1) TILEK_COPY_4(A_next[at0 * A_size1
                                             + at1], A[(tilek_index)(A_staged0 + at0) * A_length1 + A_staged1
                                             + at1]);
@@ -152,9 +172,22 @@ extern "C" __global__ void product(
                                             B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1 + at1];
                                     }
                                 } else {
-                                    for (int at = worker; at < B_size0 * B_size1; at += workers) {
-                                        const int at0 = at / B_size1;
-                                        const int at1 = at % B_size1;
+                                    /* The vectors of 16 bytes in a row of the tile, and what is left. */
+                                    int B_vectors = B_size1 % 4 == 0 && B_length1 % 4 == 0
+                                        && B_staged1 % 4 == 0 && (size_t)B % 16 == 0
+                                        && (B_span1 % 4 == 0 || B_span1 == B_size1) ? B_size1 / 4 : 0;
+                                    const int B_single = B_size1 - 4 * B_vectors;
+                                    for (int at = worker; at < B_size0 * B_vectors; at += workers) {
+                                        const int at0 = at / B_vectors;
+                                        const int at1 = at % B_vectors * 4;
+                                        if (at0 < B_span0
+                                            && at1 < B_span1) TILEK_COPY_16(*(float4 *)&B_next[at0 * B_size1
+                                            + at1], *(const float4 *)&B[(tilek_index)(B_staged0 + at0)
+                                            * B_length1 + B_staged1 + at1]);
+                                    }
+                                    for (int at = worker; at < B_size0 * B_single; at += workers) {
+                                        const int at0 = at / B_single;
+                                        const int at1 = 4 * B_vectors + at % B_single;
                                         if (at0 < B_span0 && at1 < B_span1) TILEK_COPY_4(B_next[at0 * B_size1
                                             + at1], B[(tilek_index)(B_staged0 + at0) * B_length1 + B_staged1
                                             + at1]);

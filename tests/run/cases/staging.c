@@ -279,6 +279,61 @@ CASE(filter)
     }
 }
 
+// case vectors: rows of whole vectors of 16 bytes, of which tiles have parts; in memory that begins with a vector, and between two
+static void product_of_vectors(int n, int m, const float a[n][m], const float b[m][m], float c[n][m])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            for (int k = 0; k < m - 1; k++)
+                c[i][j] += a[i][k] * b[k][j];
+}
+static void rows_of_vectors(int n, int m, const double a[n][m], double b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++)
+            b[i][j] = a[i][j] + a[i][j - 1] * a[i][j + 1] - a[i - 1][j] * a[i + 1][j];
+}
+static void later_vectors(int n, int m, const unsigned a[n][m], unsigned b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 2; i++)
+        for (int j = 0; j < m - 8; j++)
+            b[i][j] = a[i - 1][j + 4] + 3 * a[i][j + 4] + a[i + 1][j + 6] + a[i + 2][j + 5];
+}
+static void turned_vectors(int n, int m, const long a[n][m], long b[m][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            b[i][j] = 2 - a[j][i];
+}
+CASE(vectors)
+{
+    for (int n = 36; n < 70; n += 31) {
+        const int m = (n + 11) / 4 * 4;
+        const size_t count = (size_t)n * (size_t)m, all = (size_t)m * (size_t)m + 1;
+        float *const a = check_floats(all), *const b = check_floats(all), *const c = check_floats(all);
+        double *const d = check_doubles(all), *const e = check_doubles(all);
+        unsigned *const f = malloc(all * sizeof *f), *const g = calloc(all, sizeof *g);
+        long *const h = malloc(all * sizeof *h), *const l = calloc(all, sizeof *l);
+        for (size_t k = 0; k < all; k++)
+            h[k] = (long)(k * k), f[k] = (unsigned)(k * 2654435761u);
+        for (size_t from = 0; from < 2; from++) {
+            product_of_vectors(n, m, (void *)(a + from), (void *)(b + from), (void *)c);
+            rows_of_vectors(n, m, (void *)(d + from), (void *)e);
+            later_vectors(n, m, (void *)(f + from), (void *)g);
+            turned_vectors(n, m, (void *)(h + from), (void *)l);
+            check_record("c", c, count * sizeof *c);
+            check_record("e", e, count * sizeof *e);
+            check_record("g", g, count * sizeof *g);
+            check_record("l", l, count * sizeof *l);
+        }
+        free(a), free(b), free(c), free(d), free(e), free(f), free(g), free(h), free(l);
+    }
+}
+
 // case pointers_to_rows: arrays whose rows lie anywhere, and sections that begin inside
 static void pointers_to_rows(int n, int m, double **a, double **b)
 {
