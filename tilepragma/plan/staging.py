@@ -104,6 +104,12 @@ class _Planner:
     names: Names
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def _said(self) -> dict[Axis, int]:
+        """The numbers of workers that the user says, where they are no expressions."""
+        numbers = {Axis(one.axis, one.dimension): one.count.literal for one in self.plan.counts}
+        return {axis: number for axis, number in numbers.items() if number is not None}
+
     def steps(self, steps: tuple[Step, ...], around: frozenset[DataObject]) -> tuple[Step, ...]:
         result: list[Step] = []
         for step in steps:
@@ -158,7 +164,8 @@ class _Planner:
         )
         shared |= around | {one.loop.iterator for one in tile.nest.loops if not _is_dealt(one)}
         shared |= {size.object for size in self.plan.sizes}
-        found = [one for one in candidates(read, tile.terms, frozenset(shared), tile.counts) if one.is_worth_it]
+        counts = {axis: self._said.get(axis, likely) for axis, likely in tile.counts.items()}
+        found = [one for one in candidates(read, tile.terms, frozenset(shared), counts) if one.is_worth_it]
         return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name, one.staged.reads))
 
     def _body(self, tile: _Tile, arrays: tuple[Staged, ...]) -> Block:
