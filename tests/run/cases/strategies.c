@@ -2,7 +2,7 @@
  * with numbers as arguments, and under Oclgrind; tests/run/test_strategies.py says what each kernel must show. */
 #include "check.h"
 
-/* Matrices of `rows` by `columns` elements in the names given. */
+/* n is 1, then `largest`. */
 #define EACH_SIZE(n, largest) for (size_t round_ = 0, n = 1; round_ < 2; ++round_, n = (largest))
 
 // case launches: a launch for each time step on devices, diamonds on cores, boxes staged
