@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from source import errors, plan, text
 
 from tilepragma.ir.looptree import Continue, While
@@ -111,3 +113,21 @@ def test_few_time_steps_are_said_not_to_be_tiled() -> None:
     note = "tiles of iterations of the loop over 't', on cores: it has 2, and fewer than 8 are no gain"
     assert note in plan(source % 2).rejected
     assert not [one for one in plan(source % 8).rejected if "are no gain" in one]
+
+
+def test_the_only_loop_is_said_to_be_one_that_cannot_be_counted() -> None:
+    found = plan("""
+        void f(int n, int *a)
+        {
+        #pragma tilek kernel
+            for (int i = 0; i < n; i++) {
+                if (a[i] % 3 == 0)
+                    i++;
+                a[i] = 0;
+            }
+        }
+        """)
+    assert found.as_written is not None
+    assert re.fullmatch(
+        r"the iterations of the loop on line 5 cannot be counted \(.+\), and there is no other loop", found.as_written
+    )
