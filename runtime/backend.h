@@ -15,6 +15,7 @@ typedef struct tilek_message { char text[2048]; } tilek_message;
 typedef struct tilek_device tilek_device;
 typedef struct tilek_program tilek_program;
 typedef struct tilek_entry tilek_entry;
+typedef struct tilek_graph tilek_graph;
 
 /* Device memory; which member a backend uses is its own matter. All zero where there is none. */
 typedef struct tilek_buffer { void *object; uint64_t address; size_t bytes; } tilek_buffer;
@@ -26,6 +27,7 @@ typedef struct tilek_limits {
     int is_gpu;
     int has_double;
     int shares_memory;        /* a processor that works in the host's memory: see `share` */
+    int records;              /* launches can be recorded: see `record` */
     int64_t compute_units;    /* multiprocessors; cores of a CPU device */
     int64_t grid[3];          /* most gangs per dimension */
     int64_t group[3];         /* most workers per dimension */
@@ -64,7 +66,7 @@ typedef struct tilek_argument {
 
 /* Queues are in order and numbered from 0; 0 serves synchronous launches (of all user threads), the others one asynchronous queue each.
  * Nothing orders two queues; a backend makes a queue when it is first named. */
-enum { TILEK_DEVICE_QUEUES = 32 };
+enum { TILEK_DEVICE_QUEUES = 32, TILEK_RECORDING_QUEUE = TILEK_DEVICE_QUEUES };
 
 typedef struct tilek_backend {
     const char *name; /* "OpenCL", "CUDA" */
@@ -102,6 +104,20 @@ typedef struct tilek_backend {
      * Two threads may run the same entry at once, with different arguments. */
     tilek_status (*run)(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
                         const int64_t groups[3], const int64_t group[3], int64_t *nanoseconds, tilek_message *why);
+
+    /* Around calls of one thread in a row, which then cost less each: nothing of the program's own may run between. Both NULL where nothing is saved. */
+    tilek_status (*enter)(tilek_device *device, tilek_message *why);
+    void (*leave)(tilek_device *device);
+
+    /* Launches to be played again by one call; all NULL where no device's `records` is set. What the calling thread gives to `run` in TILEK_RECORDING_QUEUE between
+     * `record` and `recorded` is kept in its order, with its arguments, and does not run; it calls nothing else of the backend there. TILEK_UNSUPPORTED: another
+     * thread is recording on the device. After a successful `record`, `recorded` is to be called, failure or not; it leaves NULL in *graph where there is none. */
+    tilek_status (*record)(tilek_device *device, tilek_message *why);
+    tilek_status (*recorded)(tilek_device *device, tilek_graph **graph, tilek_message *why);
+    /* Queues all of a graph's launches. A graph has one user at a time, who waits for the queue before it is played again or forgotten; a failure means that
+     * none of them runs. Entries live longer than graphs with them. */
+    tilek_status (*play)(tilek_device *device, int queue, tilek_graph *graph, tilek_message *why);
+    void (*forget)(tilek_device *device, tilek_graph *graph);
 
     /* Until the queue is empty. Failures of earlier launches surface here at the latest. */
     tilek_status (*wait)(tilek_device *device, int queue, tilek_message *why);

@@ -13,6 +13,8 @@ typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef int nvrtcResult;
 typedef struct _nvrtcProgram *nvrtcProgram;
 
@@ -25,7 +27,7 @@ enum {
     CUDA_ERROR_LAUNCH_FAILED = 719
 };
 
-enum { CU_STREAM_NON_BLOCKING = 1, NVRTC_SUCCESS = 0, NVRTC_ERROR_COMPILATION = 6 };
+enum { CU_STREAM_NON_BLOCKING = 1, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1, NVRTC_SUCCESS = 0, NVRTC_ERROR_COMPILATION = 6 };
 
 enum { /* CUdevice_attribute */
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
@@ -74,6 +76,15 @@ enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
     X(CUresult, cuLaunchKernel, "cuLaunchKernel", \
       (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))
 
+/* Drivers before 11.4 lack some of these; all else works without them. */
+#define TILEK_CUDA_GRAPH_FUNCTIONS(X) \
+    X(CUresult, cuStreamBeginCapture, "cuStreamBeginCapture_v2", (CUstream, int)) \
+    X(CUresult, cuStreamEndCapture, "cuStreamEndCapture", (CUstream, CUgraph *)) \
+    X(CUresult, cuGraphDestroy, "cuGraphDestroy", (CUgraph)) \
+    X(CUresult, cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags", (CUgraphExec *, CUgraph, unsigned long long)) \
+    X(CUresult, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec)) \
+    X(CUresult, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))
+
 #define TILEK_NVRTC_FUNCTIONS(X) \
     X(nvrtcResult, nvrtcVersion, "nvrtcVersion", (int *, int *)) \
     X(nvrtcResult, nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *)) \
@@ -90,7 +101,12 @@ enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
     X(nvrtcResult, nvrtcGetPTX, "nvrtcGetPTX", (nvrtcProgram, char *))
 
 #define TILEK_MEMBER(result, member, symbol, parameters) result(*member) parameters;
-typedef struct tilek_cuda_api { TILEK_CUDA_FUNCTIONS(TILEK_MEMBER) } tilek_cuda_api;
+typedef struct tilek_cuda_graph_api { TILEK_CUDA_GRAPH_FUNCTIONS(TILEK_MEMBER) } tilek_cuda_graph_api;
+typedef struct tilek_cuda_api {
+    TILEK_CUDA_FUNCTIONS(TILEK_MEMBER)
+    tilek_cuda_graph_api graphs;
+    int has_graphs; /* the driver has all that `graphs` holds */
+} tilek_cuda_api;
 typedef struct tilek_nvrtc_api { TILEK_NVRTC_FUNCTIONS(TILEK_MEMBER) } tilek_nvrtc_api;
 #undef TILEK_MEMBER
 

@@ -3,6 +3,7 @@
 #include "launch.h"
 
 #include "environment.h"
+#include "graphs.h"
 #include "message.h"
 #include "program.h"
 #include "profile.h"
@@ -28,6 +29,9 @@ typedef struct device_job {
     void *gathered;                /* room for the values of any of them; NULL where there are none */
     int profiling, specializing;
     size_t touched;                /* bytes, by one step of each launch */
+    tilek_repetition repetition;
+    int queue;                     /* that launches go to */
+    int64_t launches;              /* of the run */
     int64_t waiting;               /* launches since the queue was empty */
     void *block;
 } device_job;
@@ -185,9 +189,10 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     for (int before = 0; before < launch; ++before) partials += run->launches[before].reduction_count;
     count = marshal(job, launch, partials, values);
     shape_launch(job, launch, groups, group);
-    status = place->backend->run(place->device, place->queue, job->built->entries[launch], count, job->arguments, groups, group,
+    status = place->backend->run(place->device, job->queue, job->built->entries[launch], count, job->arguments, groups, group,
                                  job->profiling ? &nanoseconds : NULL, why);
     job->residence.started |= status == TILEK_OK || job->profiling; /* a run that waits may fail half-way */
+    ++job->launches;
     if (status == TILEK_OK && ++job->waiting >= MOST_WAITING) {
         status = place->backend->wait(place->device, place->queue, why);
         job->waiting = 0;
@@ -196,13 +201,51 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, why) : status;
 }
 
+static tilek_status go_through(device_job *job, int queue, tilek_message *why)
+{
+    const tilek_place *place = &job->residence.place;
+    tilek_status status = place->backend->enter != NULL ? place->backend->enter(place->device, why) : TILEK_OK;
+    if (status != TILEK_OK) return status;
+    job->queue = queue;
+    job->launches = job->waiting = 0;
+    status = tilek_perform(&job->run, perform, why);
+    if (place->backend->leave != NULL) place->backend->leave(place->device);
+    return status;
+}
+
+/* Whether the launches are recorded. None of them has run. */
+static int record_launches(device_job *job)
+{
+    tilek_message unused;
+    return tilek_repetition_begin(&job->repetition) && tilek_repetition_end(&job->repetition, go_through(job, TILEK_RECORDING_QUEUE, &unused));
+}
+
+static int play_launches(device_job *job)
+{
+    const int played = tilek_repetition_play(&job->repetition);
+    job->residence.started |= played;
+    return played;
+}
+
+/* Queues all launches. They have not been decided yet where a graph was likely to be played instead. */
+static tilek_status queue_launches(device_job *job, tilek_message *why)
+{
+    tilek_status status = TILEK_OK;
+    tilek_repetition_look(&job->repetition);
+    if (tilek_repetition_can_play(&job->repetition) && play_launches(job)) return TILEK_OK;
+    if (job->built == NULL) status = prepare(job, why);
+    if (status != TILEK_OK) return status;
+    if (tilek_repetition_is_worthwhile(&job->repetition, MOST_WAITING - 1) && record_launches(job) && play_launches(job)) return TILEK_OK;
+    return go_through(job, job->residence.place.queue, why);
+}
+
 /* From the first launch on, arrays that are present may be half written. */
 static tilek_status run_launches(device_job *job, tilek_message *why)
 {
     const tilek_kernel *kernel = job->state->kernel;
     const tilek_place *place = &job->residence.place;
     tilek_message loss;
-    tilek_status status = tilek_perform(&job->run, perform, why);
+    tilek_status status = queue_launches(job, why);
     if (status == TILEK_OK) status = place->backend->wait(place->device, place->queue, why);
     else (void)place->backend->wait(place->device, place->queue, &loss);
     if (status == TILEK_OK) status = tilek_take_home(&job->residence, why);
@@ -255,6 +298,7 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     device_job job;
     tilek_place place = {NULL, NULL, candidate->target, queue, state};
     const tilek_limits *limits;
+    int likely;
     tilek_status status = tilek_open_device(candidate->target, call->device, candidate->gpu_only, &place.backend, &place.device, why);
     if (status != TILEK_OK) return status;
     memset(&job, 0, sizeof job);
@@ -277,12 +321,15 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
         job.run.machine.tile_extent = tilek_maximum(job.run.machine.tile_extent, job.run.sizes[index]);
     job.run.context = &job;
     job.touched = tilek_touched(state->kernel, call) / (size_t)tilek_maximum(job.form.launch_count, 1);
-    if (status == TILEK_OK) status = prepare(&job, why);
-    if (status == TILEK_OK && !tilek_run_is_empty(&job.run)) {
-        status = take_partials(&job, why);
+    if (status == TILEK_OK) tilek_repetition_start(&job.repetition, state, &job.residence, &job.run);
+    likely = status == TILEK_OK && tilek_repetition_is_likely(&job.repetition);
+    if (status == TILEK_OK && !likely) status = prepare(&job, why);
+    if (status == TILEK_OK && (likely || !tilek_run_is_empty(&job.run))) {
+        status = likely ? TILEK_OK : take_partials(&job, why);
         if (status == TILEK_OK) status = tilek_bring(&job.residence, why);
         if (status == TILEK_OK) status = run_launches(&job, why);
     }
+    tilek_repetition_finish(&job.repetition, status == TILEK_OK ? job.launches : 0);
     clean_up(&job);
     return status;
 }

@@ -1,4 +1,4 @@
-/* launch_cuda.c: devices, memory and launches on CUDA. Programs are in cuda_program.c, the libraries in cuda_api.c. */
+/* launch_cuda.c: devices, memory and launches on CUDA. Programs are in cuda_program.c, graphs in cuda_graphs.c, the libraries in cuda_api.c. */
 #define _POSIX_C_SOURCE 200809L
 #include "cuda_device.h"
 
@@ -27,12 +27,21 @@ tilek_status tilek_cuda_failed(const tilek_device *device, CUresult error, const
     return error == CUDA_ERROR_OUT_OF_MEMORY ? TILEK_NO_MEMORY : TILEK_DEVICE_LOST;
 }
 
-CUresult tilek_cuda_enter(tilek_device *device) { return device->api->cuCtxPushCurrent(device->context); }
+/* How often the calling thread has entered its device: the first one is the driver's business. A thread is inside of one device at a time. */
+static __thread int entered;
+
+CUresult tilek_cuda_enter(tilek_device *device)
+{
+    const CUresult error = entered > 0 ? CUDA_SUCCESS : device->api->cuCtxPushCurrent(device->context);
+    entered += error == CUDA_SUCCESS;
+    return error;
+}
 
 void tilek_cuda_leave(tilek_device *device)
 {
     CUcontext left;
-    (void)device->api->cuCtxPopCurrent(&left);
+    if (--entered == 0)
+        (void)device->api->cuCtxPopCurrent(&left);
 }
 
 /* ---- The search -------------------------------------------------------------------------------------------------- */
@@ -70,6 +79,7 @@ static void describe(tilek_device *device)
     units_of(device->capability, &units_float, &units_double);
     limits->is_gpu = 1;
     limits->has_double = 1;
+    limits->records = device->api->has_graphs;
     limits->compute_units = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     for (int k = 0; k < 3; ++k) {
         limits->grid[k] = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + k);
@@ -167,27 +177,26 @@ static const tilek_limits *device_limits(const tilek_device *device) { return &d
 
 /* ---- Streams and memory ------------------------------------------------------------------------------------------ */
 
-/* Enters the context and finds the queue's stream; TILEK_OK leaves the caller in the context. */
-static tilek_status enter_queue(tilek_device *device, int queue, CUstream *stream, tilek_message *why)
+tilek_status tilek_cuda_enter_queue(tilek_device *device, int queue, CUstream *stream, tilek_message *why)
 {
-    if (queue < 0 || queue >= TILEK_DEVICE_QUEUES) {
-        tilek_say(why, "there is no CUDA queue %d", queue);
-        return TILEK_INVALID;
-    }
     CUresult error = tilek_cuda_enter(device);
     if (error != CUDA_SUCCESS)
         return tilek_cuda_failed(device, error, "the device was used", why);
     (void)pthread_mutex_lock(&device->lock);
-    if (device->streams[queue] == NULL)
+    const int exists = queue >= 0 && queue < TILEK_DEVICE_QUEUES + device->recording;
+    if (exists && device->streams[queue] == NULL)
         error = device->api->cuStreamCreate(&device->streams[queue], CU_STREAM_NON_BLOCKING);
     if (error != CUDA_SUCCESS)
         device->streams[queue] = NULL;
-    *stream = device->streams[queue];
+    *stream = exists ? device->streams[queue] : NULL;
     (void)pthread_mutex_unlock(&device->lock);
-    if (error == CUDA_SUCCESS)
+    if (*stream != NULL)
         return TILEK_OK;
     tilek_cuda_leave(device);
-    return tilek_cuda_failed(device, error, "a stream was made", why);
+    if (error != CUDA_SUCCESS)
+        return tilek_cuda_failed(device, error, "a stream was made", why);
+    tilek_say(why, "there is no CUDA queue %d", queue);
+    return TILEK_INVALID;
 }
 
 /* Leaves the context with the status of what was done there. */
@@ -222,7 +231,7 @@ static void release(tilek_device *device, tilek_buffer *buffer)
 static tilek_status write_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
 {
     CUstream stream;
-    const tilek_status status = enter_queue(device, queue, &stream, why);
+    const tilek_status status = tilek_cuda_enter_queue(device, queue, &stream, why);
     if (status != TILEK_OK)
         return status;
     CUresult error = CUDA_SUCCESS;
@@ -236,7 +245,7 @@ static tilek_status write_buffer(tilek_device *device, int queue, const tilek_bu
 static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why)
 {
     CUstream stream;
-    const tilek_status status = enter_queue(device, queue, &stream, why);
+    const tilek_status status = tilek_cuda_enter_queue(device, queue, &stream, why);
     if (status != TILEK_OK)
         return status;
     CUresult error = CUDA_SUCCESS;
@@ -287,7 +296,7 @@ static tilek_status run_with(tilek_device *device, int queue, const tilek_entry 
                              const int64_t group[3], int64_t *nanoseconds, tilek_message *why)
 {
     CUstream stream;
-    const tilek_status status = enter_queue(device, queue, &stream, why);
+    const tilek_status status = tilek_cuda_enter_queue(device, queue, &stream, why);
     if (status != TILEK_OK)
         return status;
     const CUresult error = nanoseconds != NULL ? timed_launch(device, stream, entry, parameters, groups, group, nanoseconds)
@@ -323,10 +332,16 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
 static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *why)
 {
     CUstream stream;
-    const tilek_status status = enter_queue(device, queue, &stream, why);
+    const tilek_status status = tilek_cuda_enter_queue(device, queue, &stream, why);
     if (status != TILEK_OK)
         return status;
     return leave_with(device, device->api->cuStreamSynchronize(stream), "a launch ended", why);
+}
+
+static tilek_status enter(tilek_device *device, tilek_message *why)
+{
+    const CUresult error = tilek_cuda_enter(device);
+    return error == CUDA_SUCCESS ? TILEK_OK : tilek_cuda_failed(device, error, "the device was used", why);
 }
 
 /* The libraries stay loaded: the program may use CUDA itself. */
@@ -335,7 +350,7 @@ static void shutdown_all(void)
     for (int k = 0; k < found.count; ++k) {
         tilek_device *device = &found.devices[k];
         if (device->context != NULL && tilek_cuda_enter(device) == CUDA_SUCCESS) {
-            for (int queue = 0; queue < TILEK_DEVICE_QUEUES; ++queue)
+            for (int queue = 0; queue <= TILEK_RECORDING_QUEUE; ++queue)
                 if (device->streams[queue] != NULL)
                     (void)device->api->cuStreamDestroy(device->streams[queue]);
             tilek_cuda_leave(device);
@@ -355,6 +370,7 @@ const tilek_backend *tilek_cuda_backend(void)
     static const tilek_backend backend = {
         .name = "CUDA", .open = open_device, .limits = device_limits, .allocate = allocate, .release = release,
         .write = write_buffer, .read = read_buffer, .build = tilek_cuda_build, .drop = tilek_cuda_drop, .find = tilek_cuda_find,
-        .run = run, .wait = wait_queue, .shutdown = shutdown_all};
+        .run = run, .enter = enter, .leave = tilek_cuda_leave, .record = tilek_cuda_record, .recorded = tilek_cuda_recorded, .play = tilek_cuda_play,
+        .forget = tilek_cuda_forget, .wait = wait_queue, .shutdown = shutdown_all};
     return &backend;
 }

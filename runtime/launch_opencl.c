@@ -207,7 +207,8 @@ static const tilek_limits *device_limits(const tilek_device *device) { return &d
 
 /* ---- Queues and buffers ------------------------------------------------------------------------------------------ */
 
-static tilek_status queue_of(tilek_device *device, int queue, cl_command_queue *found_queue, tilek_message *why)
+/* *releases (may be NULL): as they are now. */
+static tilek_status find_queue(tilek_device *device, int queue, cl_command_queue *found_queue, unsigned *releases, tilek_message *why)
 {
     cl_int error = CL_SUCCESS;
     if (queue < 0 || queue >= TILEK_DEVICE_QUEUES) {
@@ -219,8 +220,15 @@ static tilek_status queue_of(tilek_device *device, int queue, cl_command_queue *
         device->queues[queue] =
             device->api->clCreateCommandQueue(device->context, device->id, device->times_launches ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     *found_queue = device->queues[queue];
+    if (releases != NULL)
+        *releases = device->releases;
     (void)pthread_mutex_unlock(&device->lock);
     return *found_queue != NULL ? TILEK_OK : tilek_opencl_failed(error, "a queue was made", why);
+}
+
+static tilek_status queue_of(tilek_device *device, int queue, cl_command_queue *found_queue, tilek_message *why)
+{
+    return find_queue(device, queue, found_queue, NULL, why);
 }
 
 /* Takes `bytes` of the device's memory into account; drivers allocate late, and would fail only in a launch. 0: there is too little. */
@@ -266,6 +274,9 @@ static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *b
 static void release(tilek_device *device, tilek_buffer *buffer)
 {
     if (buffer->object != NULL) {
+        (void)pthread_mutex_lock(&device->lock); /* before the handle can come again */
+        ++device->releases;
+        (void)pthread_mutex_unlock(&device->lock);
         (void)device->api->clReleaseMemObject(buffer->object);
         give_back(device, buffer->bytes);
     }
@@ -328,21 +339,38 @@ static tilek_status reclaim(tilek_device *device, int queue, const tilek_buffer 
 
 /* ---- Launches ---------------------------------------------------------------------------------------------------- */
 
-static cl_int set_arguments(const tilek_opencl_api *api, cl_kernel kernel, int count, const tilek_argument arguments[])
+/* A kernel object keeps its arguments: only those that differ from the launch before are set, and all where a buffer was released meanwhile, since what a kernel
+ * holds of one is the implementation's affair. `value`: `size` bytes; `given`: the same, or NULL for a null pointer. */
+static cl_int set_argument(const tilek_opencl_api *api, tilek_entry *entry, int place, size_t size, const void *value, const void *given)
 {
-    for (int k = 0; k < count; ++k) {
+    tilek_known_argument *known = place < TILEK_KNOWN_ARGUMENTS && size <= TILEK_KNOWN_BYTES ? &entry->known[place] : NULL;
+    if (known != NULL && known->size == size && memcmp(known->bytes, value, size) == 0)
+        return CL_SUCCESS;
+    const cl_int error = api->clSetKernelArg(entry->kernel, (cl_uint)place, size, given);
+    if (known != NULL) {
+        known->size = error == CL_SUCCESS ? size : 0;
+        memcpy(known->bytes, value, size);
+    }
+    return error;
+}
+
+/* With the entry's lock held. */
+static cl_int set_arguments(const tilek_opencl_api *api, tilek_entry *entry, unsigned releases, int count, const tilek_argument arguments[])
+{
+    cl_int error = CL_SUCCESS;
+    if (entry->releases != releases)
+        memset(entry->known, 0, sizeof entry->known);
+    entry->releases = releases;
+    for (int k = 0; k < count && error == CL_SUCCESS; ++k) {
         const tilek_argument *argument = &arguments[k];
-        cl_int error;
         if (argument->kind == TILEK_ARGUMENT_VALUE)
-            error = api->clSetKernelArg(kernel, (cl_uint)k, argument->size, argument->value);
+            error = set_argument(api, entry, k, argument->size, argument->value, argument->value);
         else {
             const cl_mem object = argument->buffer->object;
-            error = api->clSetKernelArg(kernel, (cl_uint)k, sizeof object, object != NULL ? &object : NULL);
+            error = set_argument(api, entry, k, sizeof object, &object, object != NULL ? &object : NULL);
         }
-        if (error != CL_SUCCESS)
-            return error;
     }
-    return CL_SUCCESS;
+    return error;
 }
 
 /* The time between a launch's start and end on the device. */
@@ -373,7 +401,8 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     size_t local[3], global[3];
     cl_uint dimensions = 1;
     cl_command_queue used;
-    const tilek_status status = queue_of(device, queue, &used, why);
+    unsigned releases = 0;
+    const tilek_status status = find_queue(device, queue, &used, &releases, why);
     if (status != TILEK_OK)
         return status;
     for (int k = 0; k < 3; ++k) {
@@ -393,7 +422,7 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     const int64_t start = from_outside ? now() : 0;
     (void)pthread_mutex_lock(&entry->lock);
     if (error == CL_SUCCESS)
-        error = set_arguments(api, entry->kernel, argument_count, arguments);
+        error = set_arguments(api, entry, releases, argument_count, arguments);
     if (error == CL_SUCCESS)
         error = api->clEnqueueNDRangeKernel(used, entry->kernel, dimensions, NULL, global, local, 0, NULL,
                                             nanoseconds != NULL && !from_outside ? &event : NULL);

@@ -17,12 +17,21 @@ struct tilek_device {
     cl_command_queue queues[TILEK_DEVICE_QUEUES]; /* NULL until named */
     int times_launches;           /* the queues keep times */
     uint64_t allocated;           /* bytes in our buffers */
+    unsigned releases;            /* of buffers: the handle of one that is gone may come again, for another */
 };
+
+/* Arguments beyond these, and larger ones, are set for every launch. */
+enum { TILEK_KNOWN_ARGUMENTS = 32, TILEK_KNOWN_BYTES = 8 };
+
+/* What an argument was set to last; size 0: not known. */
+typedef struct tilek_known_argument { size_t size; unsigned char bytes[TILEK_KNOWN_BYTES]; } tilek_known_argument;
 
 struct tilek_entry {
     cl_kernel kernel;
-    pthread_mutex_t lock; /* a cl_kernel holds its arguments: from the first one until the launch is queued it has one user */
-    unsigned launches;    /* guarded by lock */
+    pthread_mutex_t lock; /* a cl_kernel holds its arguments: from the first one until the launch is queued it has one user. It guards what follows */
+    unsigned launches;
+    unsigned releases;    /* the device's when the arguments were set */
+    tilek_known_argument known[TILEK_KNOWN_ARGUMENTS];
     struct tilek_entry *next;
 };
 

@@ -10,10 +10,11 @@
 #include "message.h"
 
 /* Results are those of the host where its flags do not allow otherwise: float division rounds correctly where the device can. No warnings: some
-   compilers write them, and that they do, to the user's terminal. */
+   compilers write them, and that they do, to the user's terminal. TILEK_PROCESSOR: the device is none of those that need loops unrolled. */
 static void build_options(const tilek_device *device, const tilek_build *build, char *options, size_t size)
 {
-    (void)snprintf(options, size, "-cl-std=CL1.2 -w%s%s", build->flags & TILEK_FAST_MATH ? " -cl-fast-relaxed-math" : "",
+    (void)snprintf(options, size, "-cl-std=CL1.2 -w%s%s%s", device->limits.is_gpu ? "" : " -DTILEK_PROCESSOR",
+                   build->flags & TILEK_FAST_MATH ? " -cl-fast-relaxed-math" : "",
                    !(build->flags & TILEK_FAST_MATH) && device->rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
 }
 

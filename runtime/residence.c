@@ -360,7 +360,8 @@ int tilek_index_bits(const tilek_residence *residence)
 void tilek_leave(tilek_residence *residence)
 {
     if (residence->block == NULL) return;
-    for (int index = 0; index < residence->kernel->array_count; ++index) {
+    /* Last first: the buffer given back last is the first to be taken, so that the next call has its arrays where they were (see graphs.h). */
+    for (int index = residence->kernel->array_count - 1; index >= 0; --index) {
         tilek_temporary *temporary = &residence->temporaries[index];
         if (temporary->shared) residence->place.backend->release(residence->place.device, &temporary->buffer);
         else tilek_give_buffer(&residence->place, &temporary->buffer);

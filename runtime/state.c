@@ -4,6 +4,7 @@
 
 #include "dynamic_library.h"
 #include "environment.h"
+#include "graphs.h"
 #include "threads.h"
 
 #include <pthread.h>
@@ -35,6 +36,7 @@ static const tilek_backend *backend_of(tilek_target target)
 static void drop_programs(void)
 {
     for (tilek_state *state = tilek_first_state(); state != NULL; state = state->next) {
+        tilek_recordings_free(state);
         while (state->built != NULL) {
             tilek_built *built = state->built;
             state->built = built->next;
@@ -97,6 +99,7 @@ static void finish(void)
 static void abandon_programs(void)
 {
     for (tilek_state *state = states; state != NULL; state = state->next) {
+        tilek_recordings_abandon(state);
         while (state->built != NULL) {
             tilek_built *built = state->built;
             state->built = built->next;

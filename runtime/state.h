@@ -38,6 +38,7 @@ typedef struct tilek_state {
     int valid;              /* the kernel keeps the header's contract */
     tilek_built *built;
     int specialized_count;  /* distinct specialisations, over all devices */
+    struct tilek_recording *recordings; /* see graphs.h */
     unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
     tilek_step_figures *steps[TILEK_TARGETS][2]; /* per launch, NULL before the first step that is measured; [1]: of the host's form */

@@ -78,7 +78,7 @@ def pack(folder: Path, cases: Iterable[GpuCase] = CASES, *, tiny: bool = False) 
     shutil.copy(SUPPORT, folder / "support.c")
     described = [
         {
-            "program": case.program,
+            "program": case.title,
             "name": case.name,
             "type": case.type,
             "figure": case.figure,
@@ -106,9 +106,9 @@ def main() -> int:
     options.add_argument("folder", type=Path, metavar="FOLDER", help="made where it is missing")
     options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these kernels")
     given = options.parse_args()
-    cases = [case for case in CASES if not given.only or case.program in given.only]
+    cases = [case for case in CASES if not given.only or case.title in given.only]
     if not cases:
-        print(f"no kernel is called {' or '.join(given.only)}; there are {', '.join(case.program for case in CASES)}")
+        print(f"no kernel is called {' or '.join(given.only)}; there are {', '.join(case.title for case in CASES)}")
         return 2
     try:
         pack(given.folder, cases)

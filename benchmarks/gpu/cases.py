@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 STREAMING, REVERSAL, PRODUCT, JACOBI_2D, JACOBI_3D = "streaming", "reversal", "sgemm", "jacobi-2d", "jacobi-3d"
+#: Of many small launches: seconds of a whole run with CUDA's graphs over those without.
+GRAPHS = "graphs"
 
 
 @dataclass(frozen=True)
@@ -12,6 +14,7 @@ class GpuCase:
     """A kernel of the suite's or of `kernels/`. `moved`: bytes if each step or repetition reads and writes each element once, and
     `flops`: both arithmetic in the sizes and in `width`, the bytes of an element. `figure`: what it says of which goal. `check`:
     small sizes that divide nothing, at which results are compared with the original's. `tiles` is TILEK_TILES of its translation.
+    `label` names the case where its program does not say enough.
     """
 
     program: str
@@ -22,10 +25,16 @@ class GpuCase:
     moved: str
     flops: str
     tiles: str = "auto"
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the user calls it."""
+        return self.label or self.program
 
     @property
     def name(self) -> str:
-        return f"{self.program}.{self.type}"
+        return f"{self.title}.{self.type}"
 
     def numbers(self, check: bool) -> dict[str, int]:
         return {
@@ -72,6 +81,17 @@ CASES = (
             ("jacobi-2d", JACOBI_2D, "STEPS=100 N=16384", "STEPS=6 N=131", "N*N", 5),
             ("jacobi-3d", JACOBI_3D, "STEPS=100 N=512", "STEPS=6 N=37", "N**3", 7),
         )
+    ),
+    GpuCase("lu", "float", GRAPHS, "N=512", "N=37", "2*N**3*width/3", "2*N**3/3"),
+    GpuCase(
+        "jacobi-2d",
+        "float",
+        GRAPHS,
+        "STEPS=1000 N=256",
+        "STEPS=12 N=37",
+        "2*STEPS*N*N*width",
+        "5*STEPS*N*N",
+        label="small-jacobi-2d",
     ),
 )
 

@@ -2,8 +2,9 @@
 
 Each kernel first runs at a small size beside its original, which has to leave the same (within 1e-4: multiply-adds are contracted).
 Then it runs --runs times in one process, and the first time, in which it is compiled, does not count. Times are those of launches,
-by the runtime's own profile (TILEK_PROFILE), data being on the device. Shares are of a copy by the driver within the device's
-memory, and of cublasSgemm where libcublas is found. Exit status 1 where a kernel fails or leaves something else.
+by the runtime's own profile (TILEK_PROFILE), data being on the device; those of many small launches are of whole runs, with CUDA's
+graphs and without (TILEK_GRAPHS), in alternation, from the run after the one that was recorded. Shares are of a copy by the driver
+within the device's memory, and of cublasSgemm where libcublas is found. Exit status 1 where a kernel fails or leaves something else.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 TOLERANCE = "1e-4"
 RUN_SECONDS = 900
+#: Of runs that are alike the first is launched, the second recorded, and the third plays the recording.
+RECORDED = 3
 
 
 def tool(command: list[str], **variables: str) -> str:
@@ -86,25 +89,46 @@ def launch_seconds(trace: Path, runs: int) -> list[float]:
     return [1e-6 * sum(event["dur"] for event in events[run * each : (run + 1) * each]) for run in range(1, runs)]
 
 
+def graph_seconds(command: list[str], variables: dict[str, str]) -> tuple[list[float], list[float]]:
+    """Seconds of whole runs, copies included, with graphs and without, of those that play what was recorded. Raises RuntimeError
+    where one leaves something else than another.
+    """
+    seconds: dict[str, list[float]] = {"1": [], "0": []}
+    left = set()
+    for _ in range(2):
+        for graphs, found in seconds.items():
+            lines = [line.split() for line in tool(command, **variables, TILEK_GRAPHS=graphs).splitlines()]
+            left |= {" ".join(hashes) for _, _, *hashes in lines}
+            found += [float(line[1]) for line in lines[RECORDED - 1 :]]
+    if len(left) != 1:
+        raise RuntimeError("runs with graphs and without leave different results")
+    return seconds["1"], seconds["0"]
+
+
 def measure(case: dict, compiler: list[str], variables: dict[str, str], runs: int, tiny: bool) -> dict:
     """One case's results. Raises RuntimeError where it fails."""
     settings = f"type={case['type']},seed=1,time=1"
     checked = build(compiler, f"check/{case['name']}", case["check_options"], f"check/{case['name']}.c", "support.o")
     verified = {"TILEK_VERIFY": "1", "TILEK_TOLERANCE": TOLERANCE}
-    tool([checked, "-", settings], **variables, **verified)
+    tool([checked, "-", *[settings] * RECORDED], **variables, **verified)
     kind = "check" if tiny else "full"
     program = (
         checked
         if tiny
         else build(compiler, f"full/{case['name']}", case["full_options"], f"full/{case['name']}.c", "support.o")
     )
-    trace = HERE / "trace.json"
-    tool([program, "-", *[settings] * runs], **variables, TILEK_PROFILE=str(trace))
-    seconds = launch_seconds(trace, runs)
-    trace.unlink()
+    more = {}
+    if case["figure"] == "graphs":
+        seconds, without = graph_seconds([program, "-", *[settings] * (RECORDED - 1 + runs)], variables)
+        more = {"without": without}
+    else:
+        trace = HERE / "trace.json"
+        tool([program, "-", *[settings] * runs], **variables, TILEK_PROFILE=str(trace))
+        seconds = launch_seconds(trace, runs)
+        trace.unlink()
     median = statistics.median(seconds)
     moved, flops = case[f"{kind}_moved"], case[f"{kind}_flops"]
-    return {"seconds": seconds, "median": median, "gbs": 1e-9 * moved / median, "gflops": 1e-9 * flops / median}
+    return {"seconds": seconds, "median": median, "gbs": 1e-9 * moved / median, "gflops": 1e-9 * flops / median, **more}
 
 
 def figures(cases: list[dict], results: dict[str, dict], limits: dict, tiny: bool) -> dict[str, dict]:
@@ -117,7 +141,10 @@ def figures(cases: list[dict], results: dict[str, dict], limits: dict, tiny: boo
             continue
         copied = case["check_moved" if tiny else "full_moved"] / limits["copy"]
         share = copied / result["median"]
-        if case["figure"] == "sgemm":
+        if case["figure"] == "graphs":
+            value = result["median"] / statistics.median(result["without"])
+            entry = {"value": value, "note": f"{case['name']}, of the time without: {1e6 * result['median']:.0f} us"}
+        elif case["figure"] == "sgemm":
             absent = limits["sgemm"] is None
             note = f"{result['gflops']:.0f} GFLOP/s; " + (
                 "libcublas is absent" if absent else f"cublasSgemm {1e-9 * limits['sgemm']:.0f}"
@@ -127,7 +154,7 @@ def figures(cases: list[dict], results: dict[str, dict], limits: dict, tiny: boo
             value = 1.0 / share if case["figure"] == "reversal" else share
             entry = {"value": value, "note": f"{case['name']}, {result['gbs']:.0f} of {1e-9 * limits['copy']:.0f} GB/s"}
         before = found.get(case["figure"])
-        worse = max if case["figure"] == "reversal" else min
+        worse = max if case["figure"] in ("reversal", "graphs") else min
         if before is not None and (
             before["value"] is None or worse(before["value"], entry["value"]) == before["value"]
         ):

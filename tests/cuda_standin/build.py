@@ -9,8 +9,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 
 
-def build_standin(folder: Path) -> dict[str, str]:
-    """Builds the library in `folder`; the environment that makes the CUDA back end use it.
+def build_standin(folder: Path, *options: str) -> dict[str, str]:
+    """Builds the library in `folder`, with `options` of the compiler; the environment that makes the CUDA back end use it.
 
     Raises subprocess.CalledProcessError where the compiler refuses it.
     """
@@ -20,8 +20,9 @@ def build_standin(folder: Path) -> dict[str, str]:
     subprocess.run(
         [
             *(compiler, "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-fPIC", "-shared", "-fvisibility=hidden"),
+            *options,
             f'-DSTANDIN_PRELUDE="{FOLDER / "prelude.h"}"',
-            *(str(FOLDER / name) for name in ("driver.c", "nvrtc.c", "blocks.c")),
+            *(str(FOLDER / name) for name in ("driver.c", "graphs.c", "nvrtc.c", "blocks.c")),
             *("-o", str(library), "-ldl", "-lpthread"),
         ],
         check=True,

@@ -24,15 +24,12 @@ static const size_t MEMORY = (size_t)8 << 30, PAGE = 4096, ALIGNMENT = 16;
 
 typedef struct allocation { char *address, *mapping; size_t bytes, mapped; struct allocation *next; } allocation;
 typedef struct CUctx_st { int unused; } *CUcontext;
-typedef struct CUstream_st { int unused; } *CUstream;
 typedef struct CUevent_st { struct timespec time; } *CUevent;
-typedef struct CUmod_st { void *library; struct CUfunc_st *functions; } *CUmodule;
-typedef struct CUfunc_st { standin_kernel kernel; struct CUfunc_st *next; } *CUfunction;
 
 static struct {
     pthread_mutex_t lock;
     int retained, streams, events, modules;
-    int launches, waits, copies; /* so far: TILEK_STANDIN_COUNTS asks for them at the end */
+    int launches, waits, copies, entries; /* so far: TILEK_STANDIN_COUNTS asks for them at the end. entries: of a context */
     int lost; /* the error that all calls give once a kernel failed */
     size_t used;
     allocation *allocations;
@@ -60,8 +57,7 @@ int standin_fails(const char *kind)
     return fails;
 }
 
-/* What stands in the way of any call that needs the context. */
-static int not_ready(void)
+int standin_not_ready(void)
 {
     (void)pthread_mutex_lock(&device.lock);
     const int error = context_depth <= 0 || device.retained <= 0 ? INVALID_CONTEXT : device.lost;
@@ -146,12 +142,22 @@ STANDIN_EXPORT int cuDevicePrimaryCtxRelease_v2(int id)
     (void)pthread_mutex_lock(&device.lock);
     for (const allocation *at = device.allocations; at != NULL; at = at->next)
         ++allocations;
-    if (--device.retained == 0 && (allocations | device.streams | device.events | device.modules) != 0)
-        (void)fprintf(stderr, "stand-in: left behind: %d allocations, %d streams, %d events, %d modules\n", allocations, device.streams, device.events, device.modules);
+    const int graphs = standin_graphs(NULL);
+    if (--device.retained == 0 && (allocations | device.streams | device.events | device.modules | graphs) != 0)
+        (void)fprintf(stderr, "stand-in: left behind: %d allocations, %d streams, %d events, %d modules, %d graphs\n", allocations, device.streams, device.events,
+                      device.modules, graphs);
     if (device.retained == 0 && getenv("TILEK_STANDIN_COUNTS") != NULL)
-        (void)fprintf(stderr, "stand-in: %d launches, %d waits, %d copies\n", device.launches, device.waits, device.copies);
+        (void)fprintf(stderr, "stand-in: %d launches, %d waits, %d copies, %d entries, %d graphs, %d played\n", device.launches, device.waits, device.copies,
+                      device.entries, standin_recorded, standin_played);
     (void)pthread_mutex_unlock(&device.lock);
     return id == 0 ? SUCCESS : INVALID_DEVICE;
+}
+
+static void count(int *counter, int change)
+{
+    (void)pthread_mutex_lock(&device.lock);
+    *counter += change;
+    (void)pthread_mutex_unlock(&device.lock);
 }
 
 STANDIN_EXPORT int cuCtxPushCurrent_v2(CUcontext context)
@@ -159,6 +165,7 @@ STANDIN_EXPORT int cuCtxPushCurrent_v2(CUcontext context)
     if (context != &device.context)
         return INVALID_CONTEXT;
     ++context_depth;
+    count(&device.entries, 1);
     return SUCCESS;
 }
 
@@ -171,18 +178,25 @@ STANDIN_EXPORT int cuCtxPopCurrent_v2(CUcontext *context)
     return SUCCESS;
 }
 
-static void count(int *counter, int change)
+/* For calls that no thread may make during its own capture. */
+static int ready_to_change(void)
 {
-    (void)pthread_mutex_lock(&device.lock);
-    *counter += change;
-    (void)pthread_mutex_unlock(&device.lock);
+    const int forbidden = standin_capture_forbids(NULL);
+    return forbidden != SUCCESS ? forbidden : standin_not_ready();
+}
+
+/* For calls that may not touch a stream during its capture. */
+static int ready_for(CUstream stream)
+{
+    const int forbidden = stream != NULL ? standin_capture_forbids(stream) : SUCCESS;
+    return forbidden != SUCCESS ? forbidden : standin_not_ready();
 }
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
 STANDIN_EXPORT int cuMemAlloc_v2(unsigned long long *address, size_t bytes)
 {
-    const int error = not_ready();
+    const int error = ready_to_change();
     if (error != SUCCESS || bytes == 0)
         return error != SUCCESS ? error : INVALID_VALUE;
     if (standin_fails("alloc") || bytes > MEMORY)
@@ -214,6 +228,8 @@ STANDIN_EXPORT int cuMemAlloc_v2(unsigned long long *address, size_t bytes)
 STANDIN_EXPORT int cuMemFree_v2(unsigned long long address)
 {
     int error = context_depth > 0 ? INVALID_VALUE : INVALID_CONTEXT;
+    if (standin_capture_forbids(NULL) != SUCCESS)
+        return standin_capture_forbids(NULL);
     (void)pthread_mutex_lock(&device.lock);
     for (allocation **link = &device.allocations; error == INVALID_VALUE && *link != NULL; link = &(*link)->next)
         if ((uintptr_t)(*link)->address == address) {
@@ -245,7 +261,7 @@ static char *device_range(unsigned long long address, size_t bytes)
 
 STANDIN_EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, CUstream stream)
 {
-    const int error = not_ready();
+    const int error = ready_for(stream);
     char *range = device_range(to, bytes);
     if (error != SUCCESS || stream == NULL || range == NULL)
         return error != SUCCESS ? error : INVALID_VALUE;
@@ -256,7 +272,7 @@ STANDIN_EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from,
 
 STANDIN_EXPORT int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, CUstream stream)
 {
-    const int error = not_ready();
+    const int error = ready_for(stream);
     const char *range = device_range(from, bytes);
     if (error != SUCCESS || stream == NULL || range == NULL)
         return error != SUCCESS ? error : INVALID_VALUE;
@@ -267,7 +283,7 @@ STANDIN_EXPORT int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_
 
 STANDIN_EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t bytes, CUstream stream)
 {
-    const int error = not_ready();
+    const int error = ready_for(stream);
     char *range = device_range(to, bytes);
     const char *source = device_range(from, bytes);
     if (error != SUCCESS || stream == NULL || range == NULL || source == NULL)
@@ -282,7 +298,7 @@ STANDIN_EXPORT int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long lon
 STANDIN_EXPORT int cuStreamCreate(CUstream *stream, unsigned flags)
 {
     (void)flags;
-    const int error = not_ready();
+    const int error = standin_not_ready();
     *stream = error == SUCCESS ? calloc(1, sizeof **stream) : NULL;
     if (*stream == NULL)
         return error != SUCCESS ? error : OUT_OF_MEMORY;
@@ -300,13 +316,13 @@ STANDIN_EXPORT int cuStreamDestroy_v2(CUstream stream)
 STANDIN_EXPORT int cuStreamSynchronize(CUstream stream)
 {
     count(&device.waits, 1);
-    return stream == NULL ? INVALID_HANDLE : not_ready();
+    return stream == NULL ? INVALID_HANDLE : ready_for(stream);
 }
 
 STANDIN_EXPORT int cuEventCreate(CUevent *event, unsigned flags)
 {
     (void)flags;
-    const int error = not_ready();
+    const int error = standin_not_ready();
     *event = error == SUCCESS ? calloc(1, sizeof **event) : NULL;
     if (*event == NULL)
         return error != SUCCESS ? error : OUT_OF_MEMORY;
@@ -324,19 +340,19 @@ STANDIN_EXPORT int cuEventDestroy_v2(CUevent event)
 STANDIN_EXPORT int cuEventRecord(CUevent event, CUstream stream)
 {
     (void)clock_gettime(CLOCK_MONOTONIC, &event->time);
-    return stream == NULL ? INVALID_HANDLE : not_ready();
+    return stream == NULL ? INVALID_HANDLE : ready_for(stream);
 }
 
 STANDIN_EXPORT int cuEventSynchronize(CUevent event)
 {
     count(&device.waits, 1);
-    return event == NULL ? INVALID_HANDLE : not_ready();
+    return event == NULL ? INVALID_HANDLE : standin_not_ready();
 }
 
 STANDIN_EXPORT int cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
 {
     *milliseconds = (float)((double)(end->time.tv_sec - start->time.tv_sec) * 1e3 + (double)(end->time.tv_nsec - start->time.tv_nsec) * 1e-6);
-    return not_ready();
+    return standin_not_ready();
 }
 
 /* ---- Modules ----------------------------------------------------------------------------------------------------- */
@@ -364,7 +380,7 @@ static void *open_image(const standin_image *image)
 
 STANDIN_EXPORT int cuModuleLoadData(CUmodule *module, const void *image)
 {
-    const int error = not_ready();
+    const int error = ready_to_change();
     if (error != SUCCESS)
         return error;
     if (memcmp(image, STANDIN_MAGIC, sizeof STANDIN_MAGIC) != 0)
@@ -383,6 +399,8 @@ STANDIN_EXPORT int cuModuleLoadData(CUmodule *module, const void *image)
 
 STANDIN_EXPORT int cuModuleUnload(CUmodule module)
 {
+    if (standin_graphs(module) > 0)
+        (void)fprintf(stderr, "stand-in: a module was unloaded before %d graphs with its functions\n", standin_graphs(module));
     for (CUfunction at = module->functions, next; at != NULL; at = next) {
         next = at->next;
         free(at);
@@ -396,7 +414,7 @@ STANDIN_EXPORT int cuModuleUnload(CUmodule module)
 STANDIN_EXPORT int cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
     char symbol[512];
-    const int error = not_ready();
+    const int error = standin_not_ready();
     if (error != SUCCESS || snprintf(symbol, sizeof symbol, "standin_call_%s", name) >= (int)sizeof symbol)
         return error != SUCCESS ? error : NOT_FOUND;
     void *call = dlsym(module->library, symbol);
@@ -406,6 +424,9 @@ STANDIN_EXPORT int cuModuleGetFunction(CUfunction *function, CUmodule module, co
     if (made == NULL)
         return OUT_OF_MEMORY;
     memcpy(&made->kernel.call, &call, sizeof call);
+    (void)snprintf(symbol, sizeof symbol, "standin_sizes_%s", name);
+    made->kernel.sizes = dlsym(module->library, symbol);
+    made->module = module;
     made->kernel.has_barriers = *(const int *)dlsym(module->library, "standin_has_barriers");
     made->kernel.thread = dlsym(module->library, "threadIdx");
     made->kernel.block = dlsym(module->library, "blockIdx");
@@ -423,7 +444,7 @@ STANDIN_EXPORT int cuModuleGetFunction(CUfunction *function, CUmodule module, co
 STANDIN_EXPORT int cuFuncGetAttribute(int *value, int attribute, CUfunction function)
 {
     *value = 1024;
-    return attribute == 0 && function != NULL ? not_ready() : INVALID_VALUE;
+    return attribute == 0 && function != NULL ? standin_not_ready() : INVALID_VALUE;
 }
 
 /* ---- Launches ---------------------------------------------------------------------------------------------------- */
@@ -435,29 +456,35 @@ static void lose_device(int error)
     (void)pthread_mutex_unlock(&device.lock);
 }
 
+void standin_launch(CUfunction function, standin_index grid, standin_index block, void **parameters)
+{
+    if (standin_fails("launch")) {
+        lose_device(LAUNCH_FAILED);
+        return;
+    }
+    (void)pthread_mutex_lock(&launching);
+    const standin_outcome outcome = standin_run(&function->kernel, grid, block, parameters);
+    (void)pthread_mutex_unlock(&launching);
+    if (outcome == STANDIN_DIVERGED)
+        (void)fprintf(stderr, "stand-in: not all threads of a block reached the same barrier\n");
+    if (outcome != STANDIN_DONE)
+        lose_device(outcome == STANDIN_BAD_ADDRESS ? ILLEGAL_ADDRESS : outcome == STANDIN_NO_STACKS ? OUT_OF_MEMORY : LAUNCH_FAILED);
+}
+
 STANDIN_EXPORT int cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                                   unsigned shared, CUstream stream, void **parameters, void **extra)
 {
-    const int error = not_ready();
+    const int error = standin_not_ready();
     if (error != SUCCESS)
         return error;
     if (function == NULL || stream == NULL || shared != 0 || extra != NULL || grid_x == 0 || grid_y == 0 || grid_z == 0 || block_x == 0 || block_y == 0 ||
         block_z == 0 || grid_x > 2147483647u || grid_y > 65535 || grid_z > 65535 || block_x > 1024 || block_y > 1024 || block_z > 64 ||
         (unsigned long long)block_x * block_y * block_z > 1024)
         return INVALID_VALUE;
-    if (standin_fails("launch")) {
-        lose_device(LAUNCH_FAILED);
-        return SUCCESS; /* as on a device, where the launch itself went well */
-    }
+    const standin_index grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
+    if (stream->capturing != NULL)
+        return standin_capture(stream, function, grid, block, parameters);
     count(&device.launches, 1);
-    (void)pthread_mutex_lock(&launching);
-    const standin_outcome outcome = standin_run(&function->kernel, (standin_index){grid_x, grid_y, grid_z}, (standin_index){block_x, block_y, block_z}, parameters);
-    (void)pthread_mutex_unlock(&launching);
-    if (outcome == STANDIN_DIVERGED)
-        (void)fprintf(stderr, "stand-in: not all threads of a block reached the same barrier\n");
-    if (outcome == STANDIN_NO_STACKS)
-        return OUT_OF_MEMORY;
-    if (outcome != STANDIN_DONE)
-        lose_device(outcome == STANDIN_BAD_ADDRESS ? ILLEGAL_ADDRESS : LAUNCH_FAILED);
+    standin_launch(function, grid, block, parameters); /* one that fails is found later, as on a device, where the launch itself went well */
     return SUCCESS;
 }

@@ -88,7 +88,30 @@ static void print_type(FILE *out, const char *first, const char *last)
     (void)fprintf(out, "%.*s", (int)(last - first), first);
 }
 
-/* One function that unpacks parameters, for the kernel whose "void NAME(…)" is at `text`. 0 where that is not its form. */
+/* Of each parameter in (open, close): as an argument its value, taken from `parameters`, else its size with a comma behind. */
+static void print_parameters(FILE *out, const char *open, const char *close, int as_arguments)
+{
+    int count = 0;
+    const char *first = open + 1;
+    while (first < close) {
+        const char *end = memchr(first, ',', (size_t)(close - first));
+        if (end == NULL)
+            end = close;
+        const char *word = first + strspn(first, " \t\n");
+        if (word < end && !(strncmp(word, "void", 4) == 0 && word + 4 == close)) {
+            (void)fprintf(out, as_arguments ? "%s*(" : "%ssizeof(", as_arguments && count > 0 ? ", " : "");
+            print_type(out, first, end);
+            if (as_arguments)
+                (void)fprintf(out, "*)parameters[%d]", count);
+            else
+                (void)fprintf(out, "), ");
+            ++count;
+        }
+        first = end + 1;
+    }
+}
+
+/* One function that unpacks parameters, and their sizes closed by 0, for the kernel whose "void NAME(…)" is at `text`. 0 where that is not its form. */
 static int print_call(FILE *out, const char *text)
 {
     const char *open = strchr(text, '('), *close = open != NULL ? strchr(open, ')') : NULL;
@@ -102,21 +125,10 @@ static int print_call(FILE *out, const char *text)
         --name;
     (void)fprintf(out, "\n__attribute__((visibility(\"default\"))) void standin_call_%.*s(void **parameters)\n{\n    (void)parameters;\n    %.*s(",
                   (int)(last - name), name, (int)(last - name), name);
-    int count = 0;
-    const char *first = open + 1;
-    while (first < close) {
-        const char *end = memchr(first, ',', (size_t)(close - first));
-        if (end == NULL)
-            end = close;
-        const char *word = first + strspn(first, " \t\n");
-        if (word < end && !(strncmp(word, "void", 4) == 0 && word + 4 == close)) {
-            (void)fprintf(out, "%s*(", count > 0 ? ", " : "");
-            print_type(out, first, end);
-            (void)fprintf(out, "*)parameters[%d]", count++);
-        }
-        first = end + 1;
-    }
-    (void)fprintf(out, ");\n}\n");
+    print_parameters(out, open, close, 1);
+    (void)fprintf(out, ");\n}\n__attribute__((visibility(\"default\"))) const unsigned long standin_sizes_%.*s[] = {", (int)(last - name), name);
+    print_parameters(out, open, close, 0);
+    (void)fprintf(out, "0};\n");
     return 1;
 }
 

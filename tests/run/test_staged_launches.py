@@ -76,7 +76,7 @@ def test_tiles_are_copied_asynchronously_from_ampere_on() -> None:
 @pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
 def test_both_tiles_lie_in_the_memory_where_there_is_room() -> None:
     text, options = specialised((32, 8))
-    one = 4 * (8 * 32 + 32 * 32)
+    one = 4 * (8 * 8 * 32 + 32 * 4 * 32)
 
     def pool(bytes_: int) -> str:
         code = ptx(text, "compute_80", (*options, f"-DTILEK_LOCAL_BYTES={bytes_}"))

@@ -1,4 +1,4 @@
-"""How often the host waits for a CUDA device, counted by the stand-in: never between the launches of host loops."""
+"""How often the host waits for a CUDA device, and enters its context, counted by the stand-in: never between the launches of host loops."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ class Counts:
     launches: int
     waits: int
     copies: int
+    entries: int
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def counts(workshop: Workshop, program: Path, *arguments: str) -> Counts:
         (str(program), *arguments), env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    found = re.search(r"stand-in: (\d+) launches, (\d+) waits, (\d+) copies", done.stderr)
+    found = re.search(r"stand-in: (\d+) launches, (\d+) waits, (\d+) copies, (\d+) entries", done.stderr)
     assert found is not None, done.stderr
     return Counts(*map(int, found.groups()))
 
@@ -100,6 +101,7 @@ def test_time_steps_follow_each_other_without_a_wait(workshop: Workshop, program
     assert (few.launches, many.launches) == (6, 100)
     assert few.copies == many.copies == 4, "two arrays in, two out"
     assert few.waits == many.waits == few.copies + 1, "one for each copy, and one for all launches"
+    assert few.entries == many.entries, "the context is entered once for all launches"
 
 
 def test_wavefronts_and_changing_bounds_need_no_wait_either(workshop: Workshop, program: Path) -> None:

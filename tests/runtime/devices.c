@@ -228,6 +228,90 @@ static void case_memory(void)
     backend->release(device, &buffers[0]);
 }
 
+/* a = a * 0.5 + a. */
+static void grow(tilek_entry *entry, const tilek_buffer *a, int queue)
+{
+    const float half = 0.5f;
+    const int64_t count = COUNT, shift = 0;
+    const tilek_argument arguments[] = {buffer_argument(a), buffer_argument(a), buffer_argument(a), value_argument(&half, sizeof half), value_argument(&count, sizeof count),
+                                        value_argument(&shift, sizeof shift)};
+    CHECK(backend->run(device, queue, entry, 6, arguments, (int64_t[]){4, 1, 1}, (int64_t[]){GROUP, 1, 1}, NULL, &why) == TILEK_OK);
+}
+
+static void expect_first(const tilek_buffer *a, double value)
+{
+    double first;
+    CHECK(backend->read(device, 0, a, 0, &first, sizeof first, &why) == TILEK_OK && first == value);
+}
+
+static void *grow_elsewhere(void *entry)
+{
+    double ones[COUNT];
+    for (int i = 0; i < COUNT; ++i)
+        ones[i] = 1;
+    tilek_buffer a = filled(ones, sizeof ones);
+    CHECK(backend->record(device, &why) == TILEK_UNSUPPORTED);
+    grow(entry, &a, 0);
+    expect_first(&a, 1.5);
+    backend->release(device, &a);
+    return NULL;
+}
+
+/* Recorded launches run when they are played, in any queue; meanwhile other threads use the device as ever. */
+static void case_record(void)
+{
+    double ones[COUNT];
+    int64_t most;
+    int from_cache;
+    tilek_program *program;
+    tilek_entry *entry;
+    tilek_graph *graph, *empty;
+    pthread_t other;
+    if (!backend->limits(device)->records) {
+        CHECK(backend->record == NULL || backend->record(device, &why) == TILEK_UNSUPPORTED);
+        printf("no recordings\n");
+        return;
+    }
+    for (int i = 0; i < COUNT; ++i)
+        ones[i] = 1;
+    tilek_buffer a = filled(ones, sizeof ones);
+    CHECK(build_as(add_text, TILEK_USES_DOUBLE, 0, NULL, &program, &from_cache) == TILEK_OK);
+    CHECK(backend->find(device, program, "add", &entry, &most, &why) == TILEK_OK);
+    grow(entry, &a, 0);
+    CHECK(backend->record(device, &why) == TILEK_OK);
+    for (int k = 0; k < 2; ++k)
+        grow(entry, &a, TILEK_RECORDING_QUEUE);
+    CHECK(pthread_create(&other, NULL, grow_elsewhere, entry) == 0 && pthread_join(other, NULL) == 0);
+    CHECK(backend->recorded(device, &graph, &why) == TILEK_OK && graph != NULL);
+    expect_first(&a, 1.5);
+    for (int queue = 0; queue < 2; ++queue) {
+        CHECK(backend->play(device, 3 * queue, graph, &why) == TILEK_OK && backend->wait(device, 3 * queue, &why) == TILEK_OK);
+        expect_first(&a, queue == 0 ? 1.5 * 2.25 : 1.5 * 2.25 * 2.25);
+    }
+    CHECK(backend->record(device, &why) == TILEK_OK && backend->recorded(device, &empty, &why) == TILEK_OK);
+    CHECK(backend->run(device, TILEK_RECORDING_QUEUE, entry, 0, NULL, (int64_t[]){1, 1, 1}, (int64_t[]){1, 1, 1}, NULL, &why) == TILEK_INVALID);
+    CHECK(backend->play(device, 0, empty, &why) == TILEK_OK && backend->wait(device, 0, &why) == TILEK_OK);
+    backend->forget(device, graph);
+    backend->forget(device, empty);
+    backend->release(device, &a);
+    backend->drop(device, program);
+}
+
+/* A recording that is disturbed by what CUDA forbids its thread leaves nothing, and the next one goes well. */
+static void case_spoiled(void)
+{
+    const int64_t value = 7;
+    tilek_graph *graph;
+    tilek_buffer buffer;
+    CHECK(backend->record(device, &why) == TILEK_OK);
+    CHECK(backend->allocate(device, sizeof value, &buffer, &why) != TILEK_OK);
+    CHECK(backend->recorded(device, &graph, &why) != TILEK_OK && graph == NULL);
+    buffer = filled(&value, sizeof value);
+    backend->release(device, &buffer);
+    CHECK(backend->record(device, &why) == TILEK_OK && backend->recorded(device, &graph, &why) == TILEK_OK);
+    backend->forget(device, graph);
+}
+
 static void *launch_often(void *argument)
 {
     for (int k = 0; k < 5; ++k)
@@ -286,7 +370,7 @@ int main(int count, char **words)
 {
     static const struct { const char *name; void (*run)(void); } cases[] = {
         {"add", case_add}, {"sum", case_sum}, {"contract", case_contract}, {"refusals", case_refusals},
-        {"threads", case_threads}, {"memory", case_memory}, {"divergent", case_divergent}, {"stray", case_stray}, {"describe", case_describe}};
+        {"threads", case_threads}, {"record", case_record}, {"spoiled", case_spoiled}, {"memory", case_memory}, {"divergent", case_divergent}, {"stray", case_stray}, {"describe", case_describe}};
     if (count != 3)
         return 2;
     backend = strcmp(words[1], "cuda") == 0 ? tilek_cuda_backend() : tilek_opencl_backend();

@@ -53,6 +53,7 @@ static void know_limits(void)
     known.is_gpu = fake.is_gpu;
     known.shares_memory = fake.shares_memory;
     known.has_double = !fake.no_double;
+    known.records = 1;
     known.compute_units = 4;
     known.group_total = 1024;
     known.bandwidth = 1e11;
@@ -185,12 +186,100 @@ static void bind(const tilek_entry *entry, int argument_count, const tilek_argum
     if (next != argument_count) abort(); /* the core passed another number of arguments than the entry has */
 }
 
+/* All gangs; `fails`: half of them. */
+static void run_gangs(const tilek_entry *entry, fake_call *call, int fails)
+{
+    for (call->gang[2] = 0; call->gang[2] < call->groups[2]; ++call->gang[2])
+        for (call->gang[1] = 0; call->gang[1] < call->groups[1]; ++call->gang[1])
+            for (call->gang[0] = 0; call->gang[0] < (fails ? 1 : call->groups[0]); ++call->gang[0]) entry->kernel->body(call);
+}
+
+/* ---- Recordings ------------------------------------------------------------------------------------------------------ */
+
+typedef struct kept_call { struct kept_call *next; const tilek_entry *entry; fake_call call; char bytes[32][16]; } kept_call;
+
+struct tilek_graph { kept_call *first, **end; int playing; };
+
+static tilek_graph *recording; /* guarded by `mutex`, and the recording thread's alone until it ends */
+
+static tilek_status record(tilek_device *device, tilek_message *why)
+{
+    tilek_graph *made = NULL;
+    int busy;
+    (void)device;
+    if (counts_down(&fake.records, &fake.fail_record)) return fail(why, TILEK_DEVICE_LOST, "record");
+    (void)pthread_mutex_lock(&mutex);
+    busy = recording != NULL;
+    if (!busy && (made = recording = calloc(1, sizeof *made)) != NULL) made->end = &made->first;
+    (void)pthread_mutex_unlock(&mutex);
+    return busy ? fail(why, TILEK_UNSUPPORTED, "record two at once") : made != NULL ? TILEK_OK : fail(why, TILEK_NO_MEMORY, "record");
+}
+
+/* Values are copied: the core's are gone when the graph is played. */
+static void keep(const tilek_entry *entry, const fake_call *call, int argument_count, const tilek_argument arguments[])
+{
+    kept_call *kept = calloc(1, sizeof *kept);
+    if (kept == NULL) abort();
+    kept->entry = entry;
+    kept->call = *call;
+    for (int argument = 0; argument < argument_count; ++argument)
+        for (int index = 0; index < 32; ++index)
+            if (arguments[argument].kind == TILEK_ARGUMENT_VALUE && call->scalars[index] == arguments[argument].value)
+                kept->call.scalars[index] = memcpy(kept->bytes[index], arguments[argument].value, arguments[argument].size);
+    *recording->end = kept;
+    recording->end = &kept->next;
+}
+
+static void forget(tilek_device *device, tilek_graph *graph)
+{
+    (void)device;
+    if (__atomic_exchange_n(&graph->playing, 1, __ATOMIC_ACQ_REL)) abort();
+    while (graph->first != NULL) {
+        kept_call *kept = graph->first;
+        graph->first = kept->next;
+        free(kept);
+    }
+    free(graph);
+    (void)__atomic_sub_fetch(&fake.live_graphs, 1, __ATOMIC_RELAXED);
+}
+
+static tilek_status recorded(tilek_device *device, tilek_graph **graph, tilek_message *why)
+{
+    static int ends;
+    const int fails = counts_down(&ends, &fake.fail_recorded);
+    (void)__atomic_add_fetch(&fake.live_graphs, 1, __ATOMIC_RELAXED);
+    (void)pthread_mutex_lock(&mutex);
+    *graph = recording;
+    recording = NULL;
+    (void)pthread_mutex_unlock(&mutex);
+    if (!fails) return TILEK_OK;
+    forget(device, *graph);
+    *graph = NULL;
+    return fail(why, TILEK_DEVICE_LOST, "end a recording");
+}
+
+/* Two threads with one graph end the program. */
+static tilek_status play(tilek_device *device, int queue, tilek_graph *graph, tilek_message *why)
+{
+    (void)device, (void)queue;
+    if (counts_down(&fake.plays, &fake.fail_play)) return fail(why, TILEK_NO_MEMORY, "play");
+    if (__atomic_exchange_n(&graph->playing, 1, __ATOMIC_ACQ_REL)) abort();
+    for (kept_call *kept = graph->first; kept != NULL; kept = kept->next) {
+        fake_call call = kept->call;
+        run_gangs(kept->entry, &call, 0);
+    }
+    __atomic_store_n(&graph->playing, 0, __ATOMIC_RELEASE);
+    return TILEK_OK;
+}
+
+/* ---- Launches -------------------------------------------------------------------------------------------------------- */
+
 static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[], const int64_t groups[3],
                         const int64_t group[3], int64_t *nanoseconds, tilek_message *why)
 {
     fake_call call;
     const int fails = counts_down(&fake.runs, &fake.fail_run);
-    (void)device, (void)queue;
+    (void)device;
     memset(&call, 0, sizeof call);
     bind(entry, argument_count, arguments, &call);
     memcpy(call.groups, groups, sizeof call.groups);
@@ -200,19 +289,16 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     fake.most_groups = tilek_maximum(fake.most_groups, groups[0] * groups[1] * groups[2]);
     (void)pthread_mutex_unlock(&mutex);
     if (nanoseconds != NULL) *nanoseconds = 1000;
-    for (call.gang[2] = 0; call.gang[2] < groups[2]; ++call.gang[2])
-        for (call.gang[1] = 0; call.gang[1] < groups[1]; ++call.gang[1])
-            for (call.gang[0] = 0; call.gang[0] < groups[0]; ++call.gang[0]) {
-                if (fails && call.gang[0] > 0) return fail(why, TILEK_DEVICE_LOST, "finish a kernel"); /* half of the work is done */
-                entry->kernel->body(&call);
-            }
+    if (queue == TILEK_RECORDING_QUEUE) keep(entry, &call, argument_count, arguments);
+    else run_gangs(entry, &call, fails);
     return fails ? fail(why, TILEK_DEVICE_LOST, "finish a kernel") : TILEK_OK;
 }
 
 static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *why)
 {
     static int never;
-    (void)device, (void)queue;
+    (void)device;
+    if (queue == TILEK_RECORDING_QUEUE) abort();
     return counts_down(&never, &fake.fail_wait) ? fail(why, TILEK_DEVICE_LOST, "wait") : TILEK_OK;
 }
 
@@ -220,7 +306,7 @@ static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *w
 static void shut_down(void)
 {
     ++fake.shutdowns;
-    if (fake.live_buffers != 0 || fake.live_programs != 0) abort();
+    if (fake.live_buffers != 0 || fake.live_programs != 0 || fake.live_graphs != 0) abort();
 }
 
 static tilek_status open_nothing(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
@@ -231,12 +317,14 @@ static tilek_status open_nothing(int64_t number, const char *name_part, tilek_de
 
 const tilek_backend *tilek_opencl_backend(void)
 {
-    static const tilek_backend backend = {"OpenCL", open_device, limits, allocate, release, share, reclaim, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
+    static const tilek_backend backend = {.name = "OpenCL", .open = open_device, .limits = limits, .allocate = allocate, .release = release, .share = share, .reclaim = reclaim, .write = write_buffer, .read = read_buffer,
+                                          .build = build, .drop = drop, .find = find, .run = run, .record = record, .recorded = recorded, .play = play, .forget = forget, .wait = wait_queue, .shutdown = shut_down};
     return &backend;
 }
 
 const tilek_backend *tilek_cuda_backend(void)
 {
-    static const tilek_backend backend = {"CUDA", open_nothing, limits, allocate, release, NULL, NULL, write_buffer, read_buffer, build, drop, find, run, wait_queue, shut_down};
+    static const tilek_backend backend = {.name = "CUDA", .open = open_nothing, .limits = limits, .allocate = allocate, .release = release, .write = write_buffer, .read = read_buffer,
+                                          .build = build, .drop = drop, .find = find, .run = run, .wait = wait_queue, .shutdown = shut_down};
     return &backend;
 }

@@ -22,8 +22,9 @@ typedef struct fake_kernel {
 typedef struct fake_device_state {
     int absent, is_gpu, no_double, refuse_build, shares_memory;
     int64_t group_total;   /* of every entry; 0: the device's 1024 */
-    int fail_allocate, fail_write, fail_read, fail_run, fail_wait;
+    int fail_allocate, fail_write, fail_read, fail_run, fail_wait, fail_record, fail_recorded, fail_play;
     int allocations, live_buffers, writes, reads, builds, unreached, live_programs, runs, shutdowns, reclaims;
+    int records, plays, live_graphs; /* recordings begun, and graphs played */
     int64_t most_workers, most_groups; /* of all runs */
 } fake_device_state;
 

@@ -195,4 +195,5 @@ void register_kernels(void)
     fake_register(&sum_devices[0], sum_device);
     fake_register(&rows_devices[0], rows_device);
     register_step_kernels();
+    register_graph_kernels();
 }

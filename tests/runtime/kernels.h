@@ -82,4 +82,17 @@ void steps_size(void);
 void steps_cost(void);
 void steps_workers(void);
 
+/* Tests of runs that are recorded and played (graph_cases.c). */
+void graphs(void);
+void graphs_rarely(void);
+void graphs_elsewhere(void);
+void graphs_refused(void);
+void graphs_lost(void);
+void graphs_queued(void);
+void graphs_concurrent(void);
+void graphs_forked(void);
+void graphs_not(void);
+void graphs_verified(void);
+void register_graph_kernels(void);
+
 #endif

@@ -21,7 +21,7 @@ VARIANTS = {
 
 ON_EVERY_TARGET = (
     "trips tiles reductions launches twice sums rows declines queues concurrency parallel forks "  # noqa: SIM905
-    "steps steps_queued steps_concurrent".split()
+    "steps steps_queued steps_concurrent graphs_queued".split()
 )
 ON_THE_DEVICE = [
     "specialises",
@@ -45,6 +45,12 @@ ON_THE_DEVICE = [
     "steps_workers",
     "processors",
     "distant_processors",
+    "graphs",
+    "graphs_rarely",
+    "graphs_elsewhere",
+    "graphs_refused",
+    "graphs_lost",
+    "graphs_concurrent",
 ]
 
 
@@ -58,7 +64,7 @@ def run(program: Path, case: str, **environment: str) -> subprocess.CompletedPro
 @pytest.fixture(scope="session", params=VARIANTS)
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     core = [path for path in sorted(RUNTIME.glob("*.c")) if not path.name.startswith(DEVICE_SOURCES)]
-    tests = [HERE / name for name in ("cases.c", "steps_cases.c", "kernels.c", "fake_backend.c")]
+    tests = [HERE / name for name in ("cases.c", "steps_cases.c", "graph_cases.c", "kernels.c", "fake_backend.c")]
     output = tmp_path_factory.mktemp("core") / request.param
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
     include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
@@ -137,6 +143,26 @@ def test_values_that_only_a_failing_device_had(program: Path) -> None:
     assert "the newest values of A were on that device only, and are lost" in done.stderr
 
 
+def test_graphs_of_a_parent(program: Path) -> None:
+    if program.name == "thread":
+        pytest.skip("the thread sanitizer does not follow a fork of a threaded program")
+    done = run(program, "graphs_forked", TILEK_TARGET="opencl")
+    assert done.returncode == 0, done.stderr
+
+
+def test_launches_that_are_timed_or_wanted_singly(program: Path, tmp_path: Path) -> None:
+    trace = str(tmp_path / "trace.json")
+    for more in ({"TILEK_GRAPHS": "0"}, {"TILEK_PROFILE": "1"}, {"TILEK_PROFILE": trace}):
+        done = run(program, "graphs_not", TILEK_TARGET="opencl", **more)
+        assert done.returncode == 0, done.stderr
+
+
+def test_what_is_played_is_verified(program: Path) -> None:
+    done = run(program, "graphs_verified", TILEK_TARGET="opencl", TILEK_VERIFY="1", TILEK_TOLERANCE="0")
+    assert done.returncode == 0, done.stderr
+    assert "kernel fade, A: largest difference 0 absolute, 0 relative, in 4 launches" in done.stderr
+
+
 @pytest.mark.parametrize(("case", "form"), [("processors_as_gpus", "gpu"), ("gpus_as_processors", "cpu")])
 def test_the_other_program(program: Path, case: str, form: str) -> None:
     done = run(program, case, TILEK_TARGET="opencl", TILEK_OPENCL_FORM=form)
@@ -185,6 +211,7 @@ def test_a_tolerance_that_the_user_gives_is_kept_to(program: Path) -> None:
     [
         ("TILEK_TARGET", "gpu", "cuda, opencl, threads, serial, auto"),
         ("TILEK_VERIFY", "yes", "0, 1"),
+        ("TILEK_GRAPHS", "on", "0, 1"),
         ("TILEK_NUM_THREADS", "0", "a number from 1"),
         ("TILEK_TOLERANCE", "-1", "a number from 0, relative"),
         ("TILEK_PROFILE", "trace", "0, 1, a file's name that ends in .json"),

@@ -12,7 +12,7 @@ from tests.support.runtime_programs import SANITIZE, build_runtime_test
 from tests.support.targets import TargetEnvironment, target_environment
 from tilepragma.cli.wheels import wheel_macros
 
-CASES = ("describe", "add", "sum", "contract", "refusals", "memory", "threads")
+CASES = ("describe", "add", "sum", "contract", "refusals", "memory", "threads", "record")
 ABSENT = 77
 
 
@@ -83,6 +83,11 @@ def test_cuda(cuda: Devices, case: str) -> None:
 
 def test_opencl_with_times(opencl: Devices) -> None:
     opencl.passes("add", TILEK_PROFILE="1")
+
+
+def test_opencl_sets_changed_arguments_alone(opencl: Devices, tmp_path: Path) -> None:
+    opencl.program = build_runtime_test("opencl_arguments.c", tmp_path)
+    opencl.passes("")
 
 
 @pytest.mark.parametrize("api", ["opencl", "cuda"])
@@ -175,7 +180,12 @@ def test_access_outside_of_an_array(standin: Devices) -> None:
     standin.passes("stray", ASAN_OPTIONS="handle_segv=0:allow_user_segv_handler=1")
 
 
-def test_nothing_is_left_behind(standin: Devices) -> None:
-    done = standin.run("add")
+def test_calls_that_spoil_a_recording(standin: Devices) -> None:
+    standin.passes("spoiled")
+
+
+@pytest.mark.parametrize("case", ["add", "record"])
+def test_nothing_is_left_behind(standin: Devices, case: str) -> None:
+    done = standin.run(case)
     assert done.returncode == 0
-    assert "left behind" not in done.stderr
+    assert "left behind" not in done.stderr and "unloaded" not in done.stderr

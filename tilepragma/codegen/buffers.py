@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tilepragma.ir.buffers import place_in_buffer
 from tilepragma.ir.dump import expression_text
-from tilepragma.ir.expressions import Access, Assignment, Expression
+from tilepragma.ir.expressions import Access, Assignment, Expression, conjunction
 from tilepragma.ir.looptree import (
     Block,
     Buffer,
@@ -15,21 +15,38 @@ from tilepragma.ir.looptree import (
     Declaration,
     Declarator,
     ExpressionStatement,
-    Loop,
+    If,
     Statement,
 )
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.types import ArrayType
 
 
-def with_buffers(node: Buffered, fresh: Callable[[str], str]) -> tuple[Statement, ...]:
-    """The statements that a Buffered stands for: declarations of the local arrays, the loops that fill them, the body with the local
-    elements in place of the array's, and the loops that write them back. `fresh` makes names that nothing else has.
+@dataclass(frozen=True)
+class BufferedParts:
+    """What a Buffered stands for: declarations of the local arrays, what fills each of them, the body with the local elements in
+    place of the array's, and what writes back each that is stored.
     """
-    declared = tuple(one for buffer in node.buffers for one in _declared(buffer, fresh))
-    filled = tuple(_copied(buffer, _local(buffer), buffer.access) for buffer in node.buffers)
-    written = tuple(_copied(buffer, buffer.access, _local(buffer)) for buffer in node.buffers if buffer.stored)
-    return (*declared, *filled, *_body(node).statements, *written)
+
+    declared: tuple[Declaration, ...]
+    filled: tuple[Statement, ...]
+    body: Block
+    written: tuple[Statement, ...]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """All of it, in order."""
+        return (*self.declared, *self.filled, *self.body.statements, *self.written)
+
+
+def with_buffers(node: Buffered, fresh: Callable[[str], str]) -> BufferedParts:
+    """The parts of a Buffered. `fresh` makes names that nothing else has."""
+    return BufferedParts(
+        tuple(one for buffer in node.buffers for one in _declared(buffer, fresh)),
+        tuple(_copied(buffer, _local(buffer), buffer.access) for buffer in node.buffers),
+        _body(node),
+        tuple(_copied(buffer, buffer.access, _local(buffer)) for buffer in node.buffers if buffer.stored),
+    )
 
 
 def _declared(buffer: Buffer, fresh: Callable[[str], str]) -> tuple[Declaration, ...]:
@@ -47,9 +64,11 @@ def _declared(buffer: Buffer, fresh: Callable[[str], str]) -> tuple[Declaration,
 
 def comment(node: Buffered) -> str:
     """What the buffers are for, for a reader."""
-    kept = [expression_text(buffer.access) for buffer in node.buffers if buffer.stored]
+    kept = [expression_text(buffer.access) for buffer in node.buffers if buffer.stored and buffer.loops]
+    alone = [expression_text(buffer.access) for buffer in node.buffers if buffer.stored and not buffer.loops]
     packed = [expression_text(buffer.access) for buffer in node.buffers if not buffer.stored]
     parts = [f"a tile of {one} that stays in registers: all bounds are constants" for one in kept]
+    parts += [f"what a worker has of {one} stays in registers" for one in alone]
     parts += [f"what the tiles below read of {one}, packed in their order" for one in packed]
     text = "; ".join(parts)
     return f"/* {text[0].upper()}{text[1:]}. */"
@@ -59,13 +78,14 @@ def _local(buffer: Buffer) -> Access:
     return Access(buffer.object, buffer.subscripts, (), buffer.access.type)
 
 
-def _copied(buffer: Buffer, target: Access, source: Access) -> Loop:
-    body = Block((*buffer.declarations, ExpressionStatement(Assignment("=", target, source, target.type))))
+def _copied(buffer: Buffer, target: Access, source: Access) -> Statement:
+    copy: Statement = ExpressionStatement(Assignment("=", target, source, target.type))
+    if buffer.conditions:
+        copy = If(conjunction(buffer.conditions), Block((copy,)), None)
+    body = Block((*buffer.declarations, copy))
     for loop in reversed(buffer.loops):
         body = Block((replace(loop, body=body),))
-    (result,) = body.statements
-    assert isinstance(result, Loop)
-    return result
+    return body.statements[0] if len(body.statements) == 1 else body
 
 
 def _body(node: Buffered) -> Block:

@@ -15,7 +15,8 @@ class Dialect:
 
     `gang`, `gangs` and `worker` are formats of the dimension: index of the group, number of groups, index in the group.
     `narrowing` is true where braces refuse conversions that C makes silently. `hints`: compilers are told of innermost loops
-    what they do not find out; `contracts`: they may fuse multiply-adds.
+    what they do not find out; `contracts`: they may fuse multiply-adds. `unroll` stands before loops whose local arrays are registers
+    only where they are unrolled.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Dialect:
     narrowing: bool
     hints: bool = False
     contracts: bool = False
+    unroll: str = "#pragma unroll"
 
     def scalar(self, type_: ScalarType) -> str:
         """The spelling of a scalar type; in C, the user's own."""
@@ -108,6 +110,7 @@ OPENCL = Dialect(
     restrict="restrict",
     reserved=OPENCL_WORDS,
     narrowing=False,
+    unroll="TILEK_UNROLL",
 )
 
 #: OpenCL C for devices that are processors: a group is one work-item, which meets nobody at barriers, and may use the widest vectors.

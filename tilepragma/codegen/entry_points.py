@@ -254,6 +254,7 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         ahead=sorted({size for one in stagings for size in one.async_sizes})
         if any(one.twice for one in stagings)
         else None,
+        unrolled=dialect.unroll in code,
         local_bytes=LOCAL_BYTES if stagings else 0,
     )
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))

@@ -31,6 +31,7 @@ from tilepragma.ir.expressions import (
     local_scalar,
 )
 from tilepragma.ir.looptree import Axis, Block, Stage, Staged, StagedSide, TileNest
+from tilepragma.ir.points import points_of
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.types import INT, LONG, ScalarType, Type
@@ -126,7 +127,8 @@ class StagingPrinter:
         found: dict[DataObject, tuple[Polynomial, Polynomial]] = {}
         for tiled in nest.loops:
             workers = any(tile.kind is TileKind.WORKER for tile in tiled.tiles)
-            own = _atom(self.numbers.name(tiled, "worker"), INT) if workers else number(0)
+            place = "worker" if points_of(tiled) == 1 else "place"
+            own = _atom(self.numbers.name(tiled, place), INT) if workers else number(0)
             length = _atom(self.numbers.name(tiled, "last"), LONG) - _atom(self.numbers.name(tiled, "first"), LONG)
             found[tiled.loop.iterator] = (own, own - length)
         for term in (term for one in self.arrays for side in one.sides for term in side.terms):
@@ -279,7 +281,7 @@ class StagingPrinter:
     def _each_held(self, writer: Writer, one: Staged) -> Iterator[str]:
         """A loop over the same elements that compilers unroll, with their number."""
         at, each = self.numbers.fresh("at"), self.numbers.fresh("each")
-        writer.line("#pragma unroll")
+        writer.line(self.dialect.unroll)
         with writer.block(f"for (int {each} = 0; {each} < {self._each_macro(one)}; ++{each})"):
             writer.line(f"const int {at} = {self._worker()} + {each} * {self._workers()};")
             yield each
@@ -350,8 +352,8 @@ class StagingPrinter:
             size = abs(term.coefficient)
             number -= size
             if isinstance(term.extent, Axis):
-                count = self.numbers.axis_count(term.extent)
-                terms.append(count if size == 1 else f"{size} * {count}")
+                count, each = self.numbers.axis_count(term.extent), size * term.points
+                terms.append(count if each == 1 else f"{each} * {count}")
             else:
                 number += size * term.extent
         if number or not terms:

@@ -65,7 +65,7 @@ class StatementPrinter:
             case Buffered():
                 writer.line(comment(node))
                 with writer.block():
-                    self.block(Block(with_buffers(node, self.numbers.fresh)))
+                    self.block(Block(with_buffers(node, self.numbers.fresh).statements))
             case Barrier():
                 if printer.dialect.barrier:
                     writer.line(printer.dialect.barrier)

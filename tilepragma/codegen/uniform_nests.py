@@ -12,17 +12,21 @@ for (rounds …) {
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Protocol
 
+from tilepragma.codegen.buffers import comment, with_buffers
 from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
 from tilepragma.codegen.manifest import axis_name
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.worker_points import PointLoop, PointPrinter, is_shared
 from tilepragma.codegen.writer import Writer
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import (
     Access,
@@ -31,12 +35,15 @@ from tilepragma.ir.expressions import (
     DataObject,
     Expression,
     access_to,
+    conjunction,
     integer,
     local_scalar,
 )
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
+    Buffer,
+    Buffered,
     Declaration,
     Declarator,
     ExpressionStatement,
@@ -47,6 +54,7 @@ from tilepragma.ir.looptree import (
     TiledLoop,
     TileNest,
 )
+from tilepragma.ir.points import points_of
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk, workers_meet
 from tilepragma.ir.types import INT
@@ -94,7 +102,7 @@ class UniformNestPrinter:
             self._bind(tiled)
         with ExitStack() as stack:
             for tile in nest.order:
-                if tile.axis is None:
+                if tile.kind is TileKind.DYNAMIC:
                     tiled = next(one for one in nest.loops if one.loop.index == tile.loop)
                     name, stride = self.numbers.name(tiled, "round"), self.numbers.stride(tiled, tile)
                     count = self.numbers.count(tiled, tile)
@@ -118,10 +126,14 @@ class UniformNestPrinter:
     def _body(self, nest: TileNest) -> None:
         ends: Ends = {}
         tests = []
+        several = any(points_of(tiled) > 1 for tiled in nest.loops)
+        points: list[PointLoop] = []
         for tiled in nest.loops:
             first = self.numbers.name(tiled, "first")
             offsets = [
-                self.numbers.name(tiled, "round" if tile.axis is None else tile.kind.value) for tile in tiled.tiles
+                self.numbers.name(tiled, "round" if tile.axis is None else tile.kind.value)
+                for tile in tiled.tiles
+                if tile.kind is not TileKind.STATIC
             ]
             workers = [tile for tile in tiled.tiles if tile.kind is TileKind.WORKER]
             own = offsets.pop() if workers else ""
@@ -136,25 +148,49 @@ class UniformNestPrinter:
             end = trip if lower == "0" else f"{lower} + {trip}"
             last = self.numbers.name(tiled, "last")
             self.writer.line(f"const {self._wide} {first} = {start};")
-            self.writer.line(f"const {self._wide} {last} = tilek_minimum({first} + {count}, {end}) - 1;")
+            tile = count if points_of(tiled) == 1 else f"{points_of(tiled)} * {count}"
+            self.writer.line(f"const {self._wide} {last} = tilek_minimum({first} + {tile}, {end}) - 1;")
+            ends[tiled.loop.iterator] = (first, last)
+            if several:
+                points.append(self._point_loop(tiled, first, last, own or "0", count))
+                continue
             value = f"{first} + {own}" if own else first
             self.writer.line(f"const {iterator} = {value};")
             tests.append(f"{value} <= {last}")
-            ends[tiled.loop.iterator] = (first, last)
+        some = " && ".join(f"{first} <= {last}" for first, last in ends.values())
+        varying = _varying(nest)
+        if several:
+            _Together(self, ends, "", some, varying, self._points(tuple(points), varying)).block(nest.body)
+            return
         inside = self.numbers.fresh("inside")
         self.writer.line(f"const int {inside} = {' && '.join(tests)};")
-        some = " && ".join(f"{first} <= {last}" for first, last in ends.values())
-        _Together(self, ends, inside, some).block(nest.body)
+        _Together(self, ends, inside, some, varying).block(nest.body)
+
+    def _point_loop(self, tiled: TiledLoop, first: str, last: str, own: str, count: str) -> PointLoop:
+        step, place = self.numbers.name(tiled, "step"), self.numbers.name(tiled, "place")
+        return PointLoop(tiled.loop.iterator, points_of(tiled), first, last, own, step, place, count)
+
+    def _points(self, loops: tuple[PointLoop, ...], varying: frozenset[DataObject]) -> PointPrinter:
+        """The printer of what a worker does for each of its points, behind the declaration of whether all of them are there."""
+        full = self.numbers.fresh("full")
+        self.writer.line(f"const int {full} = {' && '.join(loop.is_full for loop in loops)};")
+        return PointPrinter(self.writer, self.printer, self.print_alone, loops, full, varying)
 
 
 @dataclass(frozen=True)
 class _Together:
-    """Statements that all workers come to. `inside` is the guard of what each does alone; `some` holds where the tile has an iteration."""
+    """Statements that all workers come to. `inside` is the guard of what each does alone; `some` holds where the tile has an iteration;
+    `varying` are the objects whose values may differ between workers. `points` prints what workers do that have several points; `parted` are
+    conditions that part full tiles of sequential loops from others.
+    """
 
     nest: UniformNestPrinter
     ends: Ends
     inside: str
     some: str
+    varying: frozenset[DataObject]
+    points: PointPrinter | None = None
+    parted: list[If] = field(default_factory=list)
 
     def block(self, block: Block) -> None:
         statements = list(block.statements)
@@ -181,6 +217,8 @@ class _Together:
         elif isinstance(statement, Block):
             with writer.block():
                 self.block(statement)
+        elif isinstance(statement, Buffered):
+            self._buffered(statement)
         else:
             assert isinstance(statement, Loop), "barriers stand in blocks and loops of uniform nests"
             first = statement.body.statements[0]
@@ -192,6 +230,44 @@ class _Together:
             with writer.block(loop_head(printer, loop, declared)):
                 self.block(loop.body)
         return rest
+
+    def _buffered(self, node: Buffered) -> None:
+        """What each worker, or each of its points, holds in registers while all of them go on together."""
+        self.nest.writer.line(comment(node))
+        shared = tuple(self._shared_conditions(buffer) for buffer in node.buffers)
+        own = zip(node.buffers, shared, strict=True)
+        buffers = tuple(replace(one, conditions=tuple(c for c in one.conditions if c not in same)) for one, same in own)
+        parts = with_buffers(replace(node, buffers=buffers), self.nest.numbers.fresh)
+        for declaration in parts.declared:
+            for one in declaration.declarators:
+                self._declare(one.object)
+        self._under(zip(shared, parts.filled, strict=True))
+        self.block(parts.body)
+        stored = (same for same, buffer in zip(shared, node.buffers, strict=True) if buffer.stored)
+        self._under(zip(stored, parts.written, strict=True))
+
+    def _shared_conditions(self, buffer: Buffer) -> tuple[Expression, ...]:
+        """Those of the buffer's conditions that are the same for all workers."""
+        declared = {one.object for declaration in buffer.declarations for one in declaration.declarators}
+        return tuple(one for one in buffer.conditions if is_shared((one,), self.varying | declared))
+
+    def _under(self, parts: Iterable[tuple[tuple[Expression, ...], Statement]]) -> None:
+        """What workers do alone, each part under its conditions, which are the same for all. They stand outside of the workers' guard: PoCL 3
+        takes `inside && shared` for a value that all workers have in common, where both sides of a barrier use it.
+        """
+        for conditions, group in groupby(parts, key=lambda part: part[0]):
+            statements = tuple(statement for _, statement in group)
+            with ExitStack() as stack:
+                if conditions:
+                    test = self.nest.printer.condition(conjunction(conditions))
+                    stack.enter_context(self.nest.writer.block(f"if ({test})"))
+                self._alone(statements, ())
+
+    def _declare(self, object_: DataObject) -> None:
+        if self.points is not None:
+            self.points.declare(object_)
+        else:
+            self.nest.writer.line(f"{self.nest.printer.declaration(object_)};")
 
     def _ahead(self, loop: Loop, stage: Stage, computed: tuple[Statement, ...]) -> None:
         """The loop over tiles `computed`, the copies of each an iteration before it where there is room for two: one iteration more then, which
@@ -219,7 +295,11 @@ class _Together:
             some = f"{printer.name(copied)} < {upper} && {self.some}"
             copies.copy_ahead(writer, stage, ends, some, moved)
             _, between = self._inner(stage, computed)
-            replace(self, inside=f"{name} >= {lower} && {self.inside}").block(Block(between))
+            if self.points is None:
+                replace(self, inside=f"{name} >= {lower} && {self.inside}").block(Block(between))
+            else:
+                with writer.block(f"if ({name} >= {lower})"):
+                    self.block(Block(between))
             copies.finish_ahead(writer, stage, ends, some)
 
     def _inner(self, stage: Stage, rest: tuple[Statement, ...]) -> tuple[Ends, tuple[Statement, ...]]:
@@ -234,6 +314,8 @@ class _Together:
             if isinstance(statement, Loop) and statement in loops:
                 found |= self._declared_ends(statement, statement.iterator.name, lambda bound: bound)
                 statement = _between(statement, *found[statement.iterator], terms[statement.iterator])
+                if isinstance(statement, If):
+                    self.parted.append(statement)
             behind.append(statement)
         return found, tuple(behind)
 
@@ -261,7 +343,9 @@ class _Together:
                 kept += self._hoisted(statement.declarators)
             else:
                 kept.append(statement)
-        if kept:
+        if kept and self.points is not None:
+            self.points.alone(tuple(kept), tuple(self.parted))
+        elif kept:
             with self.nest.writer.block(f"if ({self.inside})"):
                 self.nest.print_alone(Block(tuple(kept)))
 
@@ -269,10 +353,19 @@ class _Together:
         """The objects declared for all that follows; their values are given under the guard."""
         for one in declarators:
             object_ = replace(one.object, const=False)
-            self.nest.writer.line(f"{self.nest.printer.declaration(object_)};")
+            self._declare(object_ if self.points is None else one.object)
             if one.initializer is not None and not isinstance(one.initializer, tuple):
                 target = access_to(object_)
                 yield ExpressionStatement(Assignment("=", target, one.initializer, object_.element))
+
+
+def _varying(nest: TileNest) -> frozenset[DataObject]:
+    """The objects whose values may differ between workers of the nest, or points of one."""
+    iterators = {tiled.loop.iterator for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles)}
+    written = {use.object for use in uses(nest.body) if use.writes}
+    loops_inside = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
+    declared = {node.object for node in walk(nest.body) if isinstance(node, Declarator)}
+    return frozenset(((iterators | written) - loops_inside) | declared)
 
 
 def inner_ends(numbers: Numbers, iterator: DataObject) -> tuple[str, str]:

@@ -208,7 +208,9 @@ class TileNest:
     iterator and is clipped by the loop's trip count; a loop all of whose tiles are distributed is guarded instead.
 
     `uniform`: all workers of a gang go through the body equally often; one that has no iteration there does nothing but meet the
-    barriers and stages, which stand in blocks and loops of the body alone.
+    barriers and stages, which stand in blocks, loops and Buffereds of the body alone. What a loop has between its gangs and its workers, a
+    static tile whose count is a literal, are *points* of a worker: it does for each of them what a worker by itself would do, between one
+    barrier and the next in any order.
     """
 
     loops: tuple[TiledLoop, ...]
@@ -222,10 +224,11 @@ class TileNest:
 class Buffer:
     """Elements of an array that a local one holds meanwhile: a register tile, or a panel packed in the order in which it is read.
 
-    `object` is the local array, LOCAL and CONTIGUOUS with literal lengths. In every iteration of `loops` (outermost first, their bodies
-    empty), after `declarations`, `object[subscripts]` stands for the element `access`: it is read before the body and, where `stored`, written after.
-    In the body every access to `access.object` with the same subscripts means the local element: `declarations` and `loops` give the
-    objects in them the names that they have there.
+    `object` is the local array, LOCAL and CONTIGUOUS with literal lengths, or a LOCAL scalar for one element. In every iteration of `loops`
+    (outermost first, their bodies empty), after `declarations`, `object[subscripts]` stands for the element `access`: it is read before the
+    body and, where `stored`, written after. In the body every access to `access.object` with the same subscripts means the local element:
+    `declarations` and `loops` give the objects in them the names that they have there. Where one of
+    `conditions` is 0 nothing is held: they are read in their order, after `declarations`.
     """
 
     object: DataObject
@@ -234,6 +237,7 @@ class Buffer:
     access: Access
     subscripts: tuple[Expression, ...]
     stored: bool
+    conditions: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -251,13 +255,14 @@ class Barrier:
 
 @dataclass(frozen=True)
 class StagedTerm:
-    """`coefficient * iterator` in a subscript. In one tile of a gang the iterator takes consecutive values: as many as an axis has workers,
-    or a number, at most.
+    """`coefficient * iterator` in a subscript. In one tile of a gang the iterator takes consecutive values: `points` for each worker that an
+    axis has, or a number, at most.
     """
 
     iterator: DataObject
     coefficient: int
     extent: Axis | int
+    points: int = 1
 
 
 @dataclass(frozen=True)

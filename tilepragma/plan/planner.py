@@ -56,15 +56,15 @@ from tilepragma.plan.mapping import (
 from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
+from tilepragma.plan.proven_staging import proven_staging
 from tilepragma.plan.rows import RowKernel, flattened, with_rows
 from tilepragma.plan.scalars import ScalarContext
-from tilepragma.plan.staging import with_staging
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
 from tilepragma.plan.unit_steps import with_unit_steps
 from tilepragma.plan.verifier import verify_rules
-from tilepragma.plan.verifier_proofs import Proof, proof_of, prove_staged, unit_step_faults
+from tilepragma.plan.verifier_proofs import Proof, proof_of, unit_step_faults
 from tilepragma.plan.vouching import keeps_elements_in_registers, without_vouching
 from tilepragma.plan.wrapping import launch_conditions
 
@@ -289,14 +289,7 @@ class _Attempt:
 
     def _staged(self, plan: KernelPlan, proof: Proof | None) -> Planned:
         """The plan with arrays staged where that is proven right."""
-        form, original = with_staging(plan), self.region.original
-        if proof is None or original is None or form.device_steps == plan.device_steps:
-            return Planned(replace(plan, rejected=form.rejected), proof)
-        faults = prove_staged(form, original)
-        if faults:
-            reason = f"arrays staged in memory of the gangs are not proven right: {faults[0].message}"
-            return Planned(replace(plan, rejected=(*form.rejected, reason)), proof)
-        return Planned(form, Proof(form, proof.faults))
+        return Planned(*proven_staging(plan, proof, self.region.original))
 
     def _sourced(self, plan: KernelPlan) -> KernelPlan:
         return plan if self.own is None else replace(plan, storage=self.own.notes, source=self.source)

@@ -11,7 +11,7 @@ row of the array (a row of workers, a warp, meets neighbours in a row of the arr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilepragma.base.ranges import NOWHERE
@@ -31,6 +31,7 @@ from tilepragma.ir.looptree import (
     Barrier,
     Block,
     Break,
+    Buffered,
     Continue,
     Declaration,
     Loop,
@@ -44,6 +45,7 @@ from tilepragma.ir.looptree import (
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
+from tilepragma.plan.device_registers import buffers, retiled, sums_of, with_points, worth_points
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.staging_boxes import Candidate, candidates
@@ -57,14 +59,15 @@ _TILES = (32, 16, 8, 4)
 _WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
 
-def with_staging(plan: KernelPlan) -> KernelPlan:
+def with_staging(plan: KernelPlan, *, registers: bool = True) -> KernelPlan:
     """The plan with a staged form of every device launch that gains by one. Only plans that the launch checks for arrays apart have
-    any: what is copied must not change behind the copy.
+    any: what is copied must not change behind the copy. `registers`: sums of workers are kept in registers, and workers have several
+    points, where that is worth it.
     """
     if plan.as_written is not None or not plan.apart:
         return plan
     names = Names(set(names_in(plan.kernel, *(launch.body for launch in plan.device))))
-    planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1), names)
+    planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1), names, registers)
     steps = planner.steps(plan.device_steps, frozenset())
     plan = replace(plan, rejected=(*plan.rejected, *dict.fromkeys(planner.notes)))
     return plan if steps == plan.device_steps else _with_scalars(replace(plan, device_steps=steps))
@@ -102,6 +105,7 @@ class _Planner:
     plan: KernelPlan
     next_index: int
     names: Names
+    registers: bool
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -124,15 +128,19 @@ class _Planner:
         nest = _nest_to_stage(launch)
         if nest is None:
             return launch
-        form = self._best(launch, nest, around)
-        if form is None:
+        tile, arrays = self._best(launch, nest, around)
+        if not arrays:
             return launch
+        if self.registers and tile.split is not None:
+            tile, arrays = self._with_points(launch, tile, arrays, around)
+            launch = retiled(launch, tile.points) if tile.points else launch
+        form = self._body(tile, arrays)
         read = {use.object for use in uses(form, self.plan.kernel.functions, launch=True) if use.reads}
         values = tuple(sorted((around & read) - set(launch.values), key=lambda one: one.name))
         return replace(launch, staged=form, values=(*launch.values, *values))
 
-    def _best(self, launch: Launch, nest: TileNest, around: frozenset[DataObject]) -> Block | None:
-        """The form that stages most arrays; of like ones that without a split loop."""
+    def _best(self, launch: Launch, nest: TileNest, around: frozenset[DataObject]) -> tuple[_Tile, tuple[Staged, ...]]:
+        """The tile that stages most arrays, and its boxes; of like ones that without a split loop."""
         tiles = [_Tile(nest, None, 1)]
         split = _loop_to_split(nest)
         tiles += [_Tile(split.nest, split, size) for size in _TILES] if split is not None else []
@@ -147,7 +155,23 @@ class _Planner:
         tile, worth = best
         kept = {(one.staged.object, one.staged.reads) for one in worth}
         self.notes += [_too_large(launch, one) for each, one in smallest.items() if each not in kept]
-        return self._body(tile, tuple(one.staged for one in worth)) if worth else None
+        return tile, tuple(one.staged for one in worth)
+
+    def _with_points(
+        self, launch: Launch, tile: _Tile, arrays: tuple[Staged, ...], around: frozenset[DataObject]
+    ) -> tuple[_Tile, tuple[Staged, ...]]:
+        """The tile where each worker has several points, if what is staged then fits as well; else as it is."""
+        assert tile.split is not None, "sums go along a sequential loop"
+        points = worth_points(launch, tile.nest, tile.split.loop, arrays)
+        if not points:
+            return tile, arrays
+        for size in _TILES:
+            other = replace(tile, size=size, points=points)
+            fitting = tuple(one.staged for one in _fitting(self._worth(launch, other, around)))
+            if {one.reads for one in fitting} >= {one.reads for one in arrays}:
+                nest = with_points(tile.nest, points)
+                return replace(other, nest=nest, split=replace(tile.split, nest=nest)), fitting
+        return tile, arrays
 
     def _worth(self, launch: Launch, tile: _Tile, around: frozenset[DataObject]) -> list[Candidate]:
         """What is worth staging, the most accesses for an element first."""
@@ -165,7 +189,8 @@ class _Planner:
         shared |= around | {one.loop.iterator for one in tile.nest.loops if not _is_dealt(one)}
         shared |= {size.object for size in self.plan.sizes}
         counts = {axis: self._said.get(axis, likely) for axis, likely in tile.counts.items()}
-        found = [one for one in candidates(read, tile.terms, frozenset(shared), counts) if one.is_worth_it]
+        boxes = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
+        found = [one for one in boxes if one.is_worth_it]
         return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name, one.staged.reads))
 
     def _body(self, tile: _Tile, arrays: tuple[Staged, ...]) -> Block:
@@ -174,8 +199,10 @@ class _Planner:
             body = Block((Stage(arrays), Barrier(), *statements, Barrier()))
             return Block((replace(tile.nest, body=body, uniform=True),))
         iterator = self.names.scalar(f"{tile.split.loop.iterator.name}_tile")
-        rounds = _split(tile.split.loop, iterator, tile.size, arrays, self.next_index)
+        rounds: Statement = _split(tile.split.loop, iterator, tile.size, arrays, self.next_index)
         self.next_index += 1
+        kept = buffers(sums_of(tile.nest, tile.split.loop), self.names) if self.registers else ()
+        rounds = Buffered(kept, Block((rounds,))) if kept else rounds
         place = tile.split.place
         body = Block((*statements[:place], rounds, *statements[place + 1 :]))
         return Block((replace(tile.nest, body=body, uniform=True),))
@@ -240,6 +267,8 @@ class _Tile:
     nest: TileNest
     split: _Split | None
     size: int
+    points: Mapping[Axis, int] = field(default_factory=dict)
+    """How many points each worker has, by axis, where more than one."""
 
     @property
     def terms(self) -> dict[DataObject, Axis | int]:
@@ -255,9 +284,10 @@ class _Tile:
 
     @property
     def counts(self) -> dict[Axis, int]:
-        """The workers that are likely, by axis."""
+        """The workers that are likely, by axis; with several points each counts as so many."""
         axes = sorted({one for one in self.terms.values() if isinstance(one, Axis)}, key=lambda axis: axis.dimension)
-        return dict(zip(axes, _WORKERS[len(axes)], strict=True))
+        likely = zip(axes, _WORKERS[len(axes)], strict=True)
+        return {axis: count * self.points.get(axis, 1) for axis, count in likely}
 
 
 def _nest_to_stage(launch: Launch) -> TileNest | None:

@@ -48,10 +48,14 @@ class Candidate:
 
 
 def candidates(
-    read: Iterable[Reading], terms: Terms, shared: frozenset[DataObject], counts: Mapping[Axis, int]
+    read: Iterable[Reading],
+    terms: Terms,
+    shared: frozenset[DataObject],
+    counts: Mapping[Axis, int],
+    points: Mapping[Axis, int],
 ) -> list[Candidate]:
     """The boxes whose sizes the numbers of workers say: one for all accesses to an array that move with the tile in the same way. `terms` are
-    the iterators of a tile, `shared` the scalars that are the same for all workers.
+    the iterators of a tile, `shared` the scalars that are the same for all workers. Workers that have several `points` are so many in `counts`.
     """
     groups: dict[tuple[DataObject, tuple[Polynomial, ...]], list[_Placed]] = {}
     for one in read:
@@ -61,7 +65,7 @@ def candidates(
                 least - number(offset) for least, (offset, _) in zip(placed.least, placed.offsets, strict=True)
             )
             groups.setdefault((one.access.object, moves), []).append(placed)
-    found = (_candidate(object_, each, terms, counts) for (object_, _), each in groups.items())
+    found = (_candidate(object_, each, terms, counts, points) for (object_, _), each in groups.items())
     return [one for one in found if one is not None]
 
 
@@ -98,7 +102,7 @@ def _placed(one: Reading, terms: Terms, shared: frozenset[DataObject]) -> _Place
 
 
 def _candidate(
-    object_: DataObject, read: Sequence[_Placed], terms: Terms, counts: Mapping[Axis, int]
+    object_: DataObject, read: Sequence[_Placed], terms: Terms, counts: Mapping[Axis, int], points: Mapping[Axis, int]
 ) -> Candidate | None:
     """The box of the accesses that are surely made, which must reach its ends; of the others those that lie in it read it too."""
     sure = [one for one in read if one.reading.certain]
@@ -109,8 +113,8 @@ def _candidate(
         lowest = min(one.offsets[dimension][0] for one in sure)
         highest = max(one.offsets[dimension][1] for one in sure)
         found = tuple(
-            StagedTerm(iterator, factor, terms[iterator])
-            for iterator, factor in zip(terms, sure[0].factors[dimension], strict=True)
+            StagedTerm(iterator, factor, extent, points.get(extent, 1) if isinstance(extent, Axis) else 1)
+            for (iterator, extent), factor in zip(terms.items(), sure[0].factors[dimension], strict=True)
             if factor != 0
         )
         least = sure[0].rests[dimension] + number(lowest)

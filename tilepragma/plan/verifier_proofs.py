@@ -79,9 +79,20 @@ def prove(plan: KernelPlan, original: Original | None = None) -> tuple[Fault, ..
     return tuple(_faults(plan, original))
 
 
-def prove_staged(plan: KernelPlan, original: Original) -> tuple[Fault, ...]:
-    """What keeps the staged forms of a plan's launches from being proven right, where all else of it is."""
-    return tuple(_in_steps(plan, original, _staged_runs(plan)))
+def prove_staged(plan: KernelPlan, original: Original, plain: KernelPlan) -> tuple[Fault, ...]:
+    """What keeps the staged forms of a plan's launches from being proven right, and the launches where they are not those of the `plain` plan,
+    which is proven.
+    """
+    kept = _without_staged_forms(plan.device_steps)
+    again = () if kept == plain.device_steps else _at_sizes(plan, kept)
+    return tuple(_in_steps(plan, original, (*_staged_runs(plan), *again)))
+
+
+def _without_staged_forms(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    return tuple(
+        forms(step)[0] if isinstance(step, Launch) else replace(step, steps=_without_staged_forms(step.steps))
+        for step in steps
+    )
 
 
 def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
@@ -202,9 +213,14 @@ def _staged_runs(plan: KernelPlan) -> Runs:
     staged = with_staged_forms(plan.device_steps)
     if staged == plan.device_steps:
         return
-    yield staged, {size.object: size.device for size in plan.sizes}
+    yield from _at_sizes(plan, staged)
+
+
+def _at_sizes(plan: KernelPlan, steps: tuple[Step, ...]) -> Runs:
+    """Steps of devices at the sizes in use and odd ones."""
+    yield steps, {size.object: size.device for size in plan.sizes}
     for odd in _ODD if plan.sizes else ():
-        yield staged, {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
+        yield steps, {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
 
 
 def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject, int]]]:

@@ -12,10 +12,11 @@ from typing import Any
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.dump import subscripts_text
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
+from tilepragma.ir.expressions import Access, AddressOf, Assignment, DataObject, Increment, Scope, Storage
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
+    Buffered,
     Declaration,
     Loop,
     Return,
@@ -24,10 +25,19 @@ from tilepragma.ir.looptree import (
     TiledLoop,
     TileNest,
 )
+from tilepragma.ir.points import points_of
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import walk, workers_meet
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+
+#: The tiles of a loop of a uniform nest behind the rounds.
+_DEALT: tuple[list[TileKind], ...] = (
+    [],
+    [TileKind.GANG],
+    [TileKind.GANG, TileKind.WORKER],
+    [TileKind.GANG, TileKind.STATIC, TileKind.WORKER],
+)
 
 
 def wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
@@ -50,16 +60,27 @@ def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:
         if tiled not in launch.loops:
             yield f"loop {tiled.symbol} of the staged form is none of the launch"
         kinds = [tile.kind for tile in tiled.tiles]
-        dealt = [kind for kind in kinds if kind is not TileKind.DYNAMIC]
-        if kinds[0] is not TileKind.DYNAMIC or dealt not in ([], [TileKind.GANG], [TileKind.GANG, TileKind.WORKER]):
+        if kinds[0] is not TileKind.DYNAMIC or kinds[1:] not in _DEALT:
             yield f"the tiles of loop {tiled.symbol} are not those of a uniform nest"
+        elif kinds[1:] == _DEALT[-1] and points_of(tiled) < 1:
+            yield f"the points that a worker has of loop {tiled.symbol} are no number"
         if polynomial(tiled.loop.step).constant != 1 or tiled.loop.decreasing or not tiled.launch_bounds:
             yield f"loop {tiled.symbol} of a uniform nest does not count up by 1 between bounds of the launch"
+    if any(points_of(tiled) > 1 for tiled in nest.loops):
+        yield from _shared_scalars(launch, nest)
     nodes = list(walk(nest.body))
     if any(isinstance(node, Return) for node in nodes) or leaves_early(nest.body):
         yield f"an iteration of launch {launch.name} may end before its barriers"
     if any(isinstance(node, TileNest) for node in nodes):
         yield f"the staged form of launch {launch.name} has a nest in its nest"
+
+
+def _shared_scalars(launch: Launch, nest: TileNest) -> Iterator[str]:
+    """What is declared outside of the nest a worker has once, for all of its points."""
+    changed = {node.target.object for node in walk(nest.body) if isinstance(node, (Assignment, Increment, AddressOf))}
+    for object_ in changed:
+        if object_.scope is not Scope.LOCAL and object_.rank == 0:
+            yield f"the points of a worker of launch {launch.name} have '{object_.host}' in common"
 
 
 def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
@@ -68,7 +89,7 @@ def _wrong_places(block: Block, launch: Launch) -> Iterator[str]:
     for statement in block.statements:
         if isinstance(statement, (Barrier, Stage)):
             continue
-        if isinstance(statement, (Block, Loop)):
+        if isinstance(statement, (Block, Loop, Buffered)):
             inner = statement if isinstance(statement, Block) else statement.body
             if workers_meet(inner):
                 yield from _wrong_places(inner, launch)
@@ -138,8 +159,8 @@ def _stages(block: Block, around: tuple[DataObject, ...]) -> Iterator[tuple[Bloc
     for place, statement in enumerate(block.statements):
         if isinstance(statement, Stage):
             yield block, place, statement, around
-        elif isinstance(statement, Block):
-            yield from _stages(statement, around)
+        elif isinstance(statement, (Block, Buffered)):
+            yield from _stages(statement if isinstance(statement, Block) else statement.body, around)
         elif isinstance(statement, Loop):
             yield from _stages(statement.body, (*around, statement.iterator))
 
@@ -192,7 +213,7 @@ def _wrong_sides(nest: TileNest, staged: Staged, known: set[DataObject], rest: t
                 yield f"the loop over '{term.iterator.name}' behind the copy of '{name}' differs between workers"
             if tiled is None and (loop is None or not isinstance(term.extent, int)):
                 yield f"'{term.iterator.name}' is no iterator of the tile that the box of '{name}' is of"
-            if tiled is not None and term.extent != _extent(tiled):
+            if tiled is not None and (term.extent, term.points) != (_extent(tiled), points_of(tiled)):
                 yield f"the box of '{name}' has another extent along '{term.iterator.name}' than the gang's tile"
 
 
@@ -203,5 +224,5 @@ def _is_same_for_all(loop: Loop, known: set[DataObject]) -> bool:
 
 
 def _extent(tiled: TiledLoop) -> object:
-    """How many values a gang's tile has: as many as the axis of the loop's workers, else one."""
+    """How many values a gang's tile has for each point of a worker: as many as the axis of the loop's workers, else one."""
     return next((tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER), 1)

@@ -86,7 +86,7 @@ def _findings(
     try:
         if has_windows(steps):
             yield from wrong_windows(region, steps, found, arrays)
-            yield from broken_buffers(held, region.scop)
+            yield from broken_buffers(held, region.scop, found)
             yield from wrong_boxes(found)
             return
         executed = tuple(one for leaf in found for one in _executed(leaf, region))
@@ -97,7 +97,7 @@ def _findings(
     yield from broken_scopes(executed, region.sources)
     yield from wrong_boxes(found)
     yield from broken_dependences(region.dependences, executed, vouched=vouched)
-    yield from broken_buffers(held, region.scop)
+    yield from broken_buffers(held, region.scop, found)
 
 
 def executed_by(

@@ -6,6 +6,9 @@
 In each instance L is one to one with E and lies in the buffer. An access inside either is spelled like the buffer's, and means an
 element that E has, at the place that L gives it; or it meets no element of E, if any is written. What is filled, and
 written back, is surely accessed, and written, inside: nothing outside the array is touched, and nothing that others write.
+
+Where workers wait for each other meanwhile, barriers order nothing that a buffer has: no other instance in the launch may access
+an element of E at all.
 """
 
 from __future__ import annotations
@@ -23,18 +26,20 @@ from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_tuple, product_of
 from tilepragma.polyhedral.delinearise import split_subscript
 from tilepragma.polyhedral.plan_proof_match import Finding
-from tilepragma.polyhedral.plan_proof_tree import Held, Leaf
+from tilepragma.polyhedral.plan_proof_tree import Dealt, Element, Held, Launched, Leaf, Ordered
 from tilepragma.polyhedral.scop import Scop
 
 _RULE = "buffers hold what they are for"
 
 
-def broken_buffers(held: tuple[Held, ...], scop: Scop) -> Iterator[Finding]:
+def broken_buffers(held: tuple[Held, ...], scop: Scop, all_leaves: tuple[Leaf, ...]) -> Iterator[Finding]:
     """A sentence for every buffer that would change what the statements around it stand for compute, or is not shown not to."""
     for one in held:
         name = one.buffer.access.object.host
         try:
-            yield from (Finding(_RULE, f"the buffer of '{name}' {fault}", True) for fault in _faults(one, scop))
+            yield from (
+                Finding(_RULE, f"the buffer of '{name}' {fault}", True) for fault in _faults(one, scop, all_leaves)
+            )
         except NotAffineError as error:
             yield Finding(_RULE, f"the buffer of '{name}' is not understood: {error.why.reason}", False)
         except _NotShownError as error:
@@ -56,7 +61,7 @@ class _Meant:
     places: isl.Map | None
 
 
-def _faults(held: Held, scop: Scop) -> Iterator[str]:
+def _faults(held: Held, scop: Scop, all_leaves: tuple[Leaf, ...]) -> Iterator[str]:
     buffer = held.buffer
     _check_form(held)
     elements = _elements(buffer.access.object, buffer.access.subscripts, held.frame, held.domain, scop)
@@ -85,6 +90,43 @@ def _faults(held: Held, scop: Scop) -> Iterator[str]:
             touched = touched.union(one.elements)
     if not kept.is_subset(touched):
         yield "has elements that are not surely accessed"
+    if held.waits and any(_is_shared(held, kept, leaf, scop) for leaf in all_leaves if leaf.launch is held.launch):
+        yield "has elements that others access between barriers"
+
+
+def _is_shared(held: Held, kept: isl.Map, leaf: Leaf, scop: Scop) -> bool:
+    """Whether another instance of what the buffer stands around, in the same launch, may mean one of its elements in the leaf. Raises
+    NotAffineError, _NotShownError.
+    """
+    for part in leaf.evaluated:
+        for use in uses(part):
+            if use.object != held.buffer.access.object:
+                continue
+            if use.path or len(use.subscripts) != use.object.rank or leaf.opaque:
+                raise _NotShownError("stands beside an access that is not understood")
+            elements = _elements(use.object, use.subscripts, leaf.frame, leaf.domain, scop)
+            if _common(held.path, leaf.path) < held.depth:
+                if not elements.intersect_domain(leaf.domain).range().is_disjoint(kept.range()):
+                    return True
+                continue
+            meant = _over_instances(elements, leaf.domain, held.depth)
+            pairs = kept.apply_range(meant.reverse())
+            for place in range(_common(held.path, leaf.path, launched=False)):
+                pairs = pairs.equate(isl.dim_type.in_, place, isl.dim_type.out, place)
+            if not pairs.subtract(isl.Map.identity(pairs.get_space())).is_empty():
+                return True
+    return False
+
+
+def _common(path: tuple[Element, ...], other: tuple[Element, ...], *, launched: bool = True) -> int:
+    """How many dimensions the loops have that are around both; of those of the host where not `launched`."""
+    found = 0
+    for one, its in zip(path, other, strict=False):
+        if isinstance(one, Launched) and not launched:
+            break
+        if one is its:
+            found += len(one.nest.loops) if isinstance(one, Dealt) else isinstance(one, Ordered)
+    return found
 
 
 def _check_form(held: Held) -> None:
@@ -94,8 +136,10 @@ def _check_form(held: Held) -> None:
         raise _NotShownError("has bounds that are not understood")
     if buffer.access.path or len(buffer.access.subscripts) != buffer.access.object.rank:
         raise _NotShownError("does not hold whole elements")
-    if buffer.object.storage is not Storage.CONTIGUOUS or len(buffer.subscripts) != buffer.object.rank:
+    if buffer.object.storage is Storage.ROWS or len(buffer.subscripts) != buffer.object.rank:
         raise _NotShownError("is no array")
+    if held.waits and (not buffer.stored or buffer.loops):
+        raise _NotShownError("is more than the element of a worker, and stands around barriers")
     spelled = {
         node.object
         for part in (*buffer.declarations, buffer.access, *buffer.subscripts)
@@ -105,7 +149,7 @@ def _check_form(held: Held) -> None:
     for leaf in held.leaves:
         if spelled & (set(leaf.frame.iterators) - set(held.frame.iterators)):
             raise _NotShownError("names an iterator of a loop inside")
-        if isinstance(leaf.node, Stage):
+        if isinstance(leaf.node, Stage) and any(one.object == buffer.access.object for one in leaf.node.arrays):
             raise _NotShownError("stands around a copy of the workers' tile")
         for part in leaf.evaluated:
             for node in walk(part):
@@ -175,5 +219,5 @@ def _length(buffer: Buffer, place: int) -> int:
 def _array(lengths: list[int], context: isl.Context) -> isl.Set:
     """{ [y] : 0 <= y < lengths }"""
     names = [f"y{place}" for place in range(len(lengths))]
-    limits = " and ".join(f"0 <= {name} < {length}" for name, length in zip(names, lengths, strict=True))
+    limits = " and ".join(f"0 <= {name} < {length}" for name, length in zip(names, lengths, strict=True)) or "true"
     return isl.Set(f"{{ [{', '.join(names)}] : {limits} }}", context=context)

@@ -32,6 +32,7 @@ from tilepragma.ir.looptree import (
     TileNest,
     Window,
 )
+from tilepragma.ir.traversal import workers_meet
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
 from tilepragma.polyhedral.extraction import declare
 from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, satisfying
@@ -172,8 +173,9 @@ class Leaf:
 class Held:
     """A buffer, for each instance of the statement that it stands around, the one of the first `depth` dimensions.
 
-    `domain`: { [i, l] : … } over these and the iterations of its loops; `frame` knows what iterators are there. `opaque`: some bound is
-    not affine. `leaves` are all that runs meanwhile, whose instances begin with the same dimensions.
+    `domain`: { [i, l] : … } over these and the iterations of its loops, where its condition holds; `frame` knows what iterators are
+    there. `opaque`: some bound is not affine. `leaves` are all that runs meanwhile, whose instances begin with the same dimensions.
+    `path` leads to the statement; `waits`: workers wait for each other meanwhile.
     """
 
     buffer: Buffer
@@ -182,6 +184,9 @@ class Held:
     domain: isl.Set
     opaque: bool
     leaves: tuple[Leaf, ...]
+    path: tuple[Element, ...]
+    launch: ProvenLaunch | None
+    waits: bool
 
 
 def leaves(steps: tuple[ProvenStep, ...], frame: Frame, settled: Container[DataObject]) -> tuple[Leaf, ...]:
@@ -287,12 +292,17 @@ class _Walk:
             inside = here
             for loop in buffer.loops:
                 inside = self._rounds(loop, inside)
-            frame = inside.frame
             for declaration in buffer.declarations:
-                frame = declare(declaration, frame, self.settled)
+                inside = replace(inside, frame=declare(declaration, inside.frame, self.settled))
+            for condition in buffer.conditions:
+                inside = self._restrict(condition, inside, holds=True)
             opaque = len(inside.opaque) > len(here.opaque)
             depth = len(here.frame.iterators)
-            self.held.append(Held(buffer, depth, frame, inside.domain, opaque, tuple(self.found[first:])))
+            inner = tuple(self.found[first:])
+            waits = workers_meet(statement.body)
+            self.held.append(
+                Held(buffer, depth, inside.frame, inside.domain, opaque, inner, here.path, here.launch, waits)
+            )
 
     def _leaf(self, node: Any, here: _Here) -> None:
         self.found.append(Leaf(node, here.path, here.frame, here.domain, here.opaque, here.scopes, here.launch))

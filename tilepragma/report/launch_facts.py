@@ -10,7 +10,7 @@ from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.dump import staged_text
 from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.summary import buffered
 from tilepragma.report.access_facts import access_lines
@@ -165,6 +165,9 @@ def _remarks(launch: Launch) -> Iterator[str]:
     staged = ", ".join(map(staged_text, staged_arrays(launch)))
     if staged:
         yield f"stages {staged} in memory of the gang{_AHEAD if copies_ahead(launch) else ''}"
+    for node in buffered((forms(launch)[1],)) if staged else ():
+        for buffer in node.buffers:
+            yield f"{plain_text(buffer.access)} stays in registers of its worker"
     if not launch.axes:
         yield "one instance"
     buffers = [buffer for node in buffered((launch,)) for buffer in node.buffers]

@@ -1,5 +1,11 @@
 /* product: example.c:4. Built by tilepragma; constants may be given as -DNAME=value with -DTILEK_SPECIALIZED. */
 #pragma OPENCL FP_CONTRACT OFF
+/* GPUs keep local arrays in registers where loops over them are unrolled; for processors it would only take their compilers' time. */
+#ifdef TILEK_PROCESSOR
+#define TILEK_UNROLL
+#else
+#define TILEK_UNROLL _Pragma("unroll")
+#endif
 
 /* Bytes of memory of its own that a gang may take; boxes that need more are not staged. */
 #ifndef TILEK_LOCAL_BYTES
@@ -16,23 +22,23 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 /* Whether copies into memory of a gang go on while its workers compute. */
 #define TILEK_ASYNC 0
 
-#define PRODUCT_STAGED_WORDS ((worker1_count * 32 * 4 + 7) / 8 + (32 * worker0_count * 4 + 7) / 8)
+#define PRODUCT_STAGED_WORDS (((8 * worker1_count) * 32 * 4 + 7) / 8 + (32 * (4 * worker0_count) * 4 + 7) / 8)
 #define PRODUCT_STAGED (PRODUCT_STAGED_WORDS * 8 <= TILEK_LOCAL_BYTES)
 /* Whether there is room for the next tile beside this one. */
 #define PRODUCT_TWICE (PRODUCT_STAGED_WORDS * 16 <= TILEK_LOCAL_BYTES)
 #ifdef TILEK_SPECIALIZED
 #define PRODUCT_TILES
 #define PRODUCT_POOL_WORDS (PRODUCT_TWICE ? 2 * PRODUCT_STAGED_WORDS : PRODUCT_STAGED ? PRODUCT_STAGED_WORDS : 1)
-#define PRODUCT_A_EACH ((worker1_count * 32 + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
-#define PRODUCT_B_EACH ((32 * worker0_count + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
+#define PRODUCT_A_EACH (((8 * worker1_count) * 32 + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
+#define PRODUCT_B_EACH ((32 * (4 * worker0_count) + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
 #define PRODUCT_HELD (PRODUCT_TWICE && !TILEK_ASYNC && PRODUCT_A_EACH + PRODUCT_B_EACH <= 16)
 #else
 #define PRODUCT_TILES , \
     const long A_length1, const long B_length1, const long C_length1, const long i_trip, const long j_trip, \
-    const long i_count0, const long j_count0, const long i_stride0, const long i_stride1, \
-    const long j_stride0, const long j_stride1, const long gang0_count, const long gang1_count, \
-    const long worker0_count, const long worker1_count, const long gang0_rounds, const long gang1_rounds, \
-    const long tilek_index_bits
+    const long i_count0, const long i_count2, const long j_count0, const long j_count2, const long i_stride0, \
+    const long i_stride1, const long i_stride2, const long j_stride0, const long j_stride1, \
+    const long j_stride2, const long gang0_count, const long gang1_count, const long worker0_count, \
+    const long worker1_count, const long gang0_rounds, const long gang1_rounds, const long tilek_index_bits
 #define PRODUCT_POOL_WORDS (TILEK_LOCAL_BYTES / 8)
 #define PRODUCT_A_EACH 1
 #define PRODUCT_B_EACH 1
@@ -47,10 +53,10 @@ __kernel void product(
     const long worker1 = (long)get_local_id(1);
     __local long pool[PRODUCT_POOL_WORDS];
     if (PRODUCT_STAGED) {
-        const int A_size0 = worker1_count;
+        const int A_size0 = 8 * worker1_count;
         const int A_size1 = 32;
         const int B_size0 = 32;
-        const int B_size1 = worker0_count;
+        const int B_size1 = 4 * worker0_count;
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
@@ -64,15 +70,24 @@ __kernel void product(
                 for (long i_round = 0; i_round < i_count0 * i_stride0; i_round += i_stride0) {
                     for (long j_round = 0; j_round < j_count0 * j_stride0; j_round += j_stride0) {
                         const long i_first = i_round + i_gang;
-                        const long i_last = tilek_minimum(i_first + worker1_count, i_trip) - 1;
-                        const int i = i_first + i_worker;
+                        const long i_last = tilek_minimum(i_first + 8 * worker1_count, i_trip) - 1;
                         const long j_first = j_round + j_gang;
-                        const long j_last = tilek_minimum(j_first + worker0_count, j_trip) - 1;
-                        const int j = j_first + j_worker;
-                        const int inside = i_first + i_worker <= i_last && j_first + j_worker <= j_last;
-                        float total;
-                        if (inside) {
-                            total = C[(tilek_index)i * C_length1 + j];
+                        const long j_last = tilek_minimum(j_first + 4 * worker0_count, j_trip) - 1;
+                        const int full = i_last - i_first == 8 * worker1_count - 1
+                            && j_last - j_first == 4 * worker0_count - 1;
+                        float total[8][4];
+                        TILEK_UNROLL
+                        for (int i_step = 0; i_step < 8; ++i_step) {
+                            TILEK_UNROLL
+                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                const int i_place = i_worker + i_step * worker1_count;
+                                const int j_place = j_worker + j_step * worker0_count;
+                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                    const int i = i_first + i_place;
+                                    const int j = j_first + j_place;
+                                    total[i_step][j_step] = C[(tilek_index)i * C_length1 + j];
+                                }
+                            }
                         }
                         /* The next tile is copied while this one is computed,
                             where there is room for both. */
@@ -83,11 +98,11 @@ __kernel void product(
                             const int k_copied_last = tilek_minimum(k_tile_copied + 32l, (long)p) - 1;
                             __local float *const A_staged = (__local float *)(pool + present);
                             __local float *const B_staged =
-                                (__local float *)(pool + present + (worker1_count * 32 * 4 + 7) / 8);
+                                (__local float *)(pool + present + ((8 * worker1_count) * 32 * 4 + 7) / 8);
                             const int other = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                             __local float *const A_next = (__local float *)(pool + other);
                             __local float *const B_next =
-                                (__local float *)(pool + other + (worker1_count * 32 * 4 + 7) / 8);
+                                (__local float *)(pool + other + ((8 * worker1_count) * 32 * 4 + 7) / 8);
                             float A_held[PRODUCT_HELD ? PRODUCT_A_EACH : 1];
                             float B_held[PRODUCT_HELD ? PRODUCT_B_EACH : 1];
                             const tilek_index A_staged0 = i_first;
@@ -98,7 +113,7 @@ __kernel void product(
                                 const int A_span0 = i_last - i_first + 1;
                                 const int A_span1 = k_copied_last - k_copied_first + 1;
                                 if (PRODUCT_HELD) {
-#pragma unroll
+                                    TILEK_UNROLL
                                     for (int each = 0; each < PRODUCT_A_EACH; ++each) {
                                         const int at = worker + each * workers;
                                         const int at0 = at / A_size1;
@@ -117,7 +132,7 @@ __kernel void product(
                                 const int B_span0 = k_copied_last - k_copied_first + 1;
                                 const int B_span1 = j_last - j_first + 1;
                                 if (PRODUCT_HELD) {
-#pragma unroll
+                                    TILEK_UNROLL
                                     for (int each = 0; each < PRODUCT_B_EACH; ++each) {
                                         const int at = worker + each * workers;
                                         const int at0 = at / B_size1;
@@ -139,16 +154,37 @@ __kernel void product(
                             }
                             const int k_first = k_tile;
                             const int k_last = tilek_minimum(k_tile + 32l, (long)p) - 1;
-                            if (k_tile >= 0l && inside) {
-                                if (k_last - k_first == 31) {
+                            if (k_tile >= 0l) {
+                                if (full && k_last - k_first == 31) {
                                     for (int k = k_first; k < k_first + 32; ++k) {
-                                        total += A_staged[i_worker * A_size1 + (k - k_first)]
-                                            * B_staged[(k - k_first) * B_size1 + j_worker];
+                                        TILEK_UNROLL
+                                        for (int i_step = 0; i_step < 8; ++i_step) {
+                                            TILEK_UNROLL
+                                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                                const int i_place = i_worker + i_step * worker1_count;
+                                                const int j_place = j_worker + j_step * worker0_count;
+                                                total[i_step][j_step] += A_staged[i_place * A_size1
+                                                    + (k - k_first)] * B_staged[(k - k_first) * B_size1
+                                                    + j_place];
+                                            }
+                                        }
                                     }
                                 } else {
                                     for (int k = k_first; k <= k_last; ++k) {
-                                        total += A_staged[i_worker * A_size1 + (k - k_first)]
-                                            * B_staged[(k - k_first) * B_size1 + j_worker];
+                                        TILEK_UNROLL
+                                        for (int i_step = 0; i_step < 8; ++i_step) {
+                                            TILEK_UNROLL
+                                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                                const int i_place = i_worker + i_step * worker1_count;
+                                                const int j_place = j_worker + j_step * worker0_count;
+                                                if (i_first + i_place <= i_last
+                                                    && j_first + j_place <= j_last) {
+                                                    total[i_step][j_step] += A_staged[i_place * A_size1
+                                                        + (k - k_first)] * B_staged[(k - k_first) * B_size1
+                                                        + j_place];
+                                                }
+                                            }
+                                        }
                                     }
                                 }
                             }
@@ -156,7 +192,7 @@ __kernel void product(
                                 && j_first <= j_last) {
                                 const int A_span0 = i_last - i_first + 1;
                                 const int A_span1 = k_copied_last - k_copied_first + 1;
-#pragma unroll
+                                TILEK_UNROLL
                                 for (int each = 0; each < PRODUCT_A_EACH; ++each) {
                                     const int at = worker + each * workers;
                                     const int at0 = at / A_size1;
@@ -166,7 +202,7 @@ __kernel void product(
                                 }
                                 const int B_span0 = k_copied_last - k_copied_first + 1;
                                 const int B_span1 = j_last - j_first + 1;
-#pragma unroll
+                                TILEK_UNROLL
                                 for (int each = 0; each < PRODUCT_B_EACH; ++each) {
                                     const int at = worker + each * workers;
                                     const int at0 = at / B_size1;
@@ -178,8 +214,18 @@ __kernel void product(
                             barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
                             present = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                         }
-                        if (inside) {
-                            C[(tilek_index)i * C_length1 + j] = total;
+                        TILEK_UNROLL
+                        for (int i_step = 0; i_step < 8; ++i_step) {
+                            TILEK_UNROLL
+                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                const int i_place = i_worker + i_step * worker1_count;
+                                const int j_place = j_worker + j_step * worker0_count;
+                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                    const int i = i_first + i_place;
+                                    const int j = j_first + j_place;
+                                    C[(tilek_index)i * C_length1 + j] = total[i_step][j_step];
+                                }
+                            }
                         }
                     }
                 }
@@ -194,18 +240,23 @@ __kernel void product(
                 const long i_worker = worker1;
                 const long j_gang = gang0 * j_stride1;
                 const long j_worker = worker0;
-                const int i_end = i_trip;
-                for (int i = i_gang + i_worker; i < i_end; i += i_stride0) {
-                    const int j_end = j_trip;
-                    for (int j = j_gang + j_worker; j < j_end; j += j_stride0) {
-                        float total = C[(tilek_index)i * C_length1 + j];
-                        for (int k = 0; k < p; ++k) {
-                            total += A[(tilek_index)i * A_length1 + k] * B[(tilek_index)k * B_length1 + j];
+                for (long i_tile0 = 0; i_tile0 < i_count0 * i_stride0; i_tile0 += i_stride0) {
+                    const int i_end = tilek_minimum(i_gang + i_worker + i_tile0 + i_count2 * i_stride2,
+                        i_trip);
+                    for (int i = i_gang + i_worker + i_tile0; i < i_end; i += i_stride2) {
+                        for (long j_tile0 = 0; j_tile0 < j_count0 * j_stride0; j_tile0 += j_stride0) {
+                            const int j_end = tilek_minimum(j_gang + j_worker + j_tile0
+                                + j_count2 * j_stride2, j_trip);
+                            for (int j = j_gang + j_worker + j_tile0; j < j_end; j += j_stride2) {
+                                float total = C[(tilek_index)i * C_length1 + j];
+                                for (int k = 0; k < p; ++k) {
+                                    total += A[(tilek_index)i * A_length1 + k]
+                                        * B[(tilek_index)k * B_length1 + j];
+                                }
+                                C[(tilek_index)i * C_length1 + j] = total;
+                            }
                         }
-                        C[(tilek_index)i * C_length1 + j] = total;
-                        if (j_count0 == 1) break;
                     }
-                    if (i_count0 == 1) break;
                 }
                 if (gang0_rounds == 1) break;
             }

@@ -28,21 +28,22 @@ static inline __device__ void tilek_wait_for_copies(void) {}
 #define TILEK_COPY_4(to, from) ((to) = (from))
 #endif
 
-#define PRODUCT_STAGED_WORDS ((worker1_count * 32 * 4 + 7) / 8 + (32 * worker0_count * 4 + 7) / 8)
+#define PRODUCT_STAGED_WORDS (((8 * worker1_count) * 32 * 4 + 7) / 8 + (32 * (4 * worker0_count) * 4 + 7) / 8)
 #define PRODUCT_STAGED (PRODUCT_STAGED_WORDS * 8 <= TILEK_LOCAL_BYTES)
 /* Whether there is room for the next tile beside this one. */
 #define PRODUCT_TWICE (PRODUCT_STAGED_WORDS * 16 <= TILEK_LOCAL_BYTES)
 #ifdef TILEK_SPECIALIZED
 #define PRODUCT_TILES
 #define PRODUCT_POOL_WORDS (PRODUCT_TWICE ? 2 * PRODUCT_STAGED_WORDS : PRODUCT_STAGED ? PRODUCT_STAGED_WORDS : 1)
-#define PRODUCT_A_EACH ((worker1_count * 32 + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
-#define PRODUCT_B_EACH ((32 * worker0_count + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
+#define PRODUCT_A_EACH (((8 * worker1_count) * 32 + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
+#define PRODUCT_B_EACH ((32 * (4 * worker0_count) + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
 #define PRODUCT_HELD (PRODUCT_TWICE && !TILEK_ASYNC && PRODUCT_A_EACH + PRODUCT_B_EACH <= 16)
 #else
 #define PRODUCT_TILES , \
     const long long A_length1, const long long B_length1, const long long C_length1, const long long i_trip, \
-    const long long j_trip, const long long i_count0, const long long j_count0, const long long i_stride0, \
-    const long long i_stride1, const long long j_stride0, const long long j_stride1, \
+    const long long j_trip, const long long i_count0, const long long i_count2, const long long j_count0, \
+    const long long j_count2, const long long i_stride0, const long long i_stride1, const long long i_stride2, \
+    const long long j_stride0, const long long j_stride1, const long long j_stride2, \
     const long long gang0_count, const long long gang1_count, const long long worker0_count, \
     const long long worker1_count, const long long gang0_rounds, const long long gang1_rounds, \
     const long long tilek_index_bits
@@ -60,10 +61,10 @@ extern "C" __global__ void product(
     const long long worker1 = (long long)threadIdx.y;
     __shared__ long long pool[PRODUCT_POOL_WORDS];
     if (PRODUCT_STAGED) {
-        const int A_size0 = worker1_count;
+        const int A_size0 = 8 * worker1_count;
         const int A_size1 = 32;
         const int B_size0 = 32;
-        const int B_size1 = worker0_count;
+        const int B_size1 = 4 * worker0_count;
         const int worker = worker1 * worker0_count + worker0;
         const int workers = worker0_count * worker1_count;
         /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
@@ -78,15 +79,24 @@ extern "C" __global__ void product(
                 for (long long i_round = 0; i_round < i_count0 * i_stride0; i_round += i_stride0) {
                     for (long long j_round = 0; j_round < j_count0 * j_stride0; j_round += j_stride0) {
                         const long long i_first = i_round + i_gang;
-                        const long long i_last = tilek_minimum(i_first + worker1_count, i_trip) - 1;
-                        const int i = i_first + i_worker;
+                        const long long i_last = tilek_minimum(i_first + 8 * worker1_count, i_trip) - 1;
                         const long long j_first = j_round + j_gang;
-                        const long long j_last = tilek_minimum(j_first + worker0_count, j_trip) - 1;
-                        const int j = j_first + j_worker;
-                        const int inside = i_first + i_worker <= i_last && j_first + j_worker <= j_last;
-                        float total;
-                        if (inside) {
-                            total = C[(tilek_index)i * C_length1 + j];
+                        const long long j_last = tilek_minimum(j_first + 4 * worker0_count, j_trip) - 1;
+                        const int full = i_last - i_first == 8 * worker1_count - 1
+                            && j_last - j_first == 4 * worker0_count - 1;
+                        float total[8][4];
+#pragma unroll
+                        for (int i_step = 0; i_step < 8; ++i_step) {
+#pragma unroll
+                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                const int i_place = i_worker + i_step * worker1_count;
+                                const int j_place = j_worker + j_step * worker0_count;
+                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                    const int i = i_first + i_place;
+                                    const int j = j_first + j_place;
+                                    total[i_step][j_step] = C[(tilek_index)i * C_length1 + j];
+                                }
+                            }
                         }
                         /* The next tile is copied while this one is computed,
                             where there is room for both. */
@@ -98,10 +108,11 @@ extern "C" __global__ void product(
                             const int k_copied_last = tilek_minimum(k_tile_copied + 32ll, (long long)p) - 1;
                             float *const A_staged = (float *)(pool + present);
                             float *const B_staged = (float *)(pool + present
-                                + (worker1_count * 32 * 4 + 7) / 8);
+                                + ((8 * worker1_count) * 32 * 4 + 7) / 8);
                             const int other = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                             float *const A_next = (float *)(pool + other);
-                            float *const B_next = (float *)(pool + other + (worker1_count * 32 * 4 + 7) / 8);
+                            float *const B_next = (float *)(pool + other
+                                + ((8 * worker1_count) * 32 * 4 + 7) / 8);
                             float A_held[PRODUCT_HELD ? PRODUCT_A_EACH : 1];
                             float B_held[PRODUCT_HELD ? PRODUCT_B_EACH : 1];
                             const tilek_index A_staged0 = i_first;
@@ -156,16 +167,37 @@ extern "C" __global__ void product(
                             }
                             const int k_first = k_tile;
                             const int k_last = tilek_minimum(k_tile + 32ll, (long long)p) - 1;
-                            if (k_tile >= 0ll && inside) {
-                                if (k_last - k_first == 31) {
+                            if (k_tile >= 0ll) {
+                                if (full && k_last - k_first == 31) {
                                     for (int k = k_first; k < k_first + 32; ++k) {
-                                        total += A_staged[i_worker * A_size1 + (k - k_first)]
-                                            * B_staged[(k - k_first) * B_size1 + j_worker];
+#pragma unroll
+                                        for (int i_step = 0; i_step < 8; ++i_step) {
+#pragma unroll
+                                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                                const int i_place = i_worker + i_step * worker1_count;
+                                                const int j_place = j_worker + j_step * worker0_count;
+                                                total[i_step][j_step] += A_staged[i_place * A_size1
+                                                    + (k - k_first)] * B_staged[(k - k_first) * B_size1
+                                                    + j_place];
+                                            }
+                                        }
                                     }
                                 } else {
                                     for (int k = k_first; k <= k_last; ++k) {
-                                        total += A_staged[i_worker * A_size1 + (k - k_first)]
-                                            * B_staged[(k - k_first) * B_size1 + j_worker];
+#pragma unroll
+                                        for (int i_step = 0; i_step < 8; ++i_step) {
+#pragma unroll
+                                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                                const int i_place = i_worker + i_step * worker1_count;
+                                                const int j_place = j_worker + j_step * worker0_count;
+                                                if (i_first + i_place <= i_last
+                                                    && j_first + j_place <= j_last) {
+                                                    total[i_step][j_step] += A_staged[i_place * A_size1
+                                                        + (k - k_first)] * B_staged[(k - k_first) * B_size1
+                                                        + j_place];
+                                                }
+                                            }
+                                        }
                                     }
                                 }
                             }
@@ -196,8 +228,18 @@ extern "C" __global__ void product(
                             __syncthreads();
                             present = PRODUCT_TWICE ? PRODUCT_STAGED_WORDS - present : present;
                         }
-                        if (inside) {
-                            C[(tilek_index)i * C_length1 + j] = total;
+#pragma unroll
+                        for (int i_step = 0; i_step < 8; ++i_step) {
+#pragma unroll
+                            for (int j_step = 0; j_step < 4; ++j_step) {
+                                const int i_place = i_worker + i_step * worker1_count;
+                                const int j_place = j_worker + j_step * worker0_count;
+                                if (i_first + i_place <= i_last && j_first + j_place <= j_last) {
+                                    const int i = i_first + i_place;
+                                    const int j = j_first + j_place;
+                                    C[(tilek_index)i * C_length1 + j] = total[i_step][j_step];
+                                }
+                            }
                         }
                     }
                 }
@@ -213,18 +255,23 @@ extern "C" __global__ void product(
                 const long long i_worker = worker1;
                 const long long j_gang = gang0 * j_stride1;
                 const long long j_worker = worker0;
-                const int i_end = i_trip;
-                for (int i = i_gang + i_worker; i < i_end; i += i_stride0) {
-                    const int j_end = j_trip;
-                    for (int j = j_gang + j_worker; j < j_end; j += j_stride0) {
-                        float total = C[(tilek_index)i * C_length1 + j];
-                        for (int k = 0; k < p; ++k) {
-                            total += A[(tilek_index)i * A_length1 + k] * B[(tilek_index)k * B_length1 + j];
+                for (long long i_tile0 = 0; i_tile0 < i_count0 * i_stride0; i_tile0 += i_stride0) {
+                    const int i_end = tilek_minimum(i_gang + i_worker + i_tile0 + i_count2 * i_stride2,
+                        i_trip);
+                    for (int i = i_gang + i_worker + i_tile0; i < i_end; i += i_stride2) {
+                        for (long long j_tile0 = 0; j_tile0 < j_count0 * j_stride0; j_tile0 += j_stride0) {
+                            const int j_end = tilek_minimum(j_gang + j_worker + j_tile0
+                                + j_count2 * j_stride2, j_trip);
+                            for (int j = j_gang + j_worker + j_tile0; j < j_end; j += j_stride2) {
+                                float total = C[(tilek_index)i * C_length1 + j];
+                                for (int k = 0; k < p; ++k) {
+                                    total += A[(tilek_index)i * A_length1 + k]
+                                        * B[(tilek_index)k * B_length1 + j];
+                                }
+                                C[(tilek_index)i * C_length1 + j] = total;
+                            }
                         }
-                        C[(tilek_index)i * C_length1 + j] = total;
-                        if (j_count0 == 1) break;
                     }
-                    if (i_count0 == 1) break;
                 }
                 if (gang0_rounds == 1) break;
             }

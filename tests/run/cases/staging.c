@@ -147,8 +147,10 @@ static void product_of_part(int n, int m, int p, int from, const double a[n][p],
 }
 CASE(product)
 {
-    EACH_EXTENT(n) {
-        const size_t m = n + 9, p = 2 * n + 3;
+    static const size_t beyond_a_tile = 71;
+    for (size_t place = 0; place <= sizeof extents / sizeof extents[0]; ++place) {
+        const int small = place < sizeof extents / sizeof extents[0];
+        const size_t n = small ? (size_t)extents[place] : beyond_a_tile, m = small ? n + 9 : 2 * n, p = small ? 2 * n + 3 : 37;
         float *const a = check_floats(n * p + 1), *const b = check_floats(p * m + 1), *const c = check_floats(n * m + 1);
         double *const d = check_doubles(n * p + 1), *const e = check_doubles(p * m + 1), *const f = check_doubles(n * m + 1);
         product_scalar((int)n, (int)m, (int)p, (void *)a, (void *)b, (void *)c);

@@ -12,7 +12,7 @@ from tilepragma.ir.traversal import walk
 def printed(source: str) -> list[str]:
     """The statements of every Buffered on cores, the outermost first."""
     nodes = [node for launch in plan(source).host for node in walk(launch.body) if isinstance(node, Buffered)]
-    return [statement_text(Block(with_buffers(node, lambda name: name))) for node in nodes]
+    return [statement_text(Block(with_buffers(node, lambda name: name).statements)) for node in nodes]
 
 
 def test_a_register_tile_is_loaded_updated_and_stored() -> None:

@@ -8,11 +8,15 @@ from dataclasses import replace
 import pytest
 from source import plan
 
+from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.directives import ClauseExpression, TileKind
 from tilepragma.ir.dump import staged_text
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
+    Buffer,
+    Buffered,
     If,
     Loop,
     Stage,
@@ -20,6 +24,8 @@ from tilepragma.ir.looptree import (
     StagedSide,
     StagedTerm,
     Statement,
+    Tile,
+    TiledLoop,
     TileNest,
 )
 from tilepragma.ir.traversal import walk, with_blocks
@@ -46,6 +52,15 @@ void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n]
         sum += a[i][k] * b[k][j];
       c[i][j] = sum;
     }
+}"""
+
+SUMS = """
+void f(int n, int m, int p, const float a[n][p], const float b[p][m], float c[n][m]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++)
+      for (int k = 0; k < p; k++)
+        c[i][j] += a[i][k] * b[k][j];
 }"""
 
 
@@ -175,7 +190,8 @@ def with_blocks_changed(found: KernelPlan, change: Callable[[Block], Block]) -> 
 
     def visit(block: Block) -> Block:
         inner = Block(
-            tuple(with_blocks(one, visit) if isinstance(one, Loop) else one for one in block.statements), block.range
+            tuple(with_blocks(one, visit) if isinstance(one, (Loop, Buffered)) else one for one in block.statements),
+            block.range,
         )
         return change(inner) if any(isinstance(one, Stage) for one in inner.statements) else inner
 
@@ -235,12 +251,46 @@ def ahead(block: Block) -> Block:
 def backwards(block: Block) -> Block:
     """A nest's body whose loop over tiles goes down."""
     statements = (replace(one, decreasing=True) if isinstance(one, Loop) else one for one in block.statements)
-    return replace(block, statements=tuple(statements))
+    inside = (with_blocks(one, backwards) if isinstance(one, Buffered) else one for one in statements)
+    return replace(block, statements=tuple(inside))
 
 
 def twice(block: Block) -> Block:
     statements = (Stage((*one.arrays, *one.arrays)) if isinstance(one, Stage) else one for one in block.statements)
     return replace(block, statements=tuple(statements))
+
+
+def with_buffer(found: KernelPlan, change: Callable[[Buffer], Buffer]) -> KernelPlan:
+    """The staged form with its buffers changed."""
+
+    def in_body(block: Block) -> Block:
+        held = (
+            replace(one, buffers=tuple(map(change, one.buffers))) if isinstance(one, Buffered) else one
+            for one in block.statements
+        )
+        return replace(block, statements=tuple(held))
+
+    return with_staged(found, in_body)
+
+
+def with_points(found: KernelPlan, points: int) -> KernelPlan:
+    """The nest whose workers have another number of points than the boxes are made for."""
+
+    def of(tile: Tile) -> Tile:
+        return replace(tile, argument=ClauseExpression(str(points), NOWHERE)) if tile.kind is TileKind.STATIC else tile
+
+    def loop_of(tiled: TiledLoop) -> TiledLoop:
+        return replace(tiled, tiles=tuple(map(of, tiled.tiles)))
+
+    def nest_of(nest: TileNest) -> TileNest:
+        return replace(nest, loops=tuple(map(loop_of, nest.loops)), order=tuple(map(of, nest.order)))
+
+    changed = with_nest(found, nest_of)
+    (launch,) = changed.device
+    (plain,) = launch.body.statements
+    assert isinstance(plain, TileNest)
+    loops, whole = tuple(map(loop_of, launch.loops)), Block((nest_of(plain),))
+    return replace(changed, device_steps=(replace(launch, loops=loops, body=whole),))
 
 
 def with_terms(side: StagedSide, change: Callable[[StagedTerm], StagedTerm]) -> StagedSide:
@@ -348,6 +398,36 @@ BROKEN: dict[str, tuple[str, Callable[[KernelPlan], KernelPlan], str]] = {
         lambda p: with_blocks_changed(p, lambda block: replace(block, statements=(*block.statements, Barrier()))),
         "copies ahead where more is done than to compute between two barriers",
     ),
+    "a register of another element": (
+        SUMS,
+        lambda p: with_buffer(p, lambda one: replace(one, access=replace(one.access, subscripts=(integer(0),) * 2))),
+        "the buffer of 'c' has elements that others access between barriers",
+    ),
+    "a register that is not written back": (
+        SUMS,
+        lambda p: with_buffer(p, lambda one: replace(one, stored=False)),
+        "the buffer of 'c' is more than the element of a worker, and stands around barriers",
+    ),
+    "a register where the sum is empty, too": (
+        SUMS,
+        lambda p: with_buffer(p, lambda one: replace(one, conditions=())),
+        "the buffer of 'c' has elements that are not surely accessed",
+    ),
+    "a register that is left out where the sum is not empty": (
+        SUMS,
+        lambda p: with_buffer(p, lambda one: replace(one, conditions=(*one.conditions, integer(0)))),
+        "the buffer of 'c' lacks elements that are accessed",
+    ),
+    "a box for fewer points than a worker has": (
+        SUMS,
+        lambda p: with_points(p, 16),
+        "the box of 'a' has another extent along 'i_row' than the gang's tile",
+    ),
+    "points whose number is not known": (
+        SUMS,
+        lambda p: with_points(p, 0),
+        "the points that a worker has of loop",
+    ),
     "copies ahead in a loop that counts down": (
         PRODUCT,
         lambda p: with_staged(p, backwards),
@@ -381,7 +461,7 @@ def complaints(found: KernelPlan) -> str:
     return "\n".join(fault.message for fault in prove(found))
 
 
-@pytest.mark.parametrize("source", [FIVE_POINT, PRODUCT])
+@pytest.mark.parametrize("source", [FIVE_POINT, PRODUCT, SUMS])
 def test_the_good_plan_is_proven(source: str) -> None:
     good = plan(source)
     assert isinstance(good.device[0], Launch) and good.device[0].staged is not None
@@ -400,7 +480,8 @@ def test_broken_stages_are_refused(name: str) -> None:
 def test_iterations_that_a_staged_form_leaves_out_are_missed() -> None:
     def shorter(block: Block) -> Block:
         loops = tuple(replace(one, lower=integer(1)) if _is_split(one) else one for one in block.statements)
-        return replace(block, statements=loops)
+        inner = tuple(with_blocks(one, shorter) if isinstance(one, Buffered) else one for one in loops)
+        return replace(block, statements=inner)
 
     broken = with_staged(plan(PRODUCT), shorter)
     assert complaints(broken) != ""
