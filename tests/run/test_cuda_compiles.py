@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.run import test_facts, test_order
-from tests.support.case_suites import FILES, case_suite, kernel_folder, with_file
+from tests.support.case_suites import FILES, case_suite, file_named, kernel_folder, with_file
 from tests.support.cases import CaseFile
 from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library, ptx
 from tests.support.paper_kernels import PAPER_KERNELS
@@ -68,6 +68,16 @@ def test_kernels_of_the_samples_compile(workshop: Workshop, tmp_path: Path, sour
     paths = kernels(workshop, source, tmp_path / "kernels")
     assert paths
     assert complaints(paths) == ""
+
+
+@pytest.mark.parametrize("tiles", ["diamond", "boxes"])
+def test_tiles_of_time_compile(workshop: Workshop, tmp_path: Path, tiles: str) -> None:
+    file = file_named("strategies")
+    (case,) = (one for one in file.cases if one.name == "launches")
+    source = tmp_path / file.path
+    source.write_text(file.program((case,)))
+    (path,) = kernels(workshop, source, tmp_path / "kernels", TILEK_TILES=tiles)
+    assert complaints([path]) == ""
 
 
 def test_streamed_tiles_stay_in_registers(workshop: Workshop, tmp_path: Path) -> None:

@@ -7,16 +7,22 @@ memory in fewer strides, and on cores one that does more of the work in a launch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.looptree import Kernel
+from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.plan.chain_checks import literal_trip
+from tilepragma.plan.drafts import WORTH_COUNTING, counts_as_work
 from tilepragma.plan.hyperplane_plan import hyperplanes
+from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.plan.overlapped_plan import OVERLAPPING, overlapped
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
-from tilepragma.plan.summary import are_wavefronts, buffered, used_sizes
+from tilepragma.plan.summary import all_steps, are_wavefronts, buffered, used_sizes
 
 #: Why an answer cannot become a plan, if it cannot.
 Objection = Callable[[Automatic], str | None]
@@ -46,7 +52,28 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
     asked = region.kernel.directive.temporal in OVERLAPPING
     if asked and search.best is not None:
         search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
-    return Choice(search.best or search.second_best, tuple(search.rejected), search.reason)
+    taken = search.best or search.second_best
+    if taken is not None:
+        return Choice(taken, (*search.rejected, *_short_host_loops(taken)), search.reason)
+    short = _without_work(region.kernel)
+    return Choice(None, (*short, *search.rejected), next(iter(short), search.reason))
+
+
+def _short_host_loops(taken: Automatic) -> Iterator[str]:
+    """Clauses on the user's loops that the host runs, which are known to have too few iterations for tiles of them to be looked for."""
+    for step in all_steps(taken.host_steps):
+        if isinstance(step, HostLoop) and step.loop.header.file != NOWHERE.file and not counts_as_work(step.loop):
+            yield (
+                f"tiles of iterations of the loop over '{step.loop.iterator.host}', on cores: it has {literal_trip(step.loop)}, and fewer "
+                f"than {WORTH_COUNTING} are no gain"
+            )
+
+
+def _without_work(kernel: Kernel) -> tuple[str, ...]:
+    """A clause where the kernel has loops, all of which are known to have few iterations."""
+    if not any(loops_in(kernel.body)) or any(map(counts_as_work, walk(kernel.body))):
+        return ()
+    return (f"none of its loops has {WORTH_COUNTING} iterations, and fewer are not worth a launch",)
 
 
 @dataclass

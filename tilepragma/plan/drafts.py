@@ -63,8 +63,8 @@ class DraftCondition:
     drafts: tuple[Draft, ...]
 
 
-#: So few iterations are no measure of how much work a loop is.
-_FEW = 8
+#: Fewer iterations are no measure of how much work a loop is.
+WORTH_COUNTING = 8
 
 #: Loops of all drafts for one kind of target have different indices.
 Draft = DraftLaunch | DraftLoop | DraftCondition
@@ -129,7 +129,7 @@ def counts_as_work(node: Any) -> int:
     """1 for a loop that may run for long, else 0."""
     if isinstance(node, Loop):
         trip = literal_trip(node)
-        return int(trip is None or trip >= _FEW)
+        return int(trip is None or trip >= WORTH_COUNTING)
     return int(isinstance(node, (ForLoop, While)))
 
 

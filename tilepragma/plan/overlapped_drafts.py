@@ -36,6 +36,7 @@ from tilepragma.ir.looptree import (
 from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.types import INT, LONG
+from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.drafts import DraftCondition, DraftLaunch, DraftLoop
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.row_loops import Names, clauses, counted_loop, declared, floor_quotient, term
@@ -62,6 +63,12 @@ class Tests:
 
 
 NO_TESTS = Tests()
+
+
+def most_steps_of(stencil: Stencil, otherwise: int) -> int:
+    """The time steps that there are, as far as that is known, at least 1."""
+    trip = literal_trip(stencil.time)
+    return otherwise if trip is None else max(1, trip)
 
 
 @dataclass
@@ -104,7 +111,7 @@ class Drafts:
     @property
     def steps_unasked(self) -> int:
         """The time steps of a launch where nobody says another number."""
-        return min(DEGREE, self.most_steps)
+        return min(DEGREE, self.most_steps, most_steps_of(self.stencil, DEGREE))
 
     @property
     def most_steps(self) -> int:

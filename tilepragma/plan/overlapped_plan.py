@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import TemporalTiles
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.drafts import make_automatic
-from tilepragma.plan.overlapped_drafts import DEGREE, Drafts
+from tilepragma.plan.overlapped_drafts import DEGREE, Drafts, most_steps_of
 from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.staging import LOCAL_BYTES
 from tilepragma.plan.stencils import Stencil
@@ -154,12 +154,12 @@ def _forms(
     def boxes(taken: Iterable[str]) -> Drafts:
         return Drafts(region, stencil, found, Names(set(taken)), lengths)
 
-    most = boxes(()).most_steps
-    if most >= 1:
-        forms.append((measure.boxes(lengths, min(DEGREE, most)), boxes))
+    drafts = boxes(())
+    if drafts.most_steps >= 1:
+        forms.append((measure.boxes(lengths, drafts.steps_unasked), boxes))
     against = planes if isinstance(planes, str) else None
     if planes is not None and not isinstance(planes, str):
-        best = _streamed(found, planes, measure)
+        best = _streamed(found, planes, measure, most_steps_of(stencil, _MOST_STREAMED))
         if best is None:
             against = _LARGE
         else:
@@ -169,14 +169,19 @@ def _forms(
                 return StreamedDrafts(region, stencil, found, Names(set(taken)), rings, planes, degree)
 
             forms.append((-1.0 if region.kernel.directive.temporal is TemporalTiles.STREAMED else cost, walked))
-    notes = () if against is None else (f"streamed tiles: {against}",)
+    notes: tuple[str, ...] = () if against is None else (f"streamed tiles: {against}",)
+    there_are = most_steps_of(stencil, _MOST_STREAMED)
+    if there_are < DEGREE:
+        notes += (f"tiles of {DEGREE} time steps, on devices: there are {there_are}",)
     return [form for _, form in sorted(forms, key=lambda one: one[0])], notes
 
 
-def _streamed(found: Overlap, planes: Stream, measure: _Measure) -> tuple[float, int, tuple[int, ...]] | None:
-    """The cost, the time steps and the lengths of the best streamed tiles; None where nothing fits."""
+def _streamed(
+    found: Overlap, planes: Stream, measure: _Measure, steps: int
+) -> tuple[float, int, tuple[int, ...]] | None:
+    """The cost, the time steps and the lengths of the best streamed tiles of so many steps at most; None where nothing fits."""
     best = None
-    for degree in range(1, _MOST_STREAMED + 1):
+    for degree in range(1, min(_MOST_STREAMED, steps) + 1):
         room = LOCAL_BYTES // sum(_bytes(one) * planes.planes(one.object, degree) for one in found.arrays)
         for plane in _planes(len(found.growth), room):
             lengths = (_CHUNKS[len(plane) + 1], *plane)

@@ -108,6 +108,12 @@ class _Planner:
     registers: bool
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def _said(self) -> dict[Axis, int]:
+        """The numbers of workers that the user says, where they are no expressions."""
+        numbers = {Axis(one.axis, one.dimension): one.count.literal for one in self.plan.counts}
+        return {axis: number for axis, number in numbers.items() if number is not None}
+
     def steps(self, steps: tuple[Step, ...], around: frozenset[DataObject]) -> tuple[Step, ...]:
         result: list[Step] = []
         for step in steps:
@@ -182,7 +188,8 @@ class _Planner:
         )
         shared |= around | {one.loop.iterator for one in tile.nest.loops if not _is_dealt(one)}
         shared |= {size.object for size in self.plan.sizes}
-        boxes = candidates(read, tile.terms, frozenset(shared), tile.counts, tile.points)
+        counts = {axis: self._said.get(axis, likely) for axis, likely in tile.counts.items()}
+        boxes = candidates(read, tile.terms, frozenset(shared), counts, tile.points)
         found = [one for one in boxes if one.is_worth_it]
         return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name, one.staged.reads))
 

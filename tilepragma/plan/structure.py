@@ -116,6 +116,12 @@ def _steps(region: Region) -> Steps | None:
 def _without_loops(kernel: Kernel) -> str:
     """Why no loop was even tried."""
     uncounted = [node for node in walk(kernel.body) if isinstance(node, (ForLoop, While)) and any(loops_in(node.body))]
+    alone = [node for node in walk(kernel.body) if isinstance(node, ForLoop)]
+    if not uncounted and alone:
+        where = f"the loop on line {alone[0].range.start.line}"
+        return (
+            f"the iterations of {where} cannot be counted ({alone[0].reason.rstrip('.')}), and there is no other loop"
+        )
     if not uncounted:
         return f"kernel '{kernel.name}' has no loop that could be distributed"
     loop = uncounted[-1]

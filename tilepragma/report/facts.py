@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.scop import ScopStatement
 
 
+MOST_SHORT_POSITIONS = 1 << 30
+"""elements of an array up to which the runtime has device programs compute positions in 32 bits (tilek_index_bits)"""
+
 DEFAULT_EXTENT = 32
 """along each row, of tiles that are counted where the plan has none"""
 
@@ -124,7 +127,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFa
         targets=_targets(plan),
         as_written=plan.as_written,
         storage=plan.storage,
-        rejected=tuple(dict.fromkeys(_other_reasons(plan))),
+        rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_long_arrays(plan, sizes)))),
         checks=tuple(_checks(plan)),
         tile_sizes=_tile_sizes(plan),
         data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
@@ -182,6 +185,16 @@ def _other_reasons(plan: KernelPlan) -> Iterator[str]:
             yield reason
 
 
+def _long_arrays(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
+    """Arrays that are known to be too long for positions of 32 bits, as the runtime decides it for sections that begin at 0."""
+    for argument in plan.arrays if plan.device else ():
+        count = _elements(argument, sizes)
+        if count is not None and count > MOST_SHORT_POSITIONS:
+            yield (
+                f"positions of 32 bits, on devices: '{argument.object.host}' has {count} elements, more than {MOST_SHORT_POSITIONS} (2^30)"
+            )
+
+
 def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
     object_ = argument.object
     bounds = "".join(_bounds_text(bound) for bound in argument.section)
@@ -220,14 +233,21 @@ def _bytes(argument: ArrayArgument, sizes: Sizes) -> str:
         count = element.size
     else:
         return ""
+    elements = _elements(argument, sizes)
+    return "" if elements is None else byte_text(count * elements)
+
+
+def _elements(argument: ArrayArgument, sizes: Sizes) -> int | None:
+    """How many elements of the section there are, None where that is not known."""
     if argument.object.rank and not argument.section:
-        return ""
+        return None
+    count = 1
     for bound in argument.section:
         length = value_of(bound.length, sizes)
         if length is None:
-            return ""
+            return None
         count *= max(0, length)
-    return byte_text(count)
+    return count
 
 
 # -- nests --------------------------------------------------------------------------------------------------------------

@@ -66,7 +66,8 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
     for step in steps:
         if isinstance(step, Launch):
             what = f"launch {step.name}{_line_of(step)}"
-            yield LaunchLine(depth, what, _loops(step, sizes), tuple(_remarks(step)), launch=step.name)
+            remarks = (*_remarks(step), *_alone(step, sizes))
+            yield LaunchLine(depth, what, _loops(step, sizes), remarks, launch=step.name)
         elif isinstance(step, HostLoop):
             shape = f", {step.shape}" if step.shape else ""
             yield LaunchLine(depth, f"{_host_loop(step.loop)} in order{shape}", trips=_trips(step.loop, sizes))
@@ -134,6 +135,19 @@ def _tile(tile: Tile) -> str:
     if tile.axis is not None:
         return "threads" if tile.kind.value == "thread" else f"{tile.kind.value}s {tile.axis.dimension}"
     return tile.kind.value + ("" if tile.argument is None else f" {tile.argument.text}")
+
+
+def _alone(launch: Launch, sizes: Sizes) -> Iterator[str]:
+    """Whether the sizes leave one tile or iteration to deal out: the domain is smaller than a tile, mostly."""
+    dealt = [
+        iterations(one.loop, sizes)
+        for nest in walk(launch.body)
+        if isinstance(nest, TileNest)
+        for one in nest.loops
+        if any(tile.axis is not None for tile in one.tiles)
+    ]
+    if dealt and all(count == 1 for count in dealt):
+        yield "one alone: nothing runs at once"
 
 
 _AHEAD = ", a tile while the one before is computed where there is room for both"

@@ -201,3 +201,100 @@ CASE(narrow)
     check_record("c", c, sizeof c);
     free(a);
 }
+
+// case tiny: fixed arrays smaller than any tile, of which all but one run as written
+static void tiny(const double a[3][3], const double b[3][3], double c[3][3], double d[1])
+{
+#pragma tilek kernel
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            for (int k = 0; k < 3; k++)
+                c[i][j] += a[i][k] * b[k][j];
+#pragma tilek kernel
+    for (int i = 0; i < 1; i++)
+        d[i] += c[2][i];
+#pragma tilek kernel independent
+    for (int i = 0; i < 2; i++)
+        c[0][i] += d[0];
+#pragma tilek kernel
+    for (int t = 0; t < 2; t++)
+        for (int i = 1; i < 2; i++)
+            for (int j = 1; j < 2; j++)
+                c[i][j] = 0.25 * (c[i - 1][j] + c[i + 1][j] + c[i][j - 1] + c[i][j + 1]);
+}
+
+CASE(tiny)
+{
+    double *const a = check_doubles(9), *const b = check_doubles(9), *const c = check_doubles(9), *const d = check_doubles(1);
+    tiny((void *)a, (void *)b, (void *)c, d);
+    check_record("c", c, 9 * sizeof *c);
+    check_record("d", d, sizeof *d);
+    free(a), free(b), free(c), free(d);
+}
+
+// case odd_places: sections and rows that begin where no vector does
+static void odd_sections(int n, const float *a, float *b, const short *c, signed char *d)
+{
+#pragma tilek kernel independent data(a[1:n + 2]) data(b[3:n]) data(c[5:n]) data(d[7:n])
+    for (int i = 0; i < n; i++) {
+        b[3 + i] = a[i + 1] + a[i + 2] + a[i + 3];
+        d[7 + i] = (signed char)(c[5 + i] >> 3);
+    }
+}
+static void odd_rows(int n, int m, int from, const float *restrict a, float *restrict b)
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < m - 1; j++)
+            b[from + i * m + j] =
+                a[from + i * m + j - 1] + a[from + i * m + j + 1] + a[from + (i - 1) * m + j] + a[from + (i + 1) * m + j];
+}
+
+CASE(odd_places)
+{
+    enum { MOST = 41 };
+    float *const a = check_floats(MOST * MOST + 20), *const b = check_floats(MOST * MOST + 20);
+    short c[MOST + 20];
+    signed char d[MOST + 20] = {0};
+    for (int k = 0; k < MOST + 20; k++)
+        c[k] = (short)(k * 7);
+    for (int from = 1; from < 4; from += 2) {
+        odd_sections(MOST, a + from, b + from, c + from, d + from);
+        odd_rows(MOST - 2, MOST, from, a + from, b + from);
+    }
+    odd_sections(0, a, b, c, d);
+    odd_rows(1, 1, 1, a, b);
+    check_record("b", b, (MOST * MOST + 20) * sizeof *b);
+    check_record("d", d, sizeof d);
+    free(a), free(b);
+}
+
+// case strides: a factor of the subscript that the launch says, of either sign and 0, and one that leaves no box to stage
+static void by_parameter(int n, int m, int s, const float *restrict a, float *restrict b)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            b[i * m + j] = a[s * (i + j)] + a[s * (i + j + 1)];
+}
+static void every_ninth(int n, int m, const float a[n][9 * m], float b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 0; j < m; j++)
+            b[i][j] = a[i - 1][9 * j] + a[i][9 * j + 1] + a[i + 1][9 * j + 5];
+}
+
+CASE(strides)
+{
+    enum { ROWS = 9, LENGTH = 35 };
+    float *const a = check_floats(9 * ROWS * LENGTH), *const b = check_floats(ROWS * LENGTH);
+    static const int factors[] = {7, 0, -7};
+    for (int k = 0; k < 3; k++) {
+        by_parameter(ROWS, LENGTH, factors[k], a + (factors[k] < 0 ? 1000 : 0), b);
+        check_record("by_parameter", b, ROWS * LENGTH * sizeof *b);
+    }
+    every_ninth(ROWS, LENGTH, (void *)a, (void *)b);
+    check_record("every_ninth", b, ROWS * LENGTH * sizeof *b);
+    free(a), free(b);
+}

@@ -407,9 +407,9 @@ CASE(guarded)
 }
 
 // case many_workers: as many workers as make the box larger than a gang's memory, which shows at the launch only
-static void many_workers(int n, int m, const double a[n][m], const double x[m], double y[n])
+static void many_workers(int n, int m, int workers, const double a[n][m], const double x[m], double y[n])
 {
-#pragma tilek kernel num_workers(1024)
+#pragma tilek kernel num_workers(workers)
     for (int i = 0; i < n; i++)
         for (int j = 0; j < m; j++)
             y[i] += a[i][j] * x[j];
@@ -419,7 +419,7 @@ CASE(many_workers)
     EACH_EXTENT(n) {
         const size_t m = n + 3;
         double *const a = check_doubles(n * m + 1), *const x = check_doubles(60), *const y = check_doubles(n + 1);
-        many_workers((int)n, (int)m, (void *)a, x, y);
+        many_workers((int)n, (int)m, 1024, (void *)a, x, y);
         check_record("y", y, n * sizeof *y);
         free(a), free(x), free(y);
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from source import errors, plan, text
 
 from tilepragma.ir.looptree import Continue, While
@@ -79,3 +81,53 @@ def test_a_sum_without_reduction_is_refused_although_the_user_vouches() -> None:
         """
     (message,) = errors(source)
     assert message.startswith("'count' is written by distributed iterations")
+
+
+def test_loops_of_few_iterations_are_said_to_be_too_short() -> None:
+    found = plan("""
+        void f(const double a[3][3], const double b[3][3], double c[3][3])
+        {
+        #pragma tilek kernel
+            for (int i = 0; i < 3; i++)
+                for (int j = 0; j < 3; j++)
+                    for (int k = 0; k < 3; k++)
+                        c[i][j] += a[i][k] * b[k][j];
+        }
+        """)
+    assert found.as_written == "none of its loops has 8 iterations, and fewer are not worth a launch"
+
+
+def test_few_time_steps_are_said_not_to_be_tiled() -> None:
+    source = """
+        void f(int n, double a[n], double b[n])
+        {
+        #pragma tilek kernel
+            for (int t = 0; t < %d; t++) {
+                for (int i = 1; i < n - 1; i++)
+                    b[i] = 0.5 * (a[i - 1] + a[i + 1]);
+                for (int i = 1; i < n - 1; i++)
+                    a[i] = b[i];
+            }
+        }
+        """
+    note = "tiles of iterations of the loop over 't', on cores: it has 2, and fewer than 8 are no gain"
+    assert note in plan(source % 2).rejected
+    assert not [one for one in plan(source % 8).rejected if "are no gain" in one]
+
+
+def test_the_only_loop_is_said_to_be_one_that_cannot_be_counted() -> None:
+    found = plan("""
+        void f(int n, int *a)
+        {
+        #pragma tilek kernel
+            for (int i = 0; i < n; i++) {
+                if (a[i] % 3 == 0)
+                    i++;
+                a[i] = 0;
+            }
+        }
+        """)
+    assert found.as_written is not None
+    assert re.fullmatch(
+        r"the iterations of the loop on line 5 cannot be counted \(.+\), and there is no other loop", found.as_written
+    )

@@ -484,3 +484,12 @@ def test_boxes_are_taken_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatc
     made = plan(PLANE, PlanDefaults(temporal=TemporalTiles.BOXES))
     assert made.device and all(window.origin[0] for one in made.device for window in one.windows)
     assert not any(one.startswith("streamed tiles: ") for one in made.rejected)
+
+
+@pytest.mark.parametrize(("form", "degree"), [(TemporalTiles.BOXES, 2), (TemporalTiles.OVERLAPPED, 2)])
+def test_no_more_steps_are_put_together_than_there_are(form: TemporalTiles, degree: int) -> None:
+    few = LINE.replace("t < steps", "t < 2")
+    found = plan(few, PlanDefaults(temporal=form))
+    assert [size.device for size in found.sizes if size.object.host == "t_degree"] == [degree]
+    assert "tiles of 4 time steps, on devices: there are 2" in found.rejected
+    assert not [note for note in plan(LINE, PlanDefaults(temporal=form)).rejected if "there are" in note]

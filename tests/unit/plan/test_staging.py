@@ -148,6 +148,20 @@ def test_what_has_no_room_is_said() -> None:
     assert [note for note in found.rejected if "has no room in the 32768 of its own memory" in note]
 
 
+def test_the_workers_that_the_user_says_count() -> None:
+    source = """
+void f(int n, int m, int w, const double a[n][m], const double x[m], double y[n]) {
+#pragma tilek kernel num_workers(%s)
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++)
+      y[i] += a[i][j] * x[j];
+}"""
+    assert boxes(source % "w") == ["a[i : 1][j : 1]"], "numbers of the launch are not known"
+    assert boxes(source % "1024") == []
+    note = "what a gang of launch f reads of 'a', 40960 bytes, has no room in the 32768 of its own memory: it is read where it is"
+    assert note in plan(source % "1024").rejected
+
+
 def test_arrays_that_may_be_one_are_left_alone() -> None:
     said = FIVE_POINT.replace("#pragma tilek kernel", "#pragma tilek kernel independent")
     assert not plan(said).apart

@@ -179,3 +179,25 @@ void mv(int n, int a[n][n], int **rows, int *restrict x, const int *y, const int
         "at coalesced",
     }
     assert line[2] == "a, rows", "of what the innermost loops read; where the user vouches, nothing is staged"
+
+
+SCALED = """\
+void scaled(long n, unsigned char *restrict a)
+{
+#pragma tilek kernel
+    for (long i = 0; i < n; i++)
+        a[i] /= 2;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "alone", "wide"),
+    [("1", True, False), ("2", False, False), ("1073741824", False, False), ("1073741825", False, True)],
+)
+def test_sizes_that_leave_nothing_to_run_at_once_or_need_wide_positions(size: str, alone: bool, wide: bool) -> None:
+    result = translate(TranslateRequest("t.c", text=SCALED.encode(), last="plan"))
+    text = explain(kernel_reports(result, parse_sizes([f"n={size}"])))
+    assert ("(one alone: nothing runs at once)" in text) == alone
+    said = f"positions of 32 bits, on devices: 'a' has {size} elements, more than 1073741824 (2^30)"
+    assert (said in text) == wide
