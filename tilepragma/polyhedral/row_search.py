@@ -277,9 +277,10 @@ def _independent(statement: Statement, problem: RowProblem, layout: _Layout, way
 
 
 #: isl's integer programs take long over great factors, which no operation limit counts: those beyond _GREAT are allowed as long as unknowns x
-#: constraints x the greatest factor stays below _MOST_WORK, about a second.
-_GREAT = 64
-_MOST_WORK = 2**20
+#: constraints x the greatest factor stays below _MOST_WORK, about a second. Where there are more than _FEW_UNKNOWNS, less does: Yee's grid of
+#: 15 x 17 x 13 has 40, 692 and 15 (loops that are too short to be lifted), took 6 s for its first row, and its second never ended.
+_GREAT, _MOST_WORK = 64, 2**20
+_GREAT_AMONG_MANY, _MOST_WORK_AMONG_MANY = 8, 2**18
 _MOST_UNKNOWNS = 160
 _FEW_UNKNOWNS = 32
 
@@ -291,7 +292,9 @@ def _lexicographic_minimum(
     if unknowns > _MOST_UNKNOWNS:
         raise OperationLimitError(f"isl was not asked for hyperplanes with more than {_MOST_UNKNOWNS} unknown factors.")
     greatest = max((abs(factor) for form in (*equalities, *inequalities) for factor in form.values()), default=0)
-    if greatest > _GREAT and unknowns * (len(equalities) + len(inequalities)) * greatest > _MOST_WORK:
+    many = unknowns > _FEW_UNKNOWNS
+    great, most = (_GREAT_AMONG_MANY, _MOST_WORK_AMONG_MANY) if many else (_GREAT, _MOST_WORK)
+    if greatest > great and unknowns * (len(equalities) + len(inequalities)) * greatest > most:
         raise OperationLimitError(f"isl was not asked for hyperplanes with factors up to {greatest}.")
     rows = [_matrix_row(form, unknowns, kind) for kind, forms in ((0, equalities), (1, inequalities)) for form in forms]
     # isl reads PolyLib's matrices; islpy's own copy the whole matrix for every element that is set.
@@ -300,7 +303,7 @@ def _lexicographic_minimum(
     polyhedron = constrained.intersect(isl.BasicSet.positive_orthant(constrained.get_space()))
     if polyhedron.is_empty():
         return None
-    if unknowns <= _FEW_UNKNOWNS:
+    if not many:
         point = polyhedron.lexmin().sample_point()
         return [point.get_coordinate_val(isl.dim_type.set, index).to_python() for index in range(unknowns)]
     # One unknown after another: where there are many, isl's lexmin has been seen to take for ever and this no time.
