@@ -409,6 +409,7 @@ CASE(guarded)
 // case many_workers: as many workers as make the box larger than a gang's memory, which shows at the launch only
 static void many_workers(int n, int m, int workers, const double a[n][m], const double x[m], double y[n])
 {
+    (void)workers; /* which the original does not know */
 #pragma tilek kernel num_workers(workers)
     for (int i = 0; i < n; i++)
         for (int j = 0; j < m; j++)
