@@ -46,6 +46,11 @@ for each other is kept short, so that a processor can overlap it with the next: 
 """
 FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 64, 256
 """Of tiles of two rows, where a short chain would be too little work for a tile: trisolv and smith_waterman take half of the time."""
+TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
+"""Of tiles of two rows without a chain: along the other row, and along the one that vectors run along. gcc has vectors only in tiles that
+what is read of the written row is not in, so that these are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.75
+of the time with 32 x 128.
+"""
 REGISTER_TILE, REGISTER_COLUMNS_TILE = 32, 96
 """Of tiles that register tiles lie in, and of their columns, a multiple of those of each type: lu takes 0.4 of the time without, cholesky 0.35."""
 HOST_STEPS = 8
@@ -139,6 +144,8 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
         return REGISTER_COLUMNS_TILE if level in columns else REGISTER_TILE
     if level == points.chained:
         return CHAINED_HOST_TILE
+    if rows == 2 and points.repeating is None and points.along is not None:
+        return NARROW_HOST_TILE if level == points.along else TALL_HOST_TILE
     if points.repeating is None or points.along is None or rows < min(STENCIL_TILES):
         return LONG_HOST_TILE if level == points.along else HOST_STEPS if level == points.repeating else HOST_TILE
     steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]

@@ -21,10 +21,11 @@ from tilepragma.plan.wavefront_plan import (
     HOST_STEPS,
     HOST_TILE,
     LONG_CHAINED_HOST_TILE,
-    LONG_HOST_TILE,
+    NARROW_HOST_TILE,
     REGISTER_COLUMNS_TILE,
     REGISTER_TILE,
     STENCIL_TILES,
+    TALL_HOST_TILE,
 )
 
 GAUSS_SEIDEL = c_function(ROOT / "samples" / "gauss_seidel" / "gauss_seidel.c", "relax").text
@@ -176,7 +177,7 @@ def test_a_sweep_that_waits_in_its_own_step_has_no_diamonds_to_ask_for() -> None
 
 def test_tiles_are_long_along_memory() -> None:
     assert sizes(plan(LU)) == {"i_size": REGISTER_TILE, "j_size": REGISTER_COLUMNS_TILE, "k_size": HOST_TILE}
-    assert sizes(plan(PATHS))["j_size"] == LONG_HOST_TILE
+    assert sizes(plan(PATHS)) == {"i_size": TALL_HOST_TILE, "j_size": NARROW_HOST_TILE}
 
 
 def test_gangs_take_tiles_and_workers_points() -> None:
