@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.cuda_standin.build import build_standin
 from tests.support.programs import Workshop
+from tests.support.standin_counts import StandinCounts, standin_counts
 from tests.support.targets import cuda_device_present, program_environment, target_environment
 
 pytestmark = pytest.mark.skipif(cuda_device_present(), reason="a CUDA device is here, and nobody counts its graphs")
@@ -120,17 +119,6 @@ int main(int argc, char **argv)
 """
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What the stand-in counted of one run of the program, and what that printed."""
-
-    launches: int
-    graphs: int
-    played: int
-    printed: str
-    said: str
-
-
 class Program:
     """The program, built once."""
 
@@ -143,15 +131,13 @@ class Program:
         source.write_text(PROGRAM)
         self.path = workshop.build_translated(source)
 
-    def run(self, case: str, **more: str) -> Counts:
+    def run(self, case: str, **more: str) -> StandinCounts:
         """On the stand-in; it has to print what it prints when it runs on the host alone."""
         done = self.start(case, **self.standin | {"TILEK_STANDIN_COUNTS": "1"} | more)
         assert done.returncode == 0, done.stderr
         assert done.stdout == self.start(case, TILEK_TARGET="serial").stdout
         assert "left behind" not in done.stderr and "unloaded" not in done.stderr, done.stderr
-        found = re.search(r"stand-in: (\d+) launches, .* (\d+) graphs, (\d+) played", done.stderr)
-        assert found is not None, done.stderr
-        return Counts(*map(int, found.groups()), done.stdout, done.stderr)
+        return standin_counts(done.stderr)
 
     def start(self, case: str, **variables: str) -> subprocess.CompletedProcess[str]:
         environment = program_environment(target_environment("serial", self.cache), self.cache)
@@ -171,7 +157,7 @@ def program(workshop: Workshop) -> Program:
 
 
 @pytest.fixture(scope="module")
-def one_by_one(program: Program) -> Counts:
+def one_by_one(program: Program) -> StandinCounts:
     """Without graphs: all launches of all runs."""
     found = program.run("same", TILEK_GRAPHS="0")
     assert (found.graphs, found.played) == (0, 0)
@@ -179,7 +165,7 @@ def one_by_one(program: Program) -> Counts:
     return found
 
 
-def test_what_comes_again_is_launched_at_once(program: Program, one_by_one: Counts) -> None:
+def test_what_comes_again_is_launched_at_once(program: Program, one_by_one: StandinCounts) -> None:
     found = program.run("same")
     assert (found.graphs, found.played) == (1, RUNS - 1)
     assert found.launches * RUNS == one_by_one.launches, "those of the first run alone"
@@ -204,7 +190,7 @@ def test_runs_without_graphs(program: Program, case: str) -> None:
     assert found.launches > 0 and (found.graphs, found.played) == (0, 0)
 
 
-def test_launches_are_timed_one_by_one(program: Program, one_by_one: Counts) -> None:
+def test_launches_are_timed_one_by_one(program: Program, one_by_one: StandinCounts) -> None:
     found = program.run("same", TILEK_PROFILE="1")
     assert (found.launches, found.graphs) == (one_by_one.launches, 0)
     assert "eliminate" in found.said
@@ -217,18 +203,20 @@ def test_what_is_played_is_verified(program: Program) -> None:
 
 
 @pytest.mark.parametrize(("kind", "graphs"), [("capture", 0), ("endcapture", 0), ("graph", 0), ("play", 1)])
-def test_what_cannot_be_recorded_is_launched(program: Program, one_by_one: Counts, kind: str, graphs: int) -> None:
+def test_what_cannot_be_recorded_is_launched(
+    program: Program, one_by_one: StandinCounts, kind: str, graphs: int
+) -> None:
     found = program.run("same", TILEK_STANDIN_FAIL=kind)
     assert (found.launches, found.graphs, found.played) == (one_by_one.launches, graphs, 0)
     assert "warning" not in found.said
 
 
-def test_a_driver_without_graphs(program: Program, one_by_one: Counts, tmp_path: Path) -> None:
+def test_a_driver_without_graphs(program: Program, one_by_one: StandinCounts, tmp_path: Path) -> None:
     found = program.run("same", **build_standin(tmp_path / "old", "-DSTANDIN_WITHOUT_GRAPHS"))
     assert (found.launches, found.graphs, found.played) == (one_by_one.launches, 0, 0)
 
 
-def test_a_device_that_fails_while_it_plays(program: Program, one_by_one: Counts) -> None:
+def test_a_device_that_fails_while_it_plays(program: Program, one_by_one: StandinCounts) -> None:
     launch = 2 * one_by_one.launches // RUNS + 3
     expected = program.start("same", TILEK_TARGET="serial").stdout
     failing = {"TILEK_OPENCL_LIBRARY": "none", "TILEK_STRICT": "0", "TILEK_STANDIN_FAIL": f"launch:{launch}"}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.support.programs import Workshop
+from tests.support.standin_counts import StandinCounts, standin_counts
 from tests.support.targets import cuda_device_present, program_environment, target_environment
 
 pytestmark = pytest.mark.skipif(cuda_device_present(), reason="a CUDA device is here, and nobody counts its waits")
@@ -65,16 +64,6 @@ int main(int argc, char **argv)
 """
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What the stand-in counted of one run."""
-
-    launches: int
-    waits: int
-    copies: int
-    entries: int
-
-
 @pytest.fixture(scope="module")
 def program(workshop: Workshop) -> Path:
     folder = workshop.folder / "waits"
@@ -84,16 +73,14 @@ def program(workshop: Workshop) -> Path:
     return workshop.build_translated(source)
 
 
-def counts(workshop: Workshop, program: Path, *arguments: str) -> Counts:
+def counts(workshop: Workshop, program: Path, *arguments: str) -> StandinCounts:
     target = target_environment("cuda", workshop.cache)
     environment = program_environment(target, workshop.cache, TILEK_STANDIN_COUNTS="1")
     done = subprocess.run(
         (str(program), *arguments), env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    found = re.search(r"stand-in: (\d+) launches, (\d+) waits, (\d+) copies, (\d+) entries", done.stderr)
-    assert found is not None, done.stderr
-    return Counts(*map(int, found.groups()))
+    return standin_counts(done.stderr)
 
 
 def test_time_steps_follow_each_other_without_a_wait(workshop: Workshop, program: Path) -> None:
