@@ -154,12 +154,12 @@ def _forms(
     def boxes(taken: Iterable[str]) -> Drafts:
         return Drafts(region, stencil, found, Names(set(taken)), lengths)
 
-    drafts = boxes(())
+    drafts, there_are = boxes(()), most_steps_of(stencil, _MOST_STREAMED)
     if drafts.most_steps >= 1:
         forms.append((measure.boxes(lengths, drafts.steps_unasked), boxes))
     against = planes if isinstance(planes, str) else None
     if planes is not None and not isinstance(planes, str):
-        best = _streamed(found, planes, measure, most_steps_of(stencil, _MOST_STREAMED))
+        best = _streamed(found, planes, measure, there_are)
         if best is None:
             against = _LARGE
         else:
@@ -170,7 +170,6 @@ def _forms(
 
             forms.append((-1.0 if region.kernel.directive.temporal is TemporalTiles.STREAMED else cost, walked))
     notes: tuple[str, ...] = () if against is None else (f"streamed tiles: {against}",)
-    there_are = most_steps_of(stencil, _MOST_STREAMED)
     if there_are < DEGREE:
         notes += (f"tiles of {DEGREE} time steps, on devices: there are {there_are}",)
     return [form for _, form in sorted(forms, key=lambda one: one[0])], notes

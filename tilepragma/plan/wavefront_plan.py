@@ -48,7 +48,7 @@ FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 64, 256
 """Of tiles of two rows, where a short chain would be too little work for a tile: trisolv and smith_waterman take half of the time."""
 TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
 """Of tiles of two rows without a chain: along the other row, and along the one that vectors run along. gcc has vectors only in tiles that
-what is read of the written row is not in, so that these are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.75
+what is read of the written row is not in, so that these are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.8
 of the time with 32 x 128.
 """
 REGISTER_TILE, REGISTER_COLUMNS_TILE = 32, 96
