@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.run.test_strategies import SMALL_TILES
 from tests.support.case_suites import case_suite, file_named, with_file
 from tests.support.cases import Case, CaseFile, read_cases
 from tests.support.paper_kernels import CONV2D
 from tests.support.programs import FLAGS, PLAIN, ROOT, Workshop, first_difference, read_records
+from tests.support.small_tiles import SMALL_TILES
 from tests.support.targets import TargetEnvironment, program_environment
 from tests.support.tilings import ODD, all_tilings
 

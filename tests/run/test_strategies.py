@@ -13,24 +13,11 @@ from tests.support.case_suites import case_suite, file_named, with_file
 from tests.support.cases import CaseFile
 from tests.support.planning import SUPPORT, varied
 from tests.support.programs import Workshop, first_difference
+from tests.support.small_tiles import SMALL_TILES, TILES
 from tests.support.targets import TargetEnvironment
 from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
 
 FILE = file_named("strategies")
-#: Smaller than the arrays and no divisors of theirs, for every tile size that the kernels have.
-TILES = {
-    "t_size": 3,
-    "t_i_size": 5,
-    "t_j_size": 7,
-    "i_size": 7,
-    "i_size_2": 9,
-    "i_size_3": 5,
-    "i_j_size": 11,
-    "j_size": 13,
-    "j_2_size": 5,
-    "k_size": 9,
-}
-SMALL_TILES = ",".join(f"{name}={size}" for name, size in TILES.items())
 #: What `explain` says of each kernel: on cores, on devices, of its storage.
 SHOWN = {
     "launches": ("diamond tiles", "for (t = 0; t < steps) in order", "stages a[i - 1 : 3][j - 1 : 3]"),

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
+from tilepragma.report.facts import MOST_SHORT_POSITIONS
 from tilepragma.report.sizes import SizeError, byte_text, parse_sizes
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"
@@ -201,6 +202,13 @@ def test_sizes_that_leave_nothing_to_run_at_once_or_need_wide_positions(size: st
     assert ("(one alone: nothing runs at once)" in text) == alone
     said = f"positions of 32 bits, on devices: 'a' has {size} elements, more than 1073741824 (2^30)"
     assert (said in text) == wide
+
+
+def test_the_length_that_needs_wide_positions_is_the_runtimes() -> None:
+    text = (Path(__file__).parents[3] / "runtime" / "residence.c").read_text()
+    body = text[text.index("int tilek_index_bits(") :]
+    found = re.search(r"most = \(int64_t\)1 << (\d+);", body)
+    assert found is not None and 1 << int(found[1]) == MOST_SHORT_POSITIONS
 
 
 YEE = """
