@@ -221,8 +221,8 @@ def _times(number: float) -> str:
 
 
 def is_settled(answer: Automatic | None) -> bool:
-    """Whether no other answer is looked for: nothing is left in order that has as many loops as what runs in parallel."""
-    return answer is not None and answer.depths.sequential < answer.depths.parallel
+    """Whether there is an answer, and no other is looked for."""
+    return answer is not None and answer.is_settled
 
 
 def is_better(one: Automatic | None, other: Automatic | None) -> bool:

@@ -94,11 +94,12 @@ def covers(loop: Loop, clauses: tuple[TileClause, ...], counts: Mapping[Axis, in
 
 
 def literal_trip(loop: Loop) -> int | None:
-    """The loop's trip count where its bounds and step are literals."""
-    lower, upper, step = (polynomial(bound).constant for bound in (loop.lower, loop.upper, loop.step))
-    if lower is None or upper is None or not step:
+    """The loop's trip count where its step is a literal and the distance of its bounds is known."""
+    lower, upper, step = map(polynomial, (loop.lower, loop.upper, loop.step))
+    distance = (upper - lower).constant
+    if distance is None or not step.constant:
         return None
-    return trip_count(lower, upper, step, loop.comparison)
+    return trip_count(0, distance, step.constant, loop.comparison)
 
 
 def _argument(clause: TileClause, counts: Mapping[Axis, int]) -> int | None:

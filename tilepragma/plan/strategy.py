@@ -141,5 +141,10 @@ class Automatic:
     kept: tuple[str, ...] = ()
     strips: bool = False
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no other answer is looked for: nothing is left in order that has as many loops as what runs in parallel."""
+        return self.depths.sequential < self.depths.parallel
+
 
 Strategy = Callable[[Region], Automatic | Refusal]

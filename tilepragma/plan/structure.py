@@ -48,7 +48,8 @@ from tilepragma.plan.pieces import (
 )
 from tilepragma.plan.proof import dependence_reason
 from tilepragma.plan.reductions import reduction_operator
-from tilepragma.plan.strategy import Automatic, Refusal, Region
+from tilepragma.plan.split_loops import with_split_loops
+from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.strips import Strips
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ if TYPE_CHECKING:
 
 STRUCTURE = "loops as written"
 """The strategy's name."""
+
+SPLIT = "loops taken apart"
+"""Its name where `plan/split_loops.py` had to help."""
 
 #: The fewest iterations for which a loop is dealt out although loops around it run in order.
 _WORTH_TURNING = 8
@@ -74,7 +78,29 @@ class _At:
 
 
 def structure(region: Region) -> Automatic | Refusal:
-    """Launches of what is independent, host loops around them."""
+    """Launches of what is independent, host loops around them; of loops that are taken apart where only that leaves nothing in order
+    that is as deep as what is parallel, or where launches then do the work of more loops.
+    """
+    answer = _as_it_stands(region)
+    depths = answer.depths if isinstance(answer, Automatic) and answer.is_settled else Depths()
+    if depths.parallel and depths.launched == depths.parallel:
+        return answer
+    from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+    try:
+        apart = with_split_loops(region)
+    except OperationLimitError:
+        return answer
+    if apart is None:
+        return answer
+    other = _as_it_stands(apart)
+    if isinstance(other, Refusal) or not other.is_settled or other.depths.launched <= depths.launched:
+        return answer
+    # What the parts of a statement step through is what the statement does, once.
+    return dataclasses.replace(other, strategy=SPLIT, steps=_steps(region))
+
+
+def _as_it_stands(region: Region) -> Automatic | Refusal:
     outside = {use.object for use in function_uses(region.kernel.functions)}
     if any(scalar in outside for scalar in region.scalars):
         return Refusal("a function that the kernel calls uses a scalar that the kernel writes")

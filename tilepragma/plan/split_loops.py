@@ -1,0 +1,190 @@
+"""Loops taken apart at the element that one of their iterations writes and the others read (index-set splitting).
+
+    for (k ..) for (i ..) for (j ..) d[i][j] = f(d[i][k], d[k][j]);     becomes, in each of three loops over i (i < k, i == k, i > k),
+
+    for (j = 0; j < k; j++) S;     for (j = k; j <= k; j++) S;     for (j = k + 1; j < n; j++) S;
+
+Iterations before that element see its old value and those after it the new one, so that neither part carries a dependence on it.
+Nothing changes its place in time: the loops that come out run what the loop ran, in its order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tilepragma.ir.accesses import Use, leaves_early, uses
+from tilepragma.ir.expressions import Access, DataObject, Expression, access_to, conjunction
+from tilepragma.ir.looptree import Block, If, Loop, Statement
+from tilepragma.ir.polynomial import (
+    Polynomial,
+    expression,
+    is_scalar,
+    maximum,
+    minimum,
+    not_negative,
+    number,
+    polynomial,
+)
+from tilepragma.ir.traversal import loops_in, with_blocks
+from tilepragma.ir.types import INT, is_signed
+from tilepragma.plan.rows import int_sum
+from tilepragma.plan.strategy import Region
+
+#: Statements that loops may come to have where they are taken apart; each loop makes three of one.
+_MOST_STATEMENTS = 32
+
+
+@dataclass(frozen=True)
+class _Split:
+    """Where a loop is taken apart: at `value`, which it meets `always`, or only where a test says so; what lies `before` and `after`."""
+
+    value: Polynomial
+    always: bool
+    before: bool
+    after: bool
+
+
+def with_split_loops(region: Region) -> Region | None:
+    """The region with loops taken apart, all iterations in their order; None where there is no such loop. Raises OperationLimitError."""
+    found = {loop.index: split for loop in _loops(region) if (split := _split(loop, region)) is not None}
+    if not found:
+        return None
+    parts = _Parts(found, region.first_index)
+    statements = tuple(part for one in region.statements for part in parts.of(one))
+    if sum(1 for one in statements for _ in _simple(one)) > _MOST_STATEMENTS:
+        return None
+    kernel = replace(region.kernel, body=Block(statements, region.kernel.body.range))
+    return replace(region, kernel=kernel, statements=statements, known=None)
+
+
+def _loops(region: Region) -> Iterator[Loop]:
+    """Those that nobody says anything of, and that go up by 1."""
+    for one in loops_in(Block(region.statements)):
+        upwards = polynomial(one.step).constant == 1 and one.comparison in ("<", "<=")
+        if upwards and one.directive is None and not leaves_early(one.body) and is_signed(one.iterator.element):
+            yield one
+
+
+def _split(loop: Loop, region: Region) -> _Split | None:
+    """The one value of the loop that statements in it meet again and again; None where there is none, or more."""
+    from tilepragma.polyhedral.loop_values import passing
+
+    found: list[_Split] = []
+    for value in dict.fromkeys(_values(loop, region)):
+        met = passing(region.scop, loop, value)
+        if met is not None and (met.before or met.after):
+            found.append(_Split(value, met.always, met.before, met.after))
+    return found[0] if len(found) == 1 else None
+
+
+def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
+    """x with subscript(x) of a write = subscript of another access to the array, which stays where it is while the loop runs."""
+    inside = [one for one in uses(loop.body, region.kernel.functions) if one.subscripts]
+    known = _Known(loop, region)
+    for write in (one for one in inside if one.writes):
+        for other in (one for one in inside if one.object == write.object and one is not write):
+            yield from known.meetings(write, other)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What has one value each time that the loop runs."""
+
+    loop: Loop
+    region: Region
+
+    def meetings(self, write: Use, other: Use) -> Iterator[Polynomial]:
+        """The values of the iterator at which two accesses agree in a subscript."""
+        atom = access_to(self.loop.iterator)
+        for mine, theirs in zip(write.subscripts, other.subscripts, strict=False):
+            parts, there = polynomial(mine).split(atom), polynomial(theirs)
+            if parts is None or parts[0].constant not in (1, -1) or atom in there.atoms:
+                continue
+            distance = there - parts[1]
+            value = distance if parts[0].constant == 1 else number(0) - distance
+            if all(map(self._is_steady, value.atoms)):
+                yield value
+
+    def _is_steady(self, atom: Expression) -> bool:
+        if not isinstance(atom, Access) or not is_scalar(atom):
+            return False
+        inner = {self.loop.iterator, *(one.iterator for one in loops_in(self.loop.body))}
+        outer = self._around()
+        return atom.object not in inner and (atom.object in outer or atom.object not in self.region.written)
+
+    def _around(self) -> set[DataObject]:
+        return {
+            one.iterator
+            for one in loops_in(Block(self.region.statements))
+            if any(inner.index == self.loop.index for inner in loops_in(one.body))
+        }
+
+
+def _simple(statement: Statement) -> Iterator[Statement]:
+    """What is neither a loop nor braces."""
+    if isinstance(statement, (Loop, Block)):
+        for one in (statement.body if isinstance(statement, Loop) else statement).statements:
+            yield from _simple(one)
+    else:
+        yield statement
+
+
+@dataclass
+class _Parts:
+    """Takes statements apart; loops that are there more than once get numbers of their own."""
+
+    splits: dict[int, _Split]
+    next_index: int
+
+    def __post_init__(self) -> None:
+        self.seen: set[int] = set()
+
+    def of(self, statement: Statement) -> tuple[Statement, ...]:
+        """The statement as statements that run one after another; each is a node of its own."""
+        if not isinstance(statement, Loop) or statement.index not in self.splits:
+            return (self._again(statement),)
+        split = self.splits[statement.index]
+        return tuple(self._part(one) for one in _parts(statement, split))
+
+    def _part(self, one: Loop | If) -> Statement:
+        if isinstance(one, Loop):
+            return self._again(one)
+        return replace(one, then=Block(tuple(map(self._again, one.then.statements))))
+
+    def _again(self, statement: Statement) -> Statement:
+        copied = with_blocks(replace(statement), self._block)
+        return replace(copied, index=self._number(copied.index)) if isinstance(copied, Loop) else copied
+
+    def _block(self, block: Block) -> Block:
+        return replace(block, statements=tuple(part for one in block.statements for part in self.of(one)))
+
+    def _number(self, index: int) -> int:
+        if index in self.seen:
+            index = self.next_index
+            self.next_index += 1
+        self.seen.add(index)
+        return index
+
+
+def _parts(loop: Loop, split: _Split) -> Iterator[Loop | If]:
+    """The loops over what lies before the value, at it, and after it."""
+    value, one = split.value, number(1)
+    lower, upper = polynomial(loop.lower), polynomial(loop.upper)
+    beyond = upper + one if loop.comparison == "<=" else upper
+    if split.before:
+        end = value if split.always else minimum((value, beyond))
+        yield replace(loop, comparison="<", upper=_written(end, loop))
+    itself = replace(loop, lower=_written(value, loop), comparison="<=", upper=_written(value, loop))
+    if split.always:
+        yield itself
+    else:
+        tests = (not_negative(value - lower), not_negative(beyond - one - value))
+        yield If(conjunction(tests), Block((itself,)), None, loop.header)
+    if split.after:
+        start = value + one if split.always else maximum((value + one, lower))
+        yield replace(loop, lower=_written(start, loop))
+
+
+def _written(value: Polynomial, loop: Loop) -> Expression:
+    return int_sum(value) if loop.iterator.element == INT else expression(value)
