@@ -186,9 +186,14 @@ def _dimension(tokens: Sequence[Token], what: str, diagnostics: Diagnostics) -> 
     value = expression(tokens).literal if tokens else None
     if value is not None and 0 <= value <= 2:
         return value
-    diagnostics.error(
-        range_of(tokens), f"the dimension {what} must be 0, 1 or 2", "gangs and workers have three dimensions"
+    kind = tokens[0].text if len(tokens) == 1 else ""
+    another = kind in {one.value for one in TileKind}
+    remedy = (
+        f"tiles of several kinds are said one by one: ... tile({kind})"
+        if another
+        else "gangs and workers have three dimensions"
     )
+    diagnostics.error(range_of(tokens), f"the dimension {what} must be 0, 1 or 2", remedy)
     return None
 
 

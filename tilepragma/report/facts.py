@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, access_to
 from tilepragma.ir.looptree import Kernel, Loop, TileNest
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.polynomial import expression, of_atom, polynomial
+from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.constant_memory import table_bytes
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan, Launch, SectionBound, Step, TileSize
@@ -102,6 +103,8 @@ class KernelFacts:
     as_written: str | None
     storage: tuple[str, ...]
     """what the kernel keeps in arrays of its own, and why"""
+    counted: tuple[tuple[str, str], ...]
+    """iterators that the user has not written, with what they count"""
     rejected: tuple[str, ...]
     checks: tuple[str, ...]
     """what the launch tests, or else runs the original loop"""
@@ -127,6 +130,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFa
         targets=_targets(plan),
         as_written=plan.as_written,
         storage=plan.storage,
+        counted=tuple(dict.fromkeys(_counted(plan))),
         rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_long_arrays(plan, sizes)))),
         checks=tuple(_checks(plan)),
         tile_sizes=_tile_sizes(plan),
@@ -137,6 +141,22 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFa
         nests=tuple(_numbered(nests, plan, source, sizes)),
         listing=source.lines(plan.kernel.range),
     )
+
+
+def _counted(plan: KernelPlan) -> Iterator[tuple[str, str]]:
+    """The iterators of loops that count their iterations in the place of steps."""
+    if plan.stepped is None:
+        return
+    counting = {loop.index: loop.iterator for loop in loops_in((plan.source or plan.kernel).body)}
+    for loop in loops_in(plan.stepped.body):
+        index = counting.get(loop.index, loop.iterator)
+        if index != loop.iterator:
+            value = polynomial(loop.lower) + of_atom(access_to(index)) * polynomial(loop.step)
+            name, line = loop.iterator.host, loop.header.start.line
+            yield (
+                index.host,
+                f"the iterations of the loop over {name}, line {line}: {name} is {plain_text(expression(value))}",
+            )
 
 
 def _checks(plan: KernelPlan) -> Iterator[str]:

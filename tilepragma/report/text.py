@@ -32,6 +32,8 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
         yield f"  {'tile sizes':<10}  {facts.tile_sizes}"
     for check in facts.checks:
         yield from _wrapped(f"  {'checked':<10}  ", f"at each launch: {check}")
+    for iterator, counted in facts.counted:
+        yield from _wrapped(f"  {'counted':<10}  ", f"{iterator}: {counted}")
     for storage in facts.storage:
         yield from _wrapped(f"  {'storage':<10}  ", storage)
     for reason in facts.rejected:

@@ -132,6 +132,17 @@ for (int i = 0; i < n; i++) a[i * i] = a[i * i] * 0.5;
     assert sum("multiplies 'i'" in note for note in nest.notes) == 1
 
 
+def test_iterators_that_the_user_has_not_written_are_explained() -> None:
+    source = """
+    void f(int n, double *a, const double *b) {
+    #pragma tilek kernel
+      for (int r = 1; r < n; r += 3) a[r] = b[r];
+    }"""
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    assert "  counted     r_index: the iterations of the loop over r, line 4: r is (3 * r_index) + 1\n" in text
+    assert text.count("  counted") == 1
+
+
 def launches_of(source: str) -> str:
     """What the report of the text's only kernel says before its nests."""
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
