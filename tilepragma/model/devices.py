@@ -25,9 +25,9 @@ class Memory:
 class Overheads:
     """What things cost apart from work, in seconds (thesis 5.3.3.1).
 
-    `kernel`: sigma_ker, a launch that does nothing. `barrier`: sigma_thd, one barrier of a block, by its number of threads. `wavefront`: sigma_blk, from one
-    inter-tile wavefront to the next, by the number of blocks. Both tables are in ascending order of the number; between two numbers the cost
-    is interpolated, outside them it is that of the nearest. `copy`: a copy of no bytes to or from the device.
+    `kernel`: sigma_ker, a launch that does nothing. `barrier`: sigma_thd, one barrier of a block, by its number of threads. `wavefront`:
+    sigma_blk, from one inter-tile wavefront to the next, by the number of blocks. Both tables are in ascending order of the number; between two
+    numbers the cost is interpolated, outside them it is that of the nearest. `copy`: a copy of no bytes to or from the device.
     """
 
     kernel: float
@@ -40,8 +40,9 @@ class Overheads:
 class Gpu:
     """A GPU. `memories` are listed from the nearest: shared memory (of one multiprocessor), L2, DRAM.
 
-    `compute_capability` is None where it is no NVIDIA device; the limits are then those of OpenCL. Registers are 32 bits wide. `shared_reserved` bytes of each
-    block are the system's. `transaction` is what a warp's accesses to global memory are served in, `banks` serve `bank_width` bytes each.
+    `compute_capability` is None where it is no NVIDIA device; the limits are then those of OpenCL. Registers are 32 bits wide.
+    `shared_reserved` bytes of each block are the system's. `transaction` is what a warp's accesses to global memory are served in; each of
+    the `banks` serves `bank_width` bytes.
     """
 
     name: str
