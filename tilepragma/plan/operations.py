@@ -29,6 +29,11 @@ def operation_counts(kernel: Kernel, on_host: Callable[[Expression], bool]) -> t
     return tuple(OperationCount(count, loops) for loops, count in counts.items())
 
 
+def operations_in(statement: Any) -> int:
+    """Floating-point operations that the statement always makes, loops in it once."""
+    return sum(_is_operation(node) for _, node in _operations(statement, ()))
+
+
 def _operations(node: Any, loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Loop, ...], Any]]:
     """(loops around it, node) of each operation that is always made, and of each node that makes a number of them."""
     if isinstance(node, (If, Conditional)):

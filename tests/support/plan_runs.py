@@ -1,0 +1,131 @@
+"""Runs a plan's steps point by point in Python: which launches, tiles and points there are. No data is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from tests.support.interpreter import Interpreter
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import Access
+from tilepragma.ir.looptree import (
+    Barrier,
+    Block,
+    Buffered,
+    Declaration,
+    ExpressionStatement,
+    If,
+    Loop,
+    Stage,
+    Statement,
+    TileNest,
+)
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
+
+
+@dataclass
+class TileRun:
+    """One iteration of the loops that gangs or threads take: its points, and those of every run through a nest of workers in it."""
+
+    points: int = 0
+    fronts: list[int] = field(default_factory=list)
+
+
+@dataclass
+class LaunchRun:
+    """One launch."""
+
+    name: str
+    points: int = 0
+    tiles: list[TileRun] = field(default_factory=list)
+
+
+def run_steps(steps: tuple[Step, ...], scalars: Mapping[str, int]) -> list[LaunchRun]:
+    """All launches in order; a point is a run of statements that stand together in a block."""
+    run = _Run(dict(scalars))
+    run.steps(steps)
+    return run.launches
+
+
+@dataclass
+class _Run(Interpreter):
+    launches: list[LaunchRun] = field(default_factory=list)
+
+    def steps(self, steps: tuple[Step, ...]) -> None:
+        for step in steps:
+            if isinstance(step, Launch):
+                self.launches.append(LaunchRun(step.name))
+                self.run(step.body)
+            elif isinstance(step, HostLoop):
+                self.run(replace(step.loop, body=Block((_Steps(step.steps),))))  # type: ignore[arg-type]
+            elif isinstance(step, HostCondition) and self.value(step.condition):
+                self.steps(step.steps)
+
+    def run(self, statement: Statement) -> None:
+        match statement:
+            case _Steps(steps):
+                self.steps(steps)
+            case TileNest():
+                self._nest(statement)
+            case Buffered():
+                self.run(statement.body)
+            case Barrier() | Stage() | ExpressionStatement():
+                pass
+            case _Tile(body, True):
+                self.launches[-1].tiles.append(TileRun())
+                self.run(body)
+            case If() if _on_data(statement):
+                pass
+            case _:
+                super().run(statement)
+
+    def _nest(self, nest: TileNest) -> None:
+        axes = [tile.axis for tile in nest.order if tile.axis is not None]
+        outermost = any(axis.kind in (AxisKind.GANG, AxisKind.THREAD) for axis in axes)
+        body: Statement = _Tile(nest.body, outermost) if outermost else nest.body  # type: ignore[assignment]
+        for tiled in reversed(nest.loops):
+            body = replace(tiled.loop, declares_iterator=True, body=Block((body,)))
+        before = self.launches[-1].points
+        self.run(body)
+        if axes and not outermost:
+            self.launches[-1].tiles[-1].fronts.append(self.launches[-1].points - before)
+
+    def _block(self, block: Block) -> set[str]:
+        if any(
+            isinstance(one, ExpressionStatement) or (isinstance(one, If) and _on_data(one)) for one in block.statements
+        ):
+            self.launches[-1].points += 1
+            if self.launches[-1].tiles:
+                self.launches[-1].tiles[-1].points += 1
+        kept = tuple(one for one in block.statements if not isinstance(one, Declaration) or _is_integer(one))
+        return super()._block(replace(block, statements=kept))
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Steps in the place of a loop's body."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """The body of a tile in the place of a statement."""
+
+    body: Block
+    outermost: bool
+
+
+def _on_data(statement: If) -> bool:
+    return any(isinstance(one, Access) and one.subscripts for one in walk(statement.condition)) and not any(
+        isinstance(one, Loop) for one in walk(statement)
+    )
+
+
+def _is_integer(declaration: Declaration) -> bool:
+    return all(
+        isinstance(one.object.element, ScalarType) and one.object.element.is_integer and one.initializer is not None
+        for one in declaration.declarators
+    )

@@ -1,0 +1,182 @@
+"""What plans have to do, counted from their bounds, against their steps run point by point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from source import plan
+
+from tests.support.plan_runs import LaunchRun, run_steps
+from tilepragma.ir.directives import Target, TemporalTiles
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.planner import PlanDefaults
+from tilepragma.plan.work import LaunchWork, PlanWork, Uncounted, plan_work
+
+SOR_1D = """void f(int n, int steps, float a[n]) {
+#pragma tilek kernel
+  for (int t = 0; t < steps; t++)
+    for (int i = 1; i < n - 1; i++)
+      a[i] = (a[i - 1] + a[i] + a[i + 1]) * 0.3f;
+}"""
+SOR_2D = """void f(int n, int m, int steps, float a[n][m]) {
+#pragma tilek kernel
+  for (int t = 0; t < steps; t++)
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++)
+        a[i][j] = (a[i - 1][j] + a[i][j - 1] + a[i][j] + a[i][j + 1] + a[i + 1][j]) * 0.2f;
+}"""
+JACOBI_1D = """void f(int n, int steps, double *a, double *b) {
+#pragma tilek kernel
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n - 1; i++) b[i] = 0.3 * (a[i - 1] + a[i] + a[i + 1]);
+    for (int i = 1; i < n - 1; i++) a[i] = 0.3 * (b[i - 1] + b[i] + b[i + 1]);
+  }
+}"""
+JACOBI_2D = """void f(int n, int m, int steps, double a[n][m], double b[n][m]) {
+#pragma tilek kernel
+  for (int t = 0; t < steps; t++) {
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++) b[i][j] = 0.2 * (a[i][j] + a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < m - 1; j++) a[i][j] = 0.2 * (b[i][j] + b[i - 1][j] + b[i + 1][j] + b[i][j - 1] + b[i][j + 1]);
+  }
+}"""
+LU = """void f(int n, double a[n][n]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < i; j++) {
+      for (int k = 0; k < j; k++) a[i][j] -= a[i][k] * a[k][j];
+      a[i][j] /= a[j][j];
+    }
+    for (int j = i; j < n; j++)
+      for (int k = 0; k < i; k++) a[i][j] -= a[i][k] * a[k][j];
+  }
+}"""
+SGEMM = """void f(int n, int m, int p, float a[n][p], float b[p][m], float c[n][m]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++)
+      for (int k = 0; k < p; k++) c[i][j] += a[i][k] * b[k][j];
+}"""
+CONVOLUTION = """void f(int n, int m, int q, float in[n + q][m + q], float w[q][q], float out[n][m]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {
+      float s = 0;
+      for (int k = 0; k < q; k++)
+        for (int l = 0; l < q; l++) s += in[i + k][j + l] * w[k][l];
+      out[i][j] = s;
+    }
+}"""
+TRIANGLES = """void f(int n, double a[n][n], double b[n][n]) {
+#pragma tilek kernel
+  for (int k = 0; k < n; k++)
+    for (int i = k + 1; i < n; i++)
+      for (int j = k + 1; j < n; j += 2) {
+        if (b[i][j] > 0) a[i][j] = 0;
+        a[i][j] -= a[i][k] * a[k][j];
+      }
+}"""
+SKEWED, DIAMOND, OVERLAPPED = TemporalTiles.SKEWED, TemporalTiles.DIAMOND, TemporalTiles.OVERLAPPED
+CASES = {
+    "sor 1-d": (SOR_1D, None, {"n": 41, "steps": 13}),
+    "sor 2-d": (SOR_2D, None, {"n": 17, "m": 13, "steps": 5}),
+    "jacobi 1-d": (JACOBI_1D, None, {"n": 29, "steps": 9}),
+    "jacobi 1-d skewed": (JACOBI_1D, SKEWED, {"n": 29, "steps": 9}),
+    "jacobi 1-d diamond": (JACOBI_1D, DIAMOND, {"n": 29, "steps": 9}),
+    "jacobi 1-d overlapped": (JACOBI_1D, OVERLAPPED, {"n": 13, "steps": 5}),
+    "jacobi 2-d skewed": (JACOBI_2D, SKEWED, {"n": 13, "m": 11, "steps": 3}),
+    "jacobi 2-d diamond": (JACOBI_2D, DIAMOND, {"n": 13, "m": 11, "steps": 3}),
+    "lu": (LU, None, {"n": 23}),
+    "sgemm": (SGEMM, None, {"n": 35, "m": 33, "p": 3}),
+    "convolution": (CONVOLUTION, None, {"n": 13, "m": 11, "q": 3}),
+    "triangles": (TRIANGLES, None, {"n": 17}),
+}
+PLANS: dict[str, KernelPlan] = {}
+
+
+def planned(name: str) -> KernelPlan:
+    if name not in PLANS:
+        source, temporal, _ = CASES[name]
+        defaults = PlanDefaults() if temporal is None else PlanDefaults(temporal=temporal)
+        PLANS[name] = plan(source, defaults)
+    return PLANS[name]
+
+
+def sizes_of(found: KernelPlan, cases: int) -> dict[str, np.ndarray]:
+    """Odd sizes that are different from one another, and shorter and longer than the loops."""
+    generator = np.random.default_rng(len(found.sizes))
+    return {one.object.name: generator.choice([1, 3, 4, 5, 7, 9, 64], cases) for one in found.sizes}
+
+
+def work_of(name: str, sizes: dict[str, np.ndarray], target: Target) -> PlanWork:
+    found = plan_work(planned(name), CASES[name][2], sizes, target)
+    assert isinstance(found, PlanWork), found
+    return found
+
+
+@pytest.mark.parametrize("target", [Target.THREADS, Target.CUDA], ids=["host", "device"])
+@pytest.mark.parametrize("name", CASES)
+def test_counts_are_those_of_the_steps(name: str, target: Target) -> None:
+    sizes = sizes_of(planned(name), 4)
+    work = work_of(name, sizes, target)
+    steps = planned(name).host_steps if target is Target.THREADS else planned(name).device_steps
+    for case in range(work.cases):
+        numbers = {**CASES[name][2], **{key: int(value[case]) for key, value in sizes.items()}}
+        runs = run_steps(steps, numbers)
+        for launch in work.launches:
+            compare(launch, case, [run for run in runs if run.name == launch.name])
+
+
+def compare(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
+    own = entries(launch, case)
+    assert launch.exact
+    assert launch.launches[case] == len(runs)
+    assert launch.points[case] == sum(run.points for run in runs)
+    dealt = np.prod([loop.trips[own] for loop in launch.loops], axis=0, dtype=np.int64)
+    if launch.loops:
+        assert list(np.repeat(dealt, launch.repeats[own])) == [len(run.tiles) for run in runs]
+    if launch.tile_points is None or not runs:
+        return
+    middle = own.start + (own.stop - own.start - 1) // 2
+    place = 0
+    for loop in launch.loops:
+        place = place * loop.trips[middle] + (loop.trips[middle] - 1) // 2
+    tiles = runs[int(launch.repeats[own.start : middle].sum())].tiles
+    if tiles:
+        assert launch.tile_points[case] == tiles[place].points
+        fronts = sorted(points for front in launch.fronts for points in front[case] if points)
+        assert not launch.fronts or fronts == sorted(points for points in tiles[place].fronts if points)
+
+
+def entries(launch: LaunchWork, case: int) -> slice:
+    ends = np.append(launch.starts, len(launch.repeats))
+    return slice(int(ends[case]), int(ends[case + 1]))
+
+
+def test_what_depends_on_data_is_not_counted() -> None:
+    found = plan("""void f(int n, int *first, int *last, float *a) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++) {
+    float s = 0;
+    for (int k = first[i]; k < last[i]; k++) s += k;
+    a[i] = s;
+  }
+}""")
+    assert plan_work(found, {"n": 9}, {}, Target.CUDA) == Uncounted("'first[i]' depends on data")
+    assert plan_work(found, {}, {}, Target.CUDA) == Uncounted("'n' has no known value")
+
+
+def test_launches_of_a_long_loop_are_looked_at_in_samples() -> None:
+    numbers = {"n": 4001, "m": 3999, "steps": 51}
+    sizes = {"t_size": np.array([4, 7]), "t_i_size": np.array([16, 9]), "t_j_size": np.array([16, 32])}
+    some, every = (plan_work(planned("sor 2-d"), numbers, sizes, Target.CUDA, most) for most in (64, 10000))
+    assert isinstance(some, PlanWork)
+    assert isinstance(every, PlanWork)
+    (sampled,), (exact,) = some.launches, every.launches
+    assert not sampled.exact
+    assert exact.exact
+    assert len(sampled.repeats) == 2 * 64
+    assert list(sampled.launches) == list(exact.launches)
+    tiles = [np.add.reduceat(one.repeats * one.tiles(), one.starts) for one in (sampled, exact)]
+    assert np.allclose(*tiles, rtol=0.002)

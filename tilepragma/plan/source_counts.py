@@ -1,0 +1,80 @@
+"""All points of a launch, from the region as the user wrote it: they are as many for all tile sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilepragma.ir.looptree import Block, Buffered, ExpressionStatement, If, Loop, Statement, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.counting import Counter, Counts, Lanes, Leaf, declared_along, is_leaf, places
+from tilepragma.plan.evaluation import Values
+from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.operations import operations_in
+
+
+@dataclass(frozen=True)
+class SourceCounts:
+    """How often the statements of the region run as the user wrote them, by their places."""
+
+    plan: KernelPlan
+    counts: Mapping[object, Values]
+
+    @staticmethod
+    def of(plan: KernelPlan, scalars: Mapping[str, int]) -> SourceCounts:
+        """Of the region that the plan uses. Raises UncountableError."""
+        found = Counter().count(plan.kernel.body, Lanes(1, scalars))
+        return SourceCounts(plan, {place: values for leaf, values in found.items() for place in leaf})
+
+    def of_launch(self, launch: Launch, among: tuple[Launch, ...], lanes: Lanes) -> Counts | None:
+        """How often what the launch runs is run by the region; None where one of `among`, the launches of its tree, runs some of that too, or
+        the launch does more than the region.
+        """
+        leaves = sorted(leaves_under(launch.body, lanes), key=len, reverse=True)
+        own = {place for leaf in leaves for place in leaf}
+        others = (place for other in among if other != launch for place in places(other.body))
+        if launch.windows or not own <= self.counts.keys() or not own.isdisjoint(others):
+            return None
+        counts: Counts = {}
+        seen: set[object] = set()
+        for leaf in leaves:
+            # The same statements may stand in several places, each for iterations of its own.
+            if not seen.issuperset(leaf):
+                counts[leaf] = self.counts[leaf[0]]
+                seen.update(leaf)
+        return counts
+
+    def operations(self, leaf: Leaf) -> int:
+        """Floating-point operations of the leaf's statements, of those under conditions on data too."""
+        return sum(self._operations.get(place, 0) for place in leaf)
+
+    @cached_property
+    def _operations(self) -> dict[object, int]:
+        bodies = (self.plan.kernel.body, *(one.body for one in (*self.plan.host, *self.plan.device)))
+        statements = (one for body in bodies for one in walk(body) if isinstance(one, ExpressionStatement))
+        return {place: operations_in(one) for one in statements for place in places(one)}
+
+
+def leaves_under(node: Statement, lanes: Lanes) -> set[Leaf]:
+    """The leaves that `Counter.count` finds under the statement. Raises UncountableError."""
+    if isinstance(node, Block):
+        return set(_leaves(node, lanes))
+    if isinstance(node, If):
+        parts = (node.then,) if node.otherwise is None else (node.then, node.otherwise)
+        return {leaf for part in parts for leaf in _leaves(part, lanes)}
+    if isinstance(node, (Loop, TileNest)):
+        loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
+        return leaves_under(node.body, lanes.inside({loop.iterator.name: loop.lower for loop in loops}))
+    return leaves_under(node.body if isinstance(node, Buffered) else Block((node,)), lanes)
+
+
+def _leaves(block: Block, lanes: Lanes) -> Iterator[Leaf]:
+    own: list[object] = []
+    for there, statement in declared_along(block, lanes):
+        if is_leaf(statement, there):
+            own += places(statement)
+        else:
+            yield from leaves_under(statement, there)
+    if own:
+        yield tuple(own)
