@@ -8,9 +8,10 @@ from functools import cached_property
 
 from tilepragma.ir.looptree import Block, Buffered, ExpressionStatement, If, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.counting import Counter, Counts, Lanes, Leaf, declared_along, is_leaf, places
+from tilepragma.plan.counting import Counter
 from tilepragma.plan.evaluation import Values
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.lanes import Counts, Lanes, Leaf, declared_along, is_leaf, places
 from tilepragma.plan.operations import operations_in
 
 

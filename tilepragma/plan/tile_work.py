@@ -7,9 +7,10 @@ import numpy as np
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.looptree import Block, Buffered, If, Loop, Statement, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.counting import Counter, Lanes, Numbers, branches, declared_along, total
+from tilepragma.plan.counting import Counter, branches
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import Launch
+from tilepragma.plan.lanes import Lanes, Numbers, declared_along, total
 
 
 def dealt_nest(launch: Launch, lanes: Lanes) -> tuple[TileNest, Lanes] | None:

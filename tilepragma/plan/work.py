@@ -14,9 +14,10 @@ import numpy as np
 
 from tilepragma.ir.directives import Target
 from tilepragma.ir.looptree import Block, If, Loop
-from tilepragma.plan.counting import Counter, Counts, Lanes, Numbers, chosen, total
+from tilepragma.plan.counting import Counter
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.lanes import Counts, Lanes, Numbers, chosen, total
 from tilepragma.plan.source_counts import SourceCounts
 from tilepragma.plan.tile_work import axis_of, dealt_nest, middle_tile
 
