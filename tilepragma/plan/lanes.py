@@ -36,8 +36,8 @@ Leaf = tuple[object, ...]
 #: How often leaves run, in each case.
 Counts = dict[Leaf, Values]
 
-#: Iterations that are gone through at once.
-CHUNK = 2**20
+#: Iterations that are gone through at once: few enough for the arrays to stay in the cache.
+CHUNK = 2**16
 
 
 class Lanes:
