@@ -92,13 +92,18 @@ class TileWavefronts:
 
     def number(self) -> Integers:
         """Inter-tile wavefronts of each layout."""
-        return np.add.reduceat(self.repeats, self.starts)
+        return sums(self.repeats, self.starts)
 
     def rounds(self, units: int) -> Numbers:
         """How many full tiles' time each layout's tiles take on the slowest of the units."""
-        every = np.add.reduceat(self.repeats * slowest_unit(self.tiles, units), self.starts)
-        full = np.add.reduceat(self.repeats * slowest_unit(self.full, units), self.starts)
+        every = sums(self.repeats * slowest_unit(self.tiles, units), self.starts)
+        full = sums(self.repeats * slowest_unit(self.full, units), self.starts)
         return np.asarray(full + self.share * (every - full), dtype=np.float64)
+
+
+def sums(values: Integers, starts: Integers) -> Integers:
+    """The sum of each group of values, where one begins at each of `starts`; none is empty."""
+    return np.add.reduceat(values, starts) if len(starts) else np.zeros(0, dtype=np.int64)
 
 
 def slowest_unit(tiles: Integers, units: int) -> Integers:

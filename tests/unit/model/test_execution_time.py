@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilepragma.model import tile_counts
+from tilepragma.model import box_wavefronts
 from tilepragma.model.devices import Overheads
 from tilepragma.model.execution_time import (
     HALF_A_TILE,
@@ -32,10 +32,10 @@ OVERHEADS = Overheads(kernel=100.0, barrier=((2, 2.0), (4, 4.0)), wavefront=((6,
 def work(wavefronts: TileWavefronts | None = None, units: int = 2) -> Work:
     size = np.array([[3, 5]])
     return Work(
-        steps=tile_counts.intra_tile_wavefronts(size),
-        warps=tile_counts.warps_of_boxes(size, 2),
+        steps=box_wavefronts.intra_tile_wavefronts(size),
+        warps=box_wavefronts.warps_of_boxes(size, 2),
         points=np.array([15]),
-        widest=tile_counts.widest_wavefront(size),
+        widest=box_wavefronts.widest_wavefront(size),
         transfers=np.array([9]),
         shared=np.array([36]),
         wavefronts=wavefronts.number() if wavefronts else np.array([1]),
@@ -74,7 +74,7 @@ def test_equation_5_5_memory_is_gamma_by_transfers() -> None:
 
 
 def test_equation_5_6_points_of_wavefronts_are_those_of_the_tile() -> None:
-    widths, _ = tile_counts.wavefront_widths(np.array([[3, 5]]))
+    widths, _ = box_wavefronts.wavefront_widths(np.array([[3, 5]]))
     assert widths.sum() == work().points[0] == 3 * 5 == sum(H)
 
 
@@ -87,8 +87,8 @@ def test_equation_5_7_time_of_a_tile() -> None:
 def test_equation_5_7_on_the_scale_of_the_thesis() -> None:
     """64 x 512 with warps of 32: 2 (32 * 1 + 31 * 2) + 449 * 2 = 1086 warps in 575 wavefronts."""
     size = np.array([[64, 512]])
-    assert tile_counts.warps_of_boxes(size, 32)[0] == 1086
-    assert tile_counts.intra_tile_wavefronts(size)[0] == 575
+    assert box_wavefronts.warps_of_boxes(size, 32)[0] == 1086
+    assert box_wavefronts.intra_tile_wavefronts(size)[0] == 575
 
 
 def test_equation_5_8_wavefronts_and_a_launch() -> None:

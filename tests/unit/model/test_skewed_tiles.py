@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilepragma.model import tile_counts
-from tilepragma.model.tile_counts import SkewedNest
+from tilepragma.model import box_wavefronts, skewed_tiles
+from tilepragma.model.skewed_tiles import SkewedNest
 
 
 def widths(size: tuple[int, ...]) -> list[int]:
@@ -31,24 +31,24 @@ BOXES = [
 @pytest.mark.parametrize("size", BOXES, ids=str)
 def test_wavefronts_of_a_box(size: tuple[int, ...]) -> None:
     sizes = np.array([size])
-    found, starts = tile_counts.wavefront_widths(sizes)
+    found, starts = box_wavefronts.wavefront_widths(sizes)
     assert [int(width) for width in found if width] == widths(size)
     assert starts.tolist() == [0]
-    assert tile_counts.intra_tile_wavefronts(sizes).tolist() == [len(widths(size))]
-    assert tile_counts.widest_wavefront(sizes).tolist() == [max(widths(size))]
+    assert box_wavefronts.intra_tile_wavefronts(sizes).tolist() == [len(widths(size))]
+    assert box_wavefronts.widest_wavefront(sizes).tolist() == [max(widths(size))]
     for warp in (1, 3, 32):
         warps = sum(-(-width // warp) for width in widths(size))
-        assert tile_counts.warps_of_boxes(sizes, warp).tolist() == [warps]
-        assert tile_counts.fewest_warps(sizes, warp)[0] <= warps
+        assert box_wavefronts.warps_of_boxes(sizes, warp).tolist() == [warps]
+        assert box_wavefronts.fewest_warps(sizes, warp)[0] <= warps
 
 
 @given(st.lists(st.tuples(*[st.integers(1, 9)] * 3), min_size=1, max_size=6))
 def test_boxes_do_not_run_into_each_other(boxes: list[tuple[int, int, int]]) -> None:
     sizes = np.array(boxes)
-    assert tile_counts.warps_of_boxes(sizes, 4).tolist() == [
+    assert box_wavefronts.warps_of_boxes(sizes, 4).tolist() == [
         sum(-(-width // 4) for width in widths(size)) for size in boxes
     ]
-    assert tile_counts.widest_wavefront(sizes).tolist() == [max(widths(size)) for size in boxes]
+    assert box_wavefronts.widest_wavefront(sizes).tolist() == [max(widths(size)) for size in boxes]
 
 
 def points_of(nest: SkewedNest) -> list[tuple[int, ...]]:
@@ -92,7 +92,7 @@ def test_tiles_of_a_skewed_nest(nest: SkewedNest, size: tuple[int, ...]) -> None
     tiles = tiles_of(nest, size)
     launched = Counter(sum(tile) for tile in ranges_of(tiles))
     full = Counter(sum(tile) for tile, points in tiles.items() if points == np.prod(size))
-    found = tile_counts.skewed_wavefronts(nest, np.array([size]))
+    found = skewed_tiles.skewed_wavefronts(nest, np.array([size]))
     assert found.number().tolist() == [max(launched) + 1]
     assert found.tiles.tolist() == [launched[k] for k in range(max(launched) + 1)]
     assert found.full.tolist() == [full[k] for k in range(max(launched) + 1)]
@@ -116,8 +116,8 @@ def test_layouts_do_not_run_into_each_other(
     extents: tuple[int, int, int], skews: tuple[int, int], sizes: list[tuple[int, int, int]]
 ) -> None:
     nest = SkewedNest(extents, skews)
-    together = tile_counts.skewed_wavefronts(nest, np.array(sizes))
-    alone = [tile_counts.skewed_wavefronts(nest, np.array([size])) for size in sizes]
+    together = skewed_tiles.skewed_wavefronts(nest, np.array(sizes))
+    alone = [skewed_tiles.skewed_wavefronts(nest, np.array([size])) for size in sizes]
     assert together.tiles.tolist() == [count for one in alone for count in one.tiles.tolist()]
     assert together.full.tolist() == [count for one in alone for count in one.full.tolist()]
     assert together.share.tolist() == [one.share[0] for one in alone]
