@@ -10,6 +10,9 @@ from tilepragma.model.box_wavefronts import add_corners
 from tilepragma.model.execution_time import Integers, Numbers, TileWavefronts, sums
 from tilepragma.model.plane_tiles import plane_rounds
 
+ENTRIES = 1 << 20
+"""Rows of tiles and wavefronts that are counted at once, some 100 bytes each; more of one tile size where it has more."""
+
 
 @dataclass(frozen=True)
 class SkewedNest:
@@ -95,7 +98,10 @@ def tile_rounds(nest: SkewedNest, sizes: Integers, units: int) -> Numbers:
     """`TileWavefronts.rounds` of the wavefronts of a skewed nest: in closed form where it has two dimensions."""
     if sizes.shape[1] == 2:
         return plane_rounds((nest.extents[0], nest.extents[1]), nest.skews[0], sizes, units)
-    return skewed_wavefronts(nest, sizes).rounds(units)
+    entries = np.cumsum(-(-nest.extents[0] // sizes[:, 0]) + inter_tile_wavefronts(nest, sizes))
+    cuts = np.flatnonzero(np.diff(entries // ENTRIES)) + 1
+    parts = [skewed_wavefronts(nest, part).rounds(units) for part in np.split(sizes, cuts)]
+    return np.concatenate(parts)
 
 
 def fewest_rounds(nest: SkewedNest, sizes: Integers, units: int) -> Numbers:

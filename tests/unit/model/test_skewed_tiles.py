@@ -124,3 +124,16 @@ def test_layouts_do_not_run_into_each_other(
     tiles = tiles_of(nest, sizes[0])
     assert int(alone[0].tiles.sum()) == len(ranges_of(tiles))
     assert int(alone[0].full.sum()) == sum(points == np.prod(sizes[0]) for points in tiles.values())
+
+
+def test_many_sizes_are_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    nest = SkewedNest((9, 13, 15), (1, 1))
+    sizes = np.array(list(product((1, 2, 5), repeat=3)))
+    whole = skewed_tiles.tile_rounds(nest, sizes, 2)
+    parts = []
+    counted = skewed_tiles.skewed_wavefronts
+    monkeypatch.setattr(skewed_tiles, "ENTRIES", 100)
+    monkeypatch.setattr(skewed_tiles, "skewed_wavefronts", lambda *given: parts.append(given) or counted(*given))
+    assert skewed_tiles.tile_rounds(nest, sizes, 2).tolist() == whole.tolist()
+    assert len(parts) > 3
+    assert skewed_tiles.tile_rounds(nest, sizes[:0], 2).tolist() == []
