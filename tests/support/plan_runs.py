@@ -18,6 +18,7 @@ from tilepragma.ir.looptree import (
     Loop,
     Stage,
     Statement,
+    TiledLoop,
     TileNest,
 )
 from tilepragma.ir.traversal import walk
@@ -84,9 +85,12 @@ class _Run(Interpreter):
     def _nest(self, nest: TileNest) -> None:
         axes = [tile.axis for tile in nest.order if tile.axis is not None]
         outermost = any(axis.kind in (AxisKind.GANG, AxisKind.THREAD) for axis in axes)
-        body: Statement = _Tile(nest.body, outermost) if outermost else nest.body  # type: ignore[assignment]
-        for tiled in reversed(nest.loops):
-            body = replace(tiled.loop, declares_iterator=True, body=Block((body,)))
+        body: Statement = nest.body
+        dealt = [tiled for tiled in nest.loops if any(tile.axis for tile in tiled.tiles)]
+        body = _around([tiled for tiled in nest.loops if tiled not in dealt], body)
+        if outermost:
+            body = _Tile(Block((body,)), True)  # type: ignore[assignment]
+        body = _around(dealt, body)
         before = self.launches[-1].points
         self.run(body)
         if axes and not outermost:
@@ -101,6 +105,12 @@ class _Run(Interpreter):
                 self.launches[-1].tiles[-1].points += 1
         kept = tuple(one for one in block.statements if not isinstance(one, Declaration) or _is_integer(one))
         return super()._block(replace(block, statements=kept))
+
+
+def _around(loops: list[TiledLoop], body: Statement) -> Statement:
+    for tiled in reversed(loops):
+        body = replace(tiled.loop, declares_iterator=True, body=Block((body,)))
+    return body
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from tilepragma.ir.looptree import Barrier, Block, Buffered, Declaration, If, Lo
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.guarded_points import guarded_points
-from tilepragma.plan.lanes import CHUNK, Counts, Lanes, Numbers, add, chosen, declared_along, is_leaf, places
+from tilepragma.plan.lanes import Counts, Lanes, Numbers, add, chosen, declared_along, is_leaf, places, ragged, summed
 
 #: Iterations that are gone through before counting is given up.
 BUDGET = 2**26
@@ -86,9 +86,7 @@ class Counter:
         counts: Counts = {}
         for index, child in self.iterations(loop, lanes):
             for leaf, values in self._loops(inner, body, child).items():
-                summed = np.zeros(lanes.count, dtype=np.int64)
-                np.add.at(summed, index, values)
-                add(counts, {leaf: summed})
+                add(counts, {leaf: summed(index, values, lanes.count)})
         return counts
 
     def iterations(self, loop: Loop, lanes: Lanes) -> Iterator[tuple[Numbers, Lanes]]:
@@ -97,15 +95,10 @@ class Counter:
         """
         trips = lanes.all(lanes.evaluation.trips(loop))
         lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
-        ends = np.cumsum(trips)
-        every = int(ends[-1]) if len(ends) else 0
-        self.spent += every
+        self.spent += int(trips.sum())
         if self.spent > self.budget:
             raise UncountableError(f"there are more than {self.budget} iterations to go through")
-        for first in range(0, every, CHUNK):
-            at = np.arange(first, min(every, first + CHUNK))
-            index = np.searchsorted(ends, at, side="right")
-            place = at - (ends - trips)[index]
+        for index, place in ragged(trips):
             value = chosen(lower, index) + chosen(step, index) * place
             yield index, lanes.at(index, {loop.iterator.name: value})
 

@@ -98,6 +98,25 @@ def chosen(values: Values, index: Numbers) -> Values:
     return values if isinstance(values, int) or values.ndim == 0 else values[index]
 
 
+def summed(case: Numbers, values: Values, count: int) -> Numbers:
+    """The sums of the values of each of `count` cases, of which `case` names those of the values."""
+    result = np.zeros(count, dtype=np.int64)
+    np.add.at(result, case, values)
+    return result
+
+
+def ragged(lengths: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+    """For cases with so many members the case of each member and its place there, CHUNK members at a time."""
+    ends = np.cumsum(lengths)
+    every = int(ends[-1]) if len(ends) else 0
+    for first in range(0, every, CHUNK):
+        beyond = min(every, first + CHUNK)
+        low, high = np.searchsorted(ends, (first, beyond - 1), side="right")
+        own = np.arange(low, high + 1)
+        index = np.repeat(own, np.minimum(ends[own], beyond) - np.maximum(ends[own] - lengths[own], first))
+        yield index, np.arange(first, beyond) - (ends - lengths)[index]
+
+
 def declared_along(block: Block, lanes: Lanes) -> Iterator[tuple[Lanes, Statement]]:
     """The statements of a block that are no declarations, each with the cases in which the declarations before it have their values."""
     for statement in block.statements:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilepragma.plan.lanes import CHUNK, Numbers
+from tilepragma.plan.lanes import Numbers, ragged, summed
 
 Factors = tuple[int, ...]
 
@@ -51,7 +51,7 @@ class Boxes:
     @property
     def lengths(self) -> Numbers:
         """Values of each variable."""
-        return np.maximum(self.high - self.low + 1, 0)
+        return np.asarray(np.maximum(self.high - self.low + 1, 0), dtype=np.int64)
 
 
 def points_in(boxes: Boxes) -> Numbers:
@@ -156,13 +156,10 @@ def _taken_apart(boxes: Boxes) -> Numbers:
     shared = [place for place, number in enumerate(met) if number >= min(2, max(met))]
     split = min(shared, key=lambda place: int(boxes.lengths[place].sum()))
     lengths = boxes.lengths[split]
-    ends = np.cumsum(lengths)
     found = np.zeros(boxes.low.shape[1], dtype=np.int64)
-    for first in range(0, int(ends[-1]), CHUNK):
-        at = np.arange(first, min(int(ends[-1]), first + CHUNK))
-        index = np.searchsorted(ends, at, side="right")
-        value = boxes.low[split][index] + at - (ends - lengths)[index]
-        np.add.at(found, index, points_in(_at_value(boxes.at(index), split, value)))
+    for index, step in ragged(lengths):
+        value = boxes.low[split][index] + step
+        found += summed(index, points_in(_at_value(boxes.at(index), split, value)), len(found))
     return found
 
 

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
+
 import numpy as np
 
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.looptree import Block, Buffered, If, Loop, Statement, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.counting import Counter, branches
-from tilepragma.plan.evaluation import UncountableError, Values
+from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kernel_plan import Launch
-from tilepragma.plan.lanes import Lanes, Numbers, declared_along, total
+from tilepragma.plan.lanes import Lanes, Numbers, declared_along, summed, total
+from tilepragma.plan.launch_entries import Entries
+
+#: Where a tile is looked for that has points: what part of the launches, and of the tiles along each loop, is before it.
+_PARTS = ((1, 2), (1, 4), (3, 4))
 
 
-def dealt_nest(launch: Launch, lanes: Lanes) -> tuple[TileNest, Lanes] | None:
-    """The nest that gangs or threads take, and the cases in which it stands; None where one instance does everything.
-
-    Raises UncountableError.
+@dataclass(frozen=True)
+class DealtNest:
+    """The nest that gangs or threads take: `loops` are those of its loops that are dealt out, `body` what each iteration of these does.
+    `lanes` are the cases in which it stands.
     """
+
+    loops: tuple[TiledLoop, ...]
+    body: Block
+    lanes: Lanes
+
+    def at_part(self, numerator: int, denominator: int) -> Lanes:
+        """The cases inside the iteration that such a part of all iterations is before, along each loop."""
+        there = self.lanes
+        for tiled in self.loops:
+            evaluation, loop = there.evaluation, tiled.loop
+            place = (evaluation.trips(loop) - 1) * numerator // denominator
+            value = evaluation.value(loop.lower) + evaluation.value(loop.step) * place
+            there = there.inside({loop.iterator.name: value})
+        return there
+
+
+def dealt_nest(launch: Launch, lanes: Lanes) -> DealtNest | None:
+    """The nest that gangs or threads take; None where one instance does everything. Raises UncountableError."""
     waiting: list[tuple[Statement, Lanes]] = [(launch.body, lanes)]
     while waiting:
         node, there = waiting.pop(0)
         if isinstance(node, TileNest) and any(tile.axis is not None for tile in node.order):
-            return node, there
+            return _dealt(node, there)
         if isinstance(node, Block):
             waiting += [(inner, scope) for scope, inner in declared_along(node, there)]
         elif isinstance(node, Buffered):
@@ -30,6 +54,15 @@ def dealt_nest(launch: Launch, lanes: Lanes) -> tuple[TileNest, Lanes] | None:
         elif any(isinstance(one, TileNest) for one in walk(node)):
             raise UncountableError(f"tiles of {launch.name} are dealt out inside a loop")
     return None
+
+
+def _dealt(nest: TileNest, lanes: Lanes) -> DealtNest:
+    dealt = tuple(tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles))
+    body = nest.body
+    for tiled in reversed(nest.loops):
+        if tiled not in dealt:
+            body = Block((replace(tiled.loop, body=body),))
+    return DealtNest(dealt, body, lanes)
 
 
 def axis_of(tiled: TiledLoop) -> tuple[int, bool, int]:
@@ -43,64 +76,99 @@ def axis_of(tiled: TiledLoop) -> tuple[int, bool, int]:
     return axes[0].dimension, workers, points
 
 
-def middle_tile(launch: Launch, lanes: Lanes) -> tuple[tuple[Numbers, ...], Numbers | None]:
-    """The intra-tile wavefronts and the points of the tile in the middle of one launch."""
-    found = dealt_nest(launch, lanes)
-    if found is None:
-        return (), None
-    nest, there = found
-    if any(axis_of(tiled)[1] for tiled in nest.loops if any(tile.axis for tile in tiled.tiles)):
-        return (), None
-    for tiled in nest.loops:
-        trips, lower, step = (
-            there.evaluation.trips(tiled.loop),
-            there.evaluation.value(tiled.loop.lower),
-            there.evaluation.value(tiled.loop.step),
-        )
-        middle: Values = lower + step * ((trips - 1) // 2)
-        there = there.inside({tiled.loop.iterator.name: middle})
-    counter = Counter()
-    try:
-        if any(isinstance(one, TileNest) for one in walk(nest.body)):
-            fronts = _fronts(counter, nest.body, there)
-            return fronts, np.asarray(sum(one.sum(axis=1) for one in fronts), dtype=np.int64)
-        return (), there.all(total(counter.count(nest.body, there).values()))
-    except UncountableError:
-        return (), None
+@dataclass(frozen=True, eq=False)
+class Fronts:
+    """Runs through a nest of workers in a tile, in order, those of each case together: the `points` of each, and where each case `starts`.
+
+    A case has one at least, of no points where there is none.
+    """
+
+    starts: Numbers
+    points: Numbers
+
+    @property
+    def steps(self) -> Numbers:
+        """How many there are in each case."""
+        return np.diff(np.append(self.starts, len(self.points)))
 
 
-def _fronts(counter: Counter, body: Block, lanes: Lanes) -> tuple[Numbers, ...]:
-    """The points of every run through each nest of workers under `body`, in order, for each case."""
-    found: dict[int, list[tuple[Numbers, Numbers]]] = {}
-    _collect(counter, body, lanes, np.arange(lanes.count), found)
-    return tuple(_padded(lanes.count, parts) for parts in found.values())
+@dataclass(frozen=True, eq=False)
+class TileWork:
+    """A tile's `points` in each case, None where they are too many to count, and its `fronts`: an array for each group of workers between two
+    barriers, none where workers do not wait for each other inside a tile.
+    """
+
+    points: Numbers | None
+    fronts: tuple[Fronts, ...]
 
 
-def _collect(
-    counter: Counter, node: Statement, lanes: Lanes, case: Numbers, found: dict[int, list[tuple[Numbers, Numbers]]]
-) -> None:
-    if isinstance(node, Block):
-        for there, statement in declared_along(node, lanes):
-            _collect(counter, statement, there, case, found)
-    elif isinstance(node, If):
-        for part, index in branches(node, lanes):
-            _collect(counter, part, lanes.at(index), case[index], found)
-    elif isinstance(node, Loop) and any(isinstance(one, TileNest) for one in walk(node)):
-        for index, child in counter.iterations(node, lanes):
-            _collect(counter, node.body, child, case[index], found)
-    elif isinstance(node, Buffered):
-        _collect(counter, node.body, lanes, case, found)
-    else:
-        values = lanes.all(total(counter.count(node, lanes).values()))
-        found.setdefault(id(node), []).append((case, values))
+def middle_tile(launch: Launch, entries: Entries) -> TileWork:
+    """The tile in the middle of the middle launch of each case: a full one where there is one. Where it has no points, the one of those at quarters
+    that has. Where workers take the loops that are dealt out it is one iteration of these. Raises UncountableError.
+    """
+    cases = len(entries.starts)
+    points = np.zeros(cases, dtype=np.int64)
+    found = _Found()
+    for of_launches in _PARTS:
+        for of_tiles in _PARTS:
+            index = np.flatnonzero(points == 0)
+            nest = dealt_nest(launch, entries.at_part(*of_launches).at(index))
+            if nest is None:
+                return TileWork(None, ())
+            if not len(index):
+                continue
+            try:
+                points[index] = found.add(nest, nest.at_part(*of_tiles), index)
+            except UncountableError:
+                return TileWork(None, ())
+    return TileWork(points, tuple(_joined(cases, parts) for parts in found.fronts.values()))
 
 
-def _padded(count: int, parts: list[tuple[Numbers, Numbers]]) -> Numbers:
-    case = np.concatenate([one for one, _ in parts])
-    values = np.concatenate([one for _, one in parts])
+@dataclass
+class _Found:
+    """The fronts of tiles, by the nest of workers: the case of each front, and its points."""
+
+    counter: Counter = field(default_factory=Counter)
+    fronts: dict[int, list[tuple[Numbers, Numbers]]] = field(default_factory=dict)
+
+    def add(self, nest: DealtNest, lanes: Lanes, case: Numbers) -> Numbers:
+        """Adds the fronts of tiles that have points, and says how many."""
+        if not any(isinstance(one, TileNest) for one in walk(nest.body)):
+            return lanes.all(total(self.counter.count(nest.body, lanes).values()))
+        fronts: dict[int, list[tuple[Numbers, Numbers]]] = {}
+        self._collect(nest.body, lanes, np.arange(lanes.count), fronts)
+        points = np.zeros(lanes.count, dtype=np.int64)
+        for parts in fronts.values():
+            for own, values in parts:
+                points += summed(own, values, lanes.count)
+        for key, parts in fronts.items():
+            for own, values in parts:
+                kept = points[own] > 0
+                self.fronts.setdefault(key, []).append((case[own[kept]], values[kept]))
+        return points
+
+    def _collect(
+        self, node: Statement, lanes: Lanes, case: Numbers, fronts: dict[int, list[tuple[Numbers, Numbers]]]
+    ) -> None:
+        if isinstance(node, Block):
+            for there, statement in declared_along(node, lanes):
+                self._collect(statement, there, case, fronts)
+        elif isinstance(node, If):
+            for part, index in branches(node, lanes):
+                self._collect(part, lanes.at(index), case[index], fronts)
+        elif isinstance(node, Loop) and any(isinstance(one, TileNest) for one in walk(node)):
+            for index, child in self.counter.iterations(node, lanes):
+                self._collect(node.body, child, case[index], fronts)
+        elif isinstance(node, Buffered):
+            self._collect(node.body, lanes, case, fronts)
+        else:
+            values = lanes.all(total(self.counter.count(node, lanes).values()))
+            fronts.setdefault(id(node), []).append((case, values))
+
+
+def _joined(count: int, parts: list[tuple[Numbers, Numbers]]) -> Fronts:
+    missing = np.setdiff1d(np.arange(count), np.concatenate([case for case, _ in parts]))
+    case = np.concatenate([*(one for one, _ in parts), missing])
+    points = np.concatenate([*(one for _, one in parts), np.zeros(len(missing), dtype=np.int64)])
     order = np.argsort(case, kind="stable")
-    case, values = case[order], values[order]
-    lengths = np.bincount(case, minlength=count)
-    result = np.zeros((count, int(lengths.max(initial=0))), dtype=np.int64)
-    result[case, np.arange(len(case)) - (np.cumsum(lengths) - lengths)[case]] = values
-    return result
+    return Fronts(np.searchsorted(case[order], np.arange(count)), points[order])

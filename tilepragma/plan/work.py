@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 
 from tilepragma.ir.directives import Target
-from tilepragma.ir.looptree import Block, If, Loop
 from tilepragma.plan.counting import Counter
 from tilepragma.plan.evaluation import UncountableError, Values
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, launches_in
-from tilepragma.plan.lanes import Counts, Lanes, Numbers, chosen, total
+from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
+from tilepragma.plan.lanes import Counts, Lanes, Numbers, chosen, summed, total
+from tilepragma.plan.launch_entries import Place, entries_of, places_of
 from tilepragma.plan.source_counts import SourceCounts
-from tilepragma.plan.tile_work import axis_of, dealt_nest, middle_tile
+from tilepragma.plan.tile_work import DealtNest, TileWork, axis_of, dealt_nest, middle_tile
 
 #: Iterations of one of the host's loops that launches are looked at in; of more, so many spread evenly stand for those around them.
 ENTRIES = 64
@@ -49,9 +49,7 @@ class LaunchWork:
     """One launch in each case of the sizes. `starts` has where each case's entries begin; an entry stands for `repeats` launches one after the
     other that deal out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is the middle one of so many.
 
-    `points` and `operations`, of floating type, are what all of them make together, one number a case. `fronts` are the points of each
-    intra-tile wavefront of a tile in the middle, a row a case, padded with 0, an array for each group of workers between two barriers;
-    none where workers do not wait for each other inside a tile. `tile_points` are the points of that tile; None where they are too many to count.
+    `points` and `operations`, of floating type, are what all of them make together, one number a case. `tile` is the one in the middle.
     """
 
     name: str
@@ -61,8 +59,7 @@ class LaunchWork:
     exact: bool
     points: Numbers
     operations: Numbers
-    fronts: tuple[Numbers, ...]
-    tile_points: Numbers | None
+    tile: TileWork
 
     def tiles(self, workers: tuple[Values, ...] = (1, 1, 1)) -> Numbers:
         """Tiles of each entry where a gang has so many `workers` along each dimension, for each case; what has no points counts too."""
@@ -104,129 +101,38 @@ def plan_work(
     steps = plan.host_steps if on_host else plan.device_steps
     try:
         source = SourceCounts.of(plan, scalars)
-        found = tuple(_launch(place, source, launches_in(steps), entries) for place in _places(steps, lanes))
+        found = tuple(_launch(place, source, launches_in(steps), entries) for place in places_of(steps, lanes))
     except UncountableError as reason:
         return Uncounted(str(reason))
     return PlanWork(cases, found)
 
 
-# -- launches under the host's loops ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A launch and the steps around it, outermost first; `lanes` are the cases."""
-
-    launch: Launch
-    around: tuple[HostLoop | HostCondition, ...]
-    lanes: Lanes
-
-
-def _places(
-    steps: tuple[Step, ...], lanes: Lanes, around: tuple[HostLoop | HostCondition, ...] = ()
-) -> Iterator[_Place]:
-    for step in steps:
-        if isinstance(step, Launch):
-            yield _Place(step, around, lanes)
-        else:
-            yield from _places(step.steps, lanes, (*around, step))
-
-
-@dataclass(frozen=True)
-class _Entries:
-    """Launches: `lanes` with values of the host's iterators, each of the case `case`, and for how many launches it stands."""
-
-    lanes: Lanes
-    case: Numbers
-    repeats: Numbers
-
-
-def _entries(place: _Place, most: int | None) -> tuple[_Entries, bool]:
-    """The launches, those of loops with more than `most` iterations in samples, and whether there are none of these."""
-    lanes, exact = place.lanes, True
-    found = _Entries(lanes, np.arange(lanes.count), np.ones(lanes.count, dtype=np.int64))
-    for depth, step in enumerate(place.around):
-        if not isinstance(step, HostLoop):
-            holds = np.broadcast_to(found.lanes.evaluation.holds(step.condition), (found.lanes.count,))
-            found = _Entries(found.lanes, found.case, found.repeats * holds)
-            continue
-        trips = found.lanes.all(found.lanes.evaluation.trips(step.loop))
-        if step.loop.iterator.name not in _wanted(place, depth + 1):
-            inside = found.lanes.inside({step.loop.iterator.name: step.loop.lower})
-            found = _Entries(inside, found.case, found.repeats * trips)
-            continue
-        exact = exact and (most is None or bool(np.all(trips <= most)))
-        found = _sampled(step.loop, found, trips, most)
-    return found, exact
-
-
-def _sampled(loop: Loop, found: _Entries, trips: Numbers, most: int | None) -> _Entries:
-    """The iterations of a loop of the host, at most so many for each entry, at least one."""
-    taken = np.maximum(trips if most is None else np.minimum(trips, most), 1)
-    index = np.repeat(np.arange(len(taken)), taken)
-    place = np.arange(len(index)) - np.repeat(np.cumsum(taken) - taken, taken)
-    first, beyond = place * trips[index] // taken[index], (place + 1) * trips[index] // taken[index]
-    lower, step = (chosen(found.lanes.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
-    middle = np.maximum(first + beyond - 1, 0) // 2
-    lanes = found.lanes.at(index, {loop.iterator.name: lower + step * middle})
-    return _Entries(lanes, found.case[index], found.repeats[index] * (beyond - first))
-
-
-def _wanted(place: _Place, depth: int) -> frozenset[str]:
-    """Names that decide how much is launched inside the steps around at this depth."""
-    counter = Counter()
-    loops = tuple(step.loop for step in place.around[depth:] if isinstance(step, HostLoop))
-    conditions = tuple(step.condition for step in place.around[depth:] if isinstance(step, HostCondition))
-    tests = tuple(If(condition, Block(()), None) for condition in conditions)
-    return counter.decisive(loops, Block((*tests, place.launch.body)))
-
-
-# -- one launch -------------------------------------------------------------------------------------------------------
-
-
-def _launch(place: _Place, source: SourceCounts, among: tuple[Launch, ...], most: int) -> LaunchWork:
-    found, exact = _entries(place, most)
-    starts = np.searchsorted(found.case, np.arange(place.lanes.count))
+def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most: int) -> LaunchWork:
+    found = entries_of(place, most)
     counts = source.of_launch(place.launch, among, found.lanes)
     if counts is None:
         counts = _run(place)
-    points = place.lanes.all(total(counts.values()))
-    operations = place.lanes.all(total(values * source.operations(leaf) for leaf, values in counts.items()))
-    middle = starts + (np.diff(np.append(starts, len(found.case))) - 1) // 2
-    fronts, tile_points = middle_tile(place.launch, found.lanes.at(middle))
+    operations = total(values * source.operations(leaf) for leaf, values in counts.items())
+    nest = dealt_nest(place.launch, found.lanes)
     return LaunchWork(
-        place.launch.name,
-        starts,
-        found.repeats,
-        _dealt(place.launch, found.lanes),
-        exact,
-        points,
-        operations,
-        fronts,
-        tile_points,
+        name=place.launch.name,
+        starts=found.starts,
+        repeats=found.repeats,
+        loops=() if nest is None else tuple(_dealt(nest)),
+        exact=found.exact,
+        points=place.lanes.all(total(counts.values())),
+        operations=place.lanes.all(operations),
+        tile=middle_tile(place.launch, found),
     )
 
 
-def _run(place: _Place) -> Counts:
-    """What all launches run, by their own text."""
-    found, _ = _entries(place, None)
+def _dealt(nest: DealtNest) -> Iterator[DealtLoop]:
+    for tiled in nest.loops:
+        yield DealtLoop(*axis_of(tiled), nest.lanes.all(nest.lanes.evaluation.trips(tiled.loop)))
+
+
+def _run(place: Place) -> Counts:
+    """What all launches run, by their own text. Raises UncountableError."""
+    found = entries_of(place, None)
     counts = Counter().count(place.launch.body, found.lanes)
-    result: Counts = {}
-    for leaf, values in counts.items():
-        summed = np.zeros(place.lanes.count, dtype=np.int64)
-        np.add.at(summed, found.case, found.repeats * values)
-        result[leaf] = summed
-    return result
-
-
-def _dealt(launch: Launch, lanes: Lanes) -> tuple[DealtLoop, ...]:
-    """The loops that gangs or threads take; none where one instance does everything."""
-    found = dealt_nest(launch, lanes)
-    if found is None:
-        return ()
-    nest, there = found
-    return tuple(
-        DealtLoop(*axis_of(tiled), there.all(there.evaluation.trips(tiled.loop)))
-        for tiled in nest.loops
-        if any(tile.axis is not None for tile in tiled.tiles)
-    )
+    return {leaf: summed(found.case, found.repeats * values, place.lanes.count) for leaf, values in counts.items()}

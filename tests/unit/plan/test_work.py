@@ -10,6 +10,7 @@ from tests.support.plan_runs import LaunchRun, run_steps
 from tilepragma.ir.directives import Target, TemporalTiles
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.planner import PlanDefaults
+from tilepragma.plan.tile_work import Fronts
 from tilepragma.plan.work import LaunchWork, PlanWork, Uncounted, plan_work
 
 SOR_1D = """void f(int n, int steps, float a[n]) {
@@ -136,17 +137,22 @@ def compare(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
     dealt = np.prod([loop.trips[own] for loop in launch.loops], axis=0, dtype=np.int64)
     if launch.loops:
         assert list(np.repeat(dealt, launch.repeats[own])) == [len(run.tiles) for run in runs]
-    if launch.tile_points is None or not runs:
+    if launch.tile.points is None or not runs:
         return
     middle = own.start + (own.stop - own.start - 1) // 2
     place = 0
     for loop in launch.loops:
         place = place * loop.trips[middle] + (loop.trips[middle] - 1) // 2
     tiles = runs[int(launch.repeats[own.start : middle].sum())].tiles
-    if tiles:
-        assert launch.tile_points[case] == tiles[place].points
-        fronts = sorted(points for front in launch.fronts for points in front[case] if points)
-        assert not launch.fronts or fronts == sorted(points for points in tiles[place].fronts if points)
+    if tiles and tiles[place].points:
+        assert launch.tile.points[case] == tiles[place].points
+        fronts = sorted(points for front in launch.tile.fronts for points in of_case(front, case))
+        assert not launch.tile.fronts or fronts == sorted(tiles[place].fronts)
+
+
+def of_case(fronts: Fronts, case: int) -> list[int]:
+    start = fronts.starts[case]
+    return [int(one) for one in fronts.points[start : start + fronts.steps[case]]]
 
 
 def entries(launch: LaunchWork, case: int) -> slice:
