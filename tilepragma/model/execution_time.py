@@ -101,6 +101,20 @@ class TileWavefronts:
         return np.asarray(full + self.share * (every - full), dtype=np.float64)
 
 
+def without_full_counts(starts: Integers, repeats: Integers, tiles: Integers, worth: Numbers) -> TileWavefronts:
+    """Wavefronts of which only the numbers of tiles are known, and for each layout how many full tiles' points all tiles have (`worth`).
+
+    With border tiles of HALF_A_TILE there are 2 (tiles - worth) of them. They are taken to be as many in each wavefront, as the two ends of a
+    wavefront in a plane are; their share then follows from `worth`, so that points are neither lost nor made up.
+    """
+    number, every = sums(repeats, starts), sums(repeats * tiles, starts)
+    border = np.ceil(np.maximum(every - worth, 0.0) / (HALF_A_TILE * number)).astype(np.int64)
+    full = np.maximum(tiles - np.repeat(border, np.diff(np.append(starts, len(tiles)))), 0)
+    inside = sums(repeats * full, starts)
+    share = np.clip((worth - inside) / np.maximum(every - inside, 1), 0.0, 1.0)
+    return TileWavefronts(starts, repeats, tiles, full, np.asarray(share, dtype=np.float64))
+
+
 def sums(values: Integers, starts: Integers) -> Integers:
     """The sum of each group of values, where one begins at each of `starts`; none is empty."""
     return np.add.reduceat(values, starts) if len(starts) else np.zeros(0, dtype=np.int64)

@@ -141,7 +141,8 @@ class WavefrontLayouts:
 
     `work` says exactly what there is to do at tile sizes. `outline` says it faster: its `warps`, `rounds` and `wavefronts` may be too few, never
     too many; all else is exact. `resident` gives B by threads a block and shared bytes of a block, `coefficients` those of an organisation
-    with its B. Constraints: L_tile / N_mem is `least_reuse` or more, a block has at least as many threads as the widest intra-tile
+    with its B. `least_time` are seconds that tile sizes take at least whatever the organisation, because of the memories' bandwidths (`roofline`);
+    a time is never below it. Constraints: L_tile / N_mem is `least_reuse` or more, a block has at least as many threads as the widest intra-tile
     wavefront has points, and a unit has room for a block.
     """
 
@@ -153,6 +154,7 @@ class WavefrontLayouts:
     overheads: Overheads
     units: int
     least_reuse: float = 0.0
+    least_time: Callable[[Integers], Numbers] | None = None
 
     def bounds(self, sizes: Integers) -> Numbers:
         """T_total from below.
@@ -160,11 +162,14 @@ class WavefrontLayouts:
         Let G', R', W' be the outline's warps of a tile, rounds and wavefronts. T_total = R T_tile + W sigma_blk + sigma_ker with R >= R', W >= W'.
         G' <= G <= L_tile (a warp that runs has a point), so alpha G >= min(alpha G', alpha L_tile) whatever alpha's sign, and T_tile is at
         least the same sum with that in the place of alpha G: t. `times` refuses layouts with T_tile <= 0, so R T_tile >= R' max(t, 0). The bound is
-        R' max(t, 0) + W' sigma_blk + sigma_ker, less what rounding may have added.
+        R' max(t, 0) + W' sigma_blk + sigma_ker, less what rounding may have added; and as T_total is raised to `least_time`, so is it.
         """
         work = self.outline(sizes)
         columns = [self._bound(work, column) for column in range(len(self.organisations))]
-        return np.stack(columns, axis=1)
+        return self._at_least(sizes, np.stack(columns, axis=1))
+
+    def _at_least(self, sizes: Integers, times: Numbers) -> Numbers:
+        return np.maximum(times, self.least_time(sizes)[:, None]) if self.least_time else times
 
     def _bound(self, work: Work, column: int) -> Numbers:
         threads = self._threads(column)
@@ -195,7 +200,7 @@ class WavefrontLayouts:
             parts = predict(work, threads, blocks, self.units, self.coefficients(threads, blocks), self.overheads)
             known = self._admits(work, threads, blocks) & (parts.tile > 0)
             columns.append(np.where(known, parts.total, np.inf))
-        return np.stack(columns, axis=1)
+        return self._at_least(sizes, np.stack(columns, axis=1))
 
     def blocks(self, sizes: Integers) -> Integers:
         """B of each layout."""

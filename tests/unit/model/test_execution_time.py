@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilepragma.model import box_wavefronts
+from tilepragma.model import box_wavefronts, skewed_tiles
 from tilepragma.model.devices import Overheads
 from tilepragma.model.execution_time import (
     HALF_A_TILE,
@@ -20,6 +20,7 @@ from tilepragma.model.execution_time import (
     predict,
     slowest_unit,
     tile_time,
+    without_full_counts,
 )
 
 #: 1-D SOR in tiles of 3 x 5 with warps of 2: H = 1 2 3 3 3 2 1, G = 1 1 2 2 2 1 1; 3 + 5 + 1 elements are moved.
@@ -159,3 +160,30 @@ def test_layouts_are_computed_at_once() -> None:
 def test_reuse_is_points_by_transfers() -> None:
     assert work().reuse[0] == pytest.approx(15 / 9)
     assert Work(*(np.array([n]) for n in (1, 1, 5, 1, 0, 0, 1, 1))).reuse[0] == np.inf
+
+
+def test_border_tiles_that_nobody_counted() -> None:
+    """14 tiles worth 11: with halves 6 border tiles, 2 in each of 3 wavefronts; 8 full ones leave 3 for 6."""
+    found = without_full_counts(np.array([0]), np.array([1, 2]), np.array([4, 5]), np.array([11.0]))
+    assert found.full.tolist() == [2, 3]
+    assert found.share.tolist() == [0.5]
+
+
+def test_no_border_tiles_where_all_points_are_in_full_ones() -> None:
+    found = without_full_counts(np.array([0, 1]), np.array([3, 1]), np.array([4, 7]), np.array([12.0, 2.0]))
+    assert found.full.tolist() == [4, 0]
+    assert found.rounds(2).tolist() == [6.0, pytest.approx(4 * 2 / 7)]
+
+
+@pytest.mark.parametrize("extents", [(2000, 30000), (300, 600, 500)], ids=str)
+def test_border_tiles_that_nobody_counted_matter_little(extents: tuple[int, ...]) -> None:
+    nest = skewed_tiles.SkewedNest(extents, (1,) * (len(extents) - 1))
+    sizes = np.array([[20, 400], [64, 64], [100, 1000]]) if len(extents) == 2 else np.array([[8, 32, 32], [20, 16, 64]])
+    counted = skewed_tiles.skewed_wavefronts(nest, sizes)
+    worth = nest.points / np.prod(sizes, axis=1)
+    guessed = without_full_counts(counted.starts, counted.repeats, counted.tiles, worth)
+    for units in (4, 30, 132):
+        assert guessed.rounds(units) == pytest.approx(counted.rounds(units), rel=0.2), (
+            "a round where it is about to begin"
+        )
+        assert (guessed.rounds(units) >= worth / units * (1 - 1e-12)).all()
