@@ -13,6 +13,9 @@ from tilepragma.plan.counting import Counter
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
 from tilepragma.plan.lanes import Lanes, Numbers, chosen
 
+#: Iterations of one of the host's loops that launches are looked at in; of more, so many spread evenly stand for those around them.
+ENTRIES = 64
+
 
 @dataclass(frozen=True)
 class Place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from tilepragma.plan.lanes import Lanes, Numbers, declared_along, summed, total
 from tilepragma.plan.launch_entries import Entries
 
 #: Where a tile is looked for that has points: what part of the launches, and of the tiles along each loop, is before it.
-_PARTS = ((1, 2), (1, 4), (3, 4))
+PARTS = ((1, 2), (1, 4), (3, 4))
 
 
 @dataclass(frozen=True)
@@ -78,18 +79,16 @@ def axis_of(tiled: TiledLoop) -> tuple[int, bool, int]:
 
 @dataclass(frozen=True, eq=False)
 class Fronts:
-    """Runs through a nest of workers in a tile, in order, those of each case together: the `points` of each, and where each case `starts`.
+    """Runs through a nest of workers in a tile of each of `cases`: the `case` of each, in ascending order, and its `points`."""
 
-    A case has one at least, of no points where there is none.
-    """
-
-    starts: Numbers
+    cases: int
+    case: Numbers
     points: Numbers
 
     @property
     def steps(self) -> Numbers:
         """How many there are in each case."""
-        return np.diff(np.append(self.starts, len(self.points)))
+        return np.bincount(self.case, minlength=self.cases)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +108,17 @@ def middle_tile(launch: Launch, entries: Entries) -> TileWork:
     cases = len(entries.starts)
     points = np.zeros(cases, dtype=np.int64)
     found = _Found()
-    for of_launches in _PARTS:
-        for of_tiles in _PARTS:
-            index = np.flatnonzero(points == 0)
-            nest = dealt_nest(launch, entries.at_part(*of_launches).at(index))
-            if nest is None:
-                return TileWork(None, ())
-            if not len(index):
-                continue
-            try:
-                points[index] = found.add(nest, nest.at_part(*of_tiles), index)
-            except UncountableError:
-                return TileWork(None, ())
+    for of_launches, of_tiles in itertools.product(PARTS, PARTS):
+        index = np.flatnonzero(points == 0)
+        if not len(index):
+            break
+        nest = dealt_nest(launch, entries.at_part(*of_launches).at(index))
+        if nest is None:
+            return TileWork(None, ())
+        try:
+            points[index] = found.add(nest, nest.at_part(*of_tiles), index)
+        except UncountableError:
+            return TileWork(None, ())
     return TileWork(points, tuple(_joined(cases, parts) for parts in found.fronts.values()))
 
 
@@ -166,9 +164,8 @@ class _Found:
             fronts.setdefault(id(node), []).append((case, values))
 
 
-def _joined(count: int, parts: list[tuple[Numbers, Numbers]]) -> Fronts:
-    missing = np.setdiff1d(np.arange(count), np.concatenate([case for case, _ in parts]))
-    case = np.concatenate([*(one for one, _ in parts), missing])
-    points = np.concatenate([*(one for _, one in parts), np.zeros(len(missing), dtype=np.int64)])
+def _joined(cases: int, parts: list[tuple[Numbers, Numbers]]) -> Fronts:
+    case = np.concatenate([one for one, _ in parts])
+    points = np.concatenate([one for _, one in parts])
     order = np.argsort(case, kind="stable")
-    return Fronts(np.searchsorted(case[order], np.arange(count)), points[order])
+    return Fronts(cases, case[order], points[order])

@@ -17,12 +17,9 @@ from tilepragma.plan.counting import Counter
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
 from tilepragma.plan.lanes import Counts, Lanes, Numbers, chosen, summed, total
-from tilepragma.plan.launch_entries import Place, entries_of, places_of
+from tilepragma.plan.launch_entries import ENTRIES, Place, entries_of, places_of
 from tilepragma.plan.source_counts import SourceCounts
 from tilepragma.plan.tile_work import DealtNest, TileWork, axis_of, dealt_nest, middle_tile
-
-#: Iterations of one of the host's loops that launches are looked at in; of more, so many spread evenly stand for those around them.
-ENTRIES = 64
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class LaunchWork:
     `points` and `operations`, of floating type, are what all of them make together, one number a case. `tile` is the one in the middle.
     """
 
-    name: str
+    place: Place
     starts: Numbers
     repeats: Numbers
     loops: tuple[DealtLoop, ...]
@@ -60,6 +57,11 @@ class LaunchWork:
     points: Numbers
     operations: Numbers
     tile: TileWork
+
+    @property
+    def name(self) -> str:
+        """That of the launch."""
+        return self.place.launch.name
 
     def tiles(self, workers: tuple[Values, ...] = (1, 1, 1)) -> Numbers:
         """Tiles of each entry where a gang has so many `workers` along each dimension, for each case; what has no points counts too."""
@@ -78,9 +80,10 @@ class LaunchWork:
 
 @dataclass(frozen=True, eq=False)
 class PlanWork:
-    """The launches of a plan on one kind of target, in textual order; `cases` is how many cases of the sizes there are."""
+    """The launches of a plan, `on_host` or on devices, in textual order; `cases` is how many cases of the sizes there are."""
 
     cases: int
+    on_host: bool
     launches: tuple[LaunchWork, ...]
 
 
@@ -104,7 +107,7 @@ def plan_work(
         found = tuple(_launch(place, source, launches_in(steps), entries) for place in places_of(steps, lanes))
     except UncountableError as reason:
         return Uncounted(str(reason))
-    return PlanWork(cases, found)
+    return PlanWork(cases, on_host, found)
 
 
 def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most: int) -> LaunchWork:
@@ -115,7 +118,7 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
     operations = total(values * source.operations(leaf) for leaf, values in counts.items())
     nest = dealt_nest(place.launch, found.lanes)
     return LaunchWork(
-        name=place.launch.name,
+        place=place,
         starts=found.starts,
         repeats=found.repeats,
         loops=() if nest is None else tuple(_dealt(nest)),

@@ -151,8 +151,8 @@ def compare(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
 
 
 def of_case(fronts: Fronts, case: int) -> list[int]:
-    start = fronts.starts[case]
-    return [int(one) for one in fronts.points[start : start + fronts.steps[case]]]
+    assert len(fronts.points[fronts.case == case]) == fronts.steps[case]
+    return [int(one) for one in fronts.points[fronts.case == case]]
 
 
 def entries(launch: LaunchWork, case: int) -> slice:

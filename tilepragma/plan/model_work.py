@@ -1,0 +1,143 @@
+"""A plan's work as the execution-time model wants it: equations (5.2)-(5.11) for each of its launches, at many tile sizes at once.
+
+A tile of wavefronts of points is a tile of the thesis. Where nobody waits inside a tile (DOALL nests, and everything on cores) a tile has no
+intra-tile wavefronts: its points are dealt to the lanes of its unit evenly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilepragma.ir.expressions import DataObject, IntegerLiteral
+from tilepragma.ir.looptree import Axis, Staged, StagedSide
+from tilepragma.model.execution_time import Integers, Numbers, TileWavefronts, Work, sums
+from tilepragma.plan.evaluation import UncountableError, Values
+from tilepragma.plan.kernel_plan import Launch
+from tilepragma.plan.lanes import summed
+from tilepragma.plan.staging import copies_ahead, staged_arrays
+from tilepragma.plan.tile_traffic import TileTraffic, element_bytes, tile_traffic
+from tilepragma.plan.work import LaunchWork, PlanWork
+
+
+@dataclass(frozen=True)
+class Organisation:
+    """Who does the work: `units` that run a tile at a time, `lanes` of each that run in step (a warp, a vector), and on devices how many `workers`
+    a gang has along each dimension.
+    """
+
+    units: int
+    lanes: int
+    workers: tuple[int, int, int] = (1, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class LaunchModel:
+    """A launch for the model. `share` is what its tiles are of the one in the middle, on average; `transfer_error`: by what part N_mem was off where
+    it was compared, None where it is unknown and 0 stands in the work.
+    """
+
+    name: str
+    work: Work
+    share: Numbers
+    exact: bool
+    transfer_error: float | None
+
+
+def model_works(work: PlanWork, organisation: Organisation) -> tuple[LaunchModel, ...]:
+    """The launches of a plan in textual order."""
+    return tuple(_model(launch, organisation, work.on_host) for launch in work.launches)
+
+
+def _model(work: LaunchWork, organisation: Organisation, on_host: bool) -> LaunchModel:
+    cases = len(work.starts)
+    tiles = work.tiles(organisation.workers)
+    every = np.maximum(sums(work.repeats * tiles, work.starts), 1)
+    mean = work.points / every
+    points, warps, steps, widest = _tile(work, mean, organisation)
+    share = np.where(points > 0, mean / np.maximum(points, 1e-300), 0.0)
+    wavefronts = TileWavefronts(work.starts, work.repeats, tiles, np.zeros_like(tiles), share)
+    traffic = _traffic(work, organisation)
+    return LaunchModel(
+        work.name,
+        Work(
+            steps=steps,
+            warps=warps,
+            points=np.asarray(np.rint(points), dtype=np.int64),
+            widest=widest,
+            transfers=np.zeros(cases, dtype=np.int64) if traffic is None else traffic.elements,
+            shared=np.full(cases, 0 if on_host else shared_bytes(work.place.launch, organisation.workers)),
+            wavefronts=work.launches,
+            rounds=wavefronts.rounds(organisation.units),
+        ),
+        share,
+        work.exact,
+        None if traffic is None else traffic.error,
+    )
+
+
+def _tile(work: LaunchWork, mean: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers, Integers, Integers]:
+    """Points, warps, wavefronts and the widest of these of a tile."""
+    cases = len(work.starts)
+    fronts = work.tile.fronts
+    if fronts and work.tile.points is not None:
+        warps = sum(summed(one.case, -(-one.points // organisation.lanes), cases) for one in fronts)
+        widest = np.zeros(cases, dtype=np.int64)
+        for one in fronts:
+            np.maximum.at(widest, one.case, one.points)
+        steps = sum(one.steps for one in fronts)
+        return work.tile.points.astype(np.float64), np.asarray(warps, dtype=np.float64), np.asarray(steps), widest
+    none = np.zeros(cases, dtype=np.int64)
+    taken = [organisation.workers[loop.dimension] for loop in work.loops if loop.workers]
+    if not taken:
+        points = mean if work.tile.points is None else work.tile.points.astype(np.float64)
+        return points, points / organisation.lanes, none, none + 1
+    threads = int(np.prod(taken))
+    return mean, mean / threads * -(-threads // organisation.lanes), none, none + threads
+
+
+def _traffic(work: LaunchWork, organisation: Organisation) -> TileTraffic | None:
+    workers: dict[int, Values] = {
+        loop.dimension: organisation.workers[loop.dimension] for loop in work.loops if loop.workers
+    }
+    try:
+        return tile_traffic(work.place, workers, None if workers else work.tile.points)
+    except UncountableError:
+        return None
+
+
+def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
+    """Bytes of the gangs' memory that the launch keeps windows and staged boxes in, where gangs have so many workers."""
+    windows = sum(
+        _bytes(one.object, [_length(one.object, place) for place in range(one.object.rank)]) for one in launch.windows
+    )
+    boxes = sum(_box(one, workers) for one in staged_arrays(launch))
+    return windows + boxes * (2 if copies_ahead(launch) else 1)
+
+
+def _box(staged: Staged, workers: tuple[int, int, int]) -> int:
+    lengths = [_side(side, workers) for side in staged.sides]
+    if staged.odd:
+        lengths[-1] |= 1
+    return _bytes(staged.object, lengths)
+
+
+def _side(side: StagedSide, workers: tuple[int, int, int]) -> int:
+    extents = (
+        (
+            abs(term.coefficient),
+            term.points * workers[term.extent.dimension] if isinstance(term.extent, Axis) else term.extent,
+        )
+        for term in side.terms
+    )
+    return side.width + 1 + sum(factor * (extent - 1) for factor, extent in extents)
+
+
+def _length(object_: DataObject, place: int) -> int:
+    length = object_.lengths[place]
+    return length.value if isinstance(length, IntegerLiteral) else 1
+
+
+def _bytes(object_: DataObject, lengths: list[int]) -> int:
+    return int(np.prod(lengths)) * element_bytes(object_)
