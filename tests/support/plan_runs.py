@@ -1,4 +1,4 @@
-"""Runs a plan's steps point by point in Python: which launches, tiles and points there are. No data is touched."""
+"""Runs a plan's steps point by point in Python: which launches, tiles and points there are, and what they touch. No data is computed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tests.support.interpreter import Interpreter
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import Access
+from tilepragma.ir.expressions import Access, Scope, Storage
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
@@ -32,6 +33,8 @@ class TileRun:
 
     points: int = 0
     fronts: list[int] = field(default_factory=list)
+    touched: dict[tuple[str, bool], set[tuple[int, ...]]] = field(default_factory=dict)
+    """elements by array and whether they are written"""
 
 
 @dataclass
@@ -72,13 +75,15 @@ class _Run(Interpreter):
                 self._nest(statement)
             case Buffered():
                 self.run(statement.body)
-            case Barrier() | Stage() | ExpressionStatement():
+            case Barrier() | Stage():
                 pass
+            case ExpressionStatement():
+                self._touch(statement)
             case _Tile(body, True):
                 self.launches[-1].tiles.append(TileRun())
                 self.run(body)
             case If() if _on_data(statement):
-                pass
+                self._touch(statement)
             case _:
                 super().run(statement)
 
@@ -95,6 +100,16 @@ class _Run(Interpreter):
         self.run(body)
         if axes and not outermost:
             self.launches[-1].tiles[-1].fronts.append(self.launches[-1].points - before)
+
+    def _touch(self, statement: Statement) -> None:
+        tiles = self.launches[-1].tiles
+        for use in uses(statement) if tiles else ():
+            if use.object.storage is Storage.SCALAR or use.object.scope is Scope.GANG:
+                continue
+            element = tuple(self.value(one) for one in use.subscripts)
+            for writes, done in ((False, use.reads), (True, use.writes)):
+                if done:
+                    tiles[-1].touched.setdefault((use.object.name, writes), set()).add(element)
 
     def _block(self, block: Block) -> set[str]:
         if any(

@@ -7,7 +7,7 @@ around.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,7 +109,7 @@ class Counter:
             self._decisive[key] = body, _decisive(body)
         found = set(self._decisive[key][1])
         for loop in loops:
-            found |= _names((loop.lower, loop.upper, loop.step))
+            found |= _names(_bounds(loop))
         return frozenset(found)
 
 
@@ -122,33 +122,37 @@ def branches(node: If, lanes: Lanes) -> Iterator[tuple[Block, Numbers]]:
             yield part, index
 
 
-def _decisive(body: Block) -> frozenset[str]:
-    """Names in bounds and conditions under `body`, and in what is declared from them."""
+def names_behind(parts: Iterable[Any], body: Block) -> frozenset[str]:
+    """The names that stand in the parts, and those that what is declared under `body` makes them of."""
     found: set[str] = set()
     declarations: dict[str, set[str]] = {}
     for node in walk(body):
-        if isinstance(node, TileNest):
-            for tiled in node.loops:
-                found |= _names((tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
-        elif isinstance(node, Loop):
-            found |= _names((node.lower, node.upper, node.step))
-        elif isinstance(node, If) and _is_plain(node.condition):
-            found |= _names((node.condition,))
-        elif isinstance(node, Declaration):
+        if isinstance(node, Declaration):
             for one in node.declarators:
                 if one.initializer is not None and not isinstance(one.initializer, tuple):
                     declarations.setdefault(one.object.name, set()).update(_names((one.initializer,)))
-    return _closed(found, declarations.get)
-
-
-def _closed(found: set[str], made_of: Callable[[str], set[str] | None]) -> frozenset[str]:
-    waiting = list(found)
+    waiting = _names(parts)
     while waiting:
-        for name in made_of(waiting.pop()) or ():
-            if name not in found:
-                found.add(name)
-                waiting.append(name)
+        found |= waiting
+        waiting = {name for one in waiting for name in declarations.get(one, ())} - found
     return frozenset(found)
+
+
+def _decisive(body: Block) -> frozenset[str]:
+    """Names in bounds and conditions under `body`, and in what is declared from them."""
+    parts: list[Expression] = []
+    for node in walk(body):
+        if isinstance(node, TileNest):
+            parts += (bound for tiled in node.loops for bound in _bounds(tiled.loop))
+        elif isinstance(node, Loop):
+            parts += _bounds(node)
+        elif isinstance(node, If) and _is_plain(node.condition):
+            parts.append(node.condition)
+    return names_behind(parts, body)
+
+
+def _bounds(loop: Loop) -> tuple[Expression, ...]:
+    return loop.lower, loop.upper, loop.step
 
 
 def _names(parts: Iterable[Any]) -> set[str]:

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage, access_to
 from tilepragma.ir.looptree import Block, Buffered, Declaration, If, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import RecordType, ScalarType
-from tilepragma.plan.counting import Counter, branches
+from tilepragma.plan.counting import Counter, branches, names_behind
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.plan.lanes import Lanes, Numbers, chosen, declared_along, is_leaf, ragged
@@ -81,84 +81,112 @@ def tile_traffic(place: Place, workers: Mapping[int, Values], points: Numbers | 
 def _counted(place: Place, workers: Mapping[int, Values]) -> tuple[ArrayTraffic, ...]:
     entries = entries_of(place, ENTRIES)
     cases = place.lanes.count
-    found = _Images(Counter(budget=BUDGET))
+    found = _Images(place.launch.body)
     left = np.arange(cases)
     for of_launches, of_tiles in itertools.product(PARTS, PARTS):
         nest = dealt_nest(place.launch, entries.at_part(*of_launches).at(left))
         if nest is None:
             raise UncountableError(f"{place.launch.name} has no tiles")
-        index, lanes = _gang(nest, nest.at_part(*of_tiles), {k: chosen(v, left) for k, v in workers.items()})
-        seen = found.visit(nest.body, lanes, left[index])
-        left = np.setdiff1d(left, seen)
+        own = {dimension: chosen(value, left) for dimension, value in workers.items()}
+        left = np.setdiff1d(left, found.visit(_Gang(nest, nest.at_part(*of_tiles), own), left))
         if not len(left):
             break
     return found.traffic(cases)
 
 
-def _gang(nest: DealtNest, lanes: Lanes, workers: Mapping[int, Values]) -> tuple[Numbers, Lanes]:
-    """The iterations of one gang's workers, from this one on, each with its case."""
-    case = np.arange(lanes.count)
-    for tiled in nest.loops:
-        dimension, with_workers, points = axis_of(tiled)
-        if not with_workers:
-            continue
-        name, step = tiled.loop.iterator.name, lanes.evaluation.value(tiled.loop.step)
-        first = lanes.evaluation.values.get(name)
-        assert first is not None
-        beyond = lanes.evaluation.value(tiled.loop.lower) + step * lanes.evaluation.trips(tiled.loop)
-        extent = np.minimum(lanes.all(chosen(workers.get(dimension, 1), case) * points), (beyond - first) // step)
-        index, place = (np.concatenate(parts) for parts in zip(*ragged(np.maximum(extent, 0)), strict=True))
-        lanes = lanes.at(index, {name: chosen(first, index) + chosen(step, index) * place})
-        case = case[index]
-    return case, lanes
+@dataclass(frozen=True)
+class _Gang:
+    """One gang's tile: `lanes` are in its first iteration, and workers take more of them."""
+
+    nest: DealtNest
+    lanes: Lanes
+    workers: Mapping[int, Values]
+
+    def iterations(self, wanted: frozenset[str]) -> tuple[Lanes, Numbers]:
+        """Those of loops with such iterators, each with its case."""
+        lanes, case = self.lanes, np.arange(self.lanes.count)
+        for tiled in self.nest.loops:
+            dimension, with_workers, points = axis_of(tiled)
+            name = tiled.loop.iterator.name
+            if not with_workers or name not in wanted:
+                continue
+            evaluation = lanes.evaluation
+            first, step = evaluation.value(access_to(tiled.loop.iterator)), evaluation.value(tiled.loop.step)
+            beyond = evaluation.value(tiled.loop.lower) + step * evaluation.trips(tiled.loop)
+            extent = np.minimum(
+                lanes.all(chosen(self.workers.get(dimension, 1), case) * points), (beyond - first) // step
+            )
+            index, place = (np.concatenate(parts) for parts in zip(*ragged(np.maximum(extent, 0)), strict=True))
+            lanes = lanes.at(index, {name: chosen(first, index) + chosen(step, index) * place})
+            case = case[index]
+        return lanes, case
 
 
 @dataclass
 class _Images:
-    """What points touch: of each array the subscripts, with the case that they are of, of reads and of writes."""
+    """What points under `body` touch: of each array the subscripts, with the case that they are of, of reads and of writes.
 
-    counter: Counter
+    Accesses whose subscripts are made of the same names are gone through together, by the loops that these names or conditions depend on.
+    """
+
+    body: Block
+    counter: Counter = field(default_factory=lambda: Counter(budget=BUDGET))
     touched: dict[tuple[DataObject, bool], list[tuple[Numbers, ...]]] = field(default_factory=dict)
-    seen: list[Numbers] = field(default_factory=list)
     known: dict[int, tuple[Use, ...]] = field(default_factory=dict)
 
-    def visit(self, body: Block, lanes: Lanes, case: Numbers) -> Numbers:
-        """Goes through the points under `body`, and says which cases have some."""
-        self.seen = []
-        self._visit(body, lanes, case)
-        return np.unique(np.concatenate(self.seen)) if self.seen else np.zeros(0, dtype=np.int64)
+    def visit(self, gang: _Gang, cases: Numbers) -> Numbers:
+        """Goes through the points of tiles of these cases, and says which have some."""
+        found = [np.zeros(0, dtype=np.int64)]
+        for wanted in dict.fromkeys(self._wanted(use) for use in uses(self.body) if _is_of_memory(use)):
+            every = wanted | self.counter.decisive((), gang.nest.body)
+            lanes, index = gang.iterations(every)
+            found += self._visit(gang.nest.body, lanes, cases[index], wanted)
+        return np.unique(np.concatenate(found))
 
-    def _visit(self, node: Statement, lanes: Lanes, case: Numbers) -> None:
+    def _wanted(self, use: Use) -> frozenset[str]:
+        return names_behind(use.subscripts, self.body)
+
+    def _visit(self, node: Statement, lanes: Lanes, case: Numbers, wanted: frozenset[str]) -> Iterator[Numbers]:
         if isinstance(node, Block):
             for one in node.statements:
                 if isinstance(one, Declaration):
-                    self._touch(one, lanes, case)
+                    self._touch(one, lanes, case, wanted)
             for there, statement in declared_along(node, lanes):
                 if is_leaf(statement, there):
-                    self.seen.append(case)
-                    self._touch(statement, there, case)
+                    yield case
+                    self._touch(statement, there, case, wanted)
                 else:
-                    self._visit(statement, there, case)
+                    yield from self._visit(statement, there, case, wanted)
         elif isinstance(node, If):
             for part, index in branches(node, lanes):
-                self._visit(part, lanes.at(index), case[index])
+                yield from self._visit(part, lanes.at(index), case[index], wanted)
         elif isinstance(node, (Loop, TileNest)):
             loops = (node,) if isinstance(node, Loop) else tuple(tiled.loop for tiled in node.loops)
-            self._loops(loops, node.body, lanes, case)
+            yield from self._loops(loops, node.body, lanes, case, wanted)
         elif isinstance(node, Buffered):
-            self._visit(node.body, lanes, case)
+            yield from self._visit(node.body, lanes, case, wanted)
 
-    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: Lanes, case: Numbers) -> None:
+    def _loops(
+        self, loops: tuple[Loop, ...], body: Block, lanes: Lanes, case: Numbers, wanted: frozenset[str]
+    ) -> Iterator[Numbers]:
         if not loops:
-            self._visit(body, lanes, case)
+            yield from self._visit(body, lanes, case, wanted)
             return
-        for index, child in self.counter.iterations(loops[0], lanes):
-            self._loops(loops[1:], body, child, case[index])
+        name = loops[0].iterator.name
+        if name in wanted or name in self.counter.decisive(loops[1:], body):
+            for index, child in self.counter.iterations(loops[0], lanes):
+                yield from self._loops(loops[1:], body, child, case[index], wanted)
+            return
+        index = np.flatnonzero(lanes.all(lanes.evaluation.trips(loops[0])))
+        inside = lanes.inside({name: loops[0].lower}).at(index)
+        yield from self._loops(loops[1:], body, inside, case[index], wanted)
 
-    def _touch(self, statement: Statement, lanes: Lanes, case: Numbers) -> None:
+    def _touch(self, statement: Statement, lanes: Lanes, case: Numbers, wanted: frozenset[str]) -> None:
         if id(statement) not in self.known:
             self.known[id(statement)] = tuple(one for one in uses(statement) if _is_of_memory(one))
         for use in self.known[id(statement)]:
+            if self._wanted(use) != wanted:
+                continue
             values = tuple(lanes.all(lanes.evaluation.value(one)) for one in use.subscripts)
             for writes, done in ((False, use.reads), (True, use.writes)):
                 if done:

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from source import plan
 
-from tests.support.plan_runs import LaunchRun, run_steps
+from tests.support.plan_runs import LaunchRun, TileRun, run_steps
 from tilepragma.ir.directives import Target, TemporalTiles
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.planner import PlanDefaults
+from tilepragma.plan.tile_traffic import tile_traffic
 from tilepragma.plan.tile_work import Fronts
 from tilepragma.plan.work import LaunchWork, PlanWork, Uncounted, plan_work
 
@@ -110,8 +111,8 @@ def sizes_of(found: KernelPlan, cases: int) -> dict[str, np.ndarray]:
     return {one.object.name: generator.choice([1, 3, 4, 5, 7, 9, 64], cases) for one in found.sizes}
 
 
-def work_of(name: str, sizes: dict[str, np.ndarray], target: Target) -> PlanWork:
-    found = plan_work(planned(name), CASES[name][2], sizes, target)
+def work_of(name: str, scalars: dict[str, int], sizes: dict[str, np.ndarray], target: Target) -> PlanWork:
+    found = plan_work(planned(name), scalars, sizes, target)
     assert isinstance(found, PlanWork), found
     return found
 
@@ -120,7 +121,7 @@ def work_of(name: str, sizes: dict[str, np.ndarray], target: Target) -> PlanWork
 @pytest.mark.parametrize("name", CASES)
 def test_counts_are_those_of_the_steps(name: str, target: Target) -> None:
     sizes = sizes_of(planned(name), 4)
-    work = work_of(name, sizes, target)
+    work = work_of(name, CASES[name][2], sizes, target)
     steps = planned(name).host_steps if target is Target.THREADS else planned(name).device_steps
     for case in range(work.cases):
         numbers = {**CASES[name][2], **{key: int(value[case]) for key, value in sizes.items()}}
@@ -148,6 +149,19 @@ def compare(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
         assert launch.tile.points[case] == tiles[place].points
         fronts = sorted(points for front in launch.tile.fronts for points in of_case(front, case))
         assert not launch.tile.fronts or fronts == sorted(tiles[place].fronts)
+        check_traffic(launch, case, tiles[place])
+
+
+def check_traffic(launch: LaunchWork, case: int, tile: TileRun) -> None:
+    if any(loop.points > 1 for loop in launch.loops):
+        return  # a worker has several of these tiles
+    found = tile_traffic(launch.place, {}, launch.tile.points)
+    assert found.error == 0
+    elements = {(one.array.name, False): one.read[case] for one in found.arrays}
+    elements |= {(one.array.name, True): one.written[case] for one in found.arrays}
+    assert {key: int(value) for key, value in elements.items() if value} == {
+        key: len(value) for key, value in tile.touched.items()
+    }
 
 
 def of_case(fronts: Fronts, case: int) -> list[int]:
@@ -186,3 +200,22 @@ def test_launches_of_a_long_loop_are_looked_at_in_samples() -> None:
     assert list(sampled.launches) == list(exact.launches)
     tiles = [np.add.reduceat(one.repeats * one.tiles(), one.starts) for one in (sampled, exact)]
     assert np.allclose(*tiles, rtol=0.002)
+
+
+def test_a_gang_reads_what_its_workers_share_once() -> None:
+    work = work_of("convolution", {"n": 29, "m": 31, "q": 3}, {}, Target.CUDA)
+    (launch,) = work.launches
+    found = tile_traffic(launch.place, {0: 8, 1: 4}, None)
+    elements = {one.array.host: (int(one.read[0]), int(one.written[0])) for one in found.arrays}
+    assert elements == {"in": (10 * 6, 0), "w": (9, 0), "out": (0, 8 * 4)}
+    assert found.bytes[0] == 4 * found.elements[0]
+
+
+def test_traffic_of_many_sizes_is_a_polynomial() -> None:
+    generator = np.random.default_rng(3)
+    sizes = {name: generator.integers(8, 40, 300) for name in ("t_size", "t_i_size", "t_j_size")}
+    (launch,) = work_of("sor 2-d", {"n": 1999, "m": 2001, "steps": 99}, sizes, Target.CUDA).launches
+    found = tile_traffic(launch.place, {}, launch.tile.points)
+    assert found.error == 0
+    t, i, j = sizes.values()
+    assert list(found.arrays[0].written) == list(i * j + (t - 1) * (i + j - 1))
