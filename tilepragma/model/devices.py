@@ -41,9 +41,10 @@ class Gpu:
     """A GPU. `memories` are listed from the nearest: shared memory (of one multiprocessor), L2, DRAM.
 
     `compute_capability` is None where it is no NVIDIA device; the limits are then those of OpenCL. Registers are 32 bits wide.
-    `shared_per_block` is what a block may have that asks for nothing, `shared_opt_in` what it may ask for (0: no more), `shared_reserved` bytes of each
-    block are the system's besides. `shared_carve_outs` are the amounts of shared memory, ascending, that a multiprocessor can be split into beside its L1
-    cache (none: it is always all). `transaction` is what a warp's accesses to global memory are served in; each of the `banks` serves `bank_width` bytes.
+    `shared_per_block` is what a block may have that asks for nothing, `shared_opt_in` what it may ask for (0: no more), `shared_reserved`
+    bytes of each block are the system's besides. `shared_carve_outs` are the amounts of shared memory, ascending, that a multiprocessor
+    can be split into beside its L1 cache (none: it is always all). `transaction` is what a warp's accesses to global memory are served
+    in; each of the `banks` serves `bank_width` bytes.
     """
 
     name: str
