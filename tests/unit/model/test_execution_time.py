@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tilepragma.model import box_wavefronts, skewed_tiles
@@ -122,6 +122,7 @@ def test_equation_5_10_each_wavefront_pays_its_synchronisation() -> None:
     assert many - few == 16.0, "sigma_blk of 12 blocks"
 
 
+@settings(deadline=None)
 @given(st.integers(1, 500), st.integers(1, 9), st.integers(1, 40))
 def test_equation_5_11_in_closed_form(tiles: int, blocks: int, units: int) -> None:
     assert slowest_unit(np.array([tiles]), units)[0] == rounds_as_printed(tiles, blocks, units)

@@ -11,6 +11,7 @@ from tilepragma.model.plane_tiles import floor_sums, plane_rounds
 from tilepragma.model.skewed_tiles import SkewedNest, fewest_rounds, skewed_wavefronts, tile_rounds
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, 60), st.integers(1, 40), st.integers(0, 99), st.integers(0, 99)),
@@ -23,7 +24,7 @@ def test_sums_of_floors(terms: list[tuple[int, int, int, int]]) -> None:
     assert floor_sums(*columns).tolist() == [sum((a * i + b) // m for i in range(n)) for n, m, a, b in terms]
 
 
-@settings(max_examples=400)
+@settings(max_examples=400, deadline=None)
 @given(
     st.integers(1, 70),
     st.integers(1, 90),
@@ -51,6 +52,7 @@ def test_sums_that_are_not_exact_are_refused() -> None:
         plane_rounds((1 << 40, 1 << 40), 1, np.array([[64, 64]]), 108)
 
 
+@settings(deadline=None)
 @given(
     st.tuples(st.integers(1, 12), st.integers(1, 30), st.integers(1, 30)),
     st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=5),

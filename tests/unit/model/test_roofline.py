@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit.model.small_devices import GPU, PROCESSOR
@@ -77,6 +77,7 @@ def test_processors_have_the_same_form() -> None:
     assert (units_of(GPU), lanes_of(GPU, 8)) == (4, 4)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 70), st.sampled_from([1, 4, 8, 16]), st.sampled_from([8, 32, 64]))
 def test_rows_meet_whole_transactions(length: int, element: int, transaction: int) -> None:
     """The mean over all places where a row can begin."""
@@ -86,6 +87,7 @@ def test_rows_meet_whole_transactions(length: int, element: int, transaction: in
     assert row_bytes(np.array([length]), np.array([3]), element, transaction)[0] == 3 * wanted
 
 
+@settings(deadline=None)
 @given(st.integers(-40, 40), st.sampled_from([4, 8, 16]), st.sampled_from([32, 64, 128]))
 def test_strides_meet_whole_transactions(stride: int, element: int, transaction: int) -> None:
     met = {abs(stride) * lane * element // transaction for lane in range(32)}

@@ -42,6 +42,7 @@ def test_wavefronts_of_a_box(size: tuple[int, ...]) -> None:
         assert box_wavefronts.fewest_warps(sizes, warp)[0] <= warps
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(*[st.integers(1, 9)] * 3), min_size=1, max_size=6))
 def test_boxes_do_not_run_into_each_other(boxes: list[tuple[int, int, int]]) -> None:
     sizes = np.array(boxes)
@@ -106,7 +107,7 @@ def test_every_tile_of_two_dimensions_has_a_point() -> None:
     assert ranges_of(tiles) == set(tiles)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9)),
     st.tuples(st.integers(0, 2), st.integers(0, 2)),
