@@ -79,6 +79,8 @@ class _Run(Interpreter):
                 pass
             case ExpressionStatement():
                 self._touch(statement)
+            case _Read(declaration):
+                self._touch(declaration)
             case _Tile(body, True):
                 self.launches[-1].tiles.append(TileRun())
                 self.run(body)
@@ -118,8 +120,13 @@ class _Run(Interpreter):
             self.launches[-1].points += 1
             if self.launches[-1].tiles:
                 self.launches[-1].tiles[-1].points += 1
-        kept = tuple(one for one in block.statements if not isinstance(one, Declaration) or _is_integer(one))
-        return super()._block(replace(block, statements=kept))
+        statements: list[Statement] = []
+        for one in block.statements:
+            if isinstance(one, Declaration):
+                statements.append(_Read(one))  # type: ignore[arg-type]
+            if not isinstance(one, Declaration) or _is_integer(one):
+                statements.append(one)
+        return super()._block(replace(block, statements=tuple(statements)))
 
 
 def _around(loops: list[TiledLoop], body: Statement) -> Statement:
@@ -141,6 +148,13 @@ class _Tile:
 
     body: Block
     outermost: bool
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a declaration reads, in the place of a statement."""
+
+    declaration: Declaration
 
 
 def _on_data(statement: If) -> bool:

@@ -118,13 +118,12 @@ def ragged(lengths: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
 
 
 def declared_along(block: Block, lanes: Lanes) -> Iterator[tuple[Lanes, Statement]]:
-    """The statements of a block that are no declarations, each with the cases in which the declarations before it have their values."""
+    """The statements of a block, but for barriers, each with the cases in which the declarations before it have their values."""
     for statement in block.statements:
-        if isinstance(statement, Declaration):
-            own = {one.object.name: _initial(one.initializer) for one in statement.declarators}
-            lanes = lanes.inside(own)
-        elif not isinstance(statement, (Barrier, Stage)):
+        if not isinstance(statement, (Barrier, Stage)):
             yield lanes, statement
+        if isinstance(statement, Declaration):
+            lanes = lanes.inside({one.object.name: _initial(one.initializer) for one in statement.declarators})
 
 
 def _initial(initializer: Any) -> Expression | None:

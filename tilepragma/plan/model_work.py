@@ -12,7 +12,7 @@ import numpy as np
 
 from tilepragma.ir.expressions import DataObject, IntegerLiteral
 from tilepragma.ir.looptree import Axis, Staged, StagedSide
-from tilepragma.model.execution_time import Integers, Numbers, TileWavefronts, Work, sums
+from tilepragma.model.execution_time import HALF_A_TILE, Integers, Numbers, TileWavefronts, Work, sums
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.lanes import summed
@@ -57,7 +57,11 @@ def _model(work: LaunchWork, organisation: Organisation, on_host: bool) -> Launc
     mean = work.points / every
     points, warps, steps, widest = _tile(work, mean, organisation)
     share = np.where(points > 0, mean / np.maximum(points, 1e-300), 0.0)
-    wavefronts = TileWavefronts(work.starts, work.repeats, tiles, np.zeros_like(tiles), share)
+    # The slowest unit has its share of all tiles at least, and all of them at most.
+    full_tiles = every * share
+    rounds = np.clip(
+        _wavefronts(work, tiles, share).rounds(organisation.units), full_tiles / organisation.units, full_tiles
+    )
     traffic = _traffic(work, organisation)
     return LaunchModel(
         work.name,
@@ -69,12 +73,25 @@ def _model(work: LaunchWork, organisation: Organisation, on_host: bool) -> Launc
             transfers=np.zeros(cases, dtype=np.int64) if traffic is None else traffic.elements,
             shared=np.full(cases, 0 if on_host else shared_bytes(work.place.launch, organisation.workers)),
             wavefronts=work.launches,
-            rounds=wavefronts.rounds(organisation.units),
+            rounds=rounds,
         ),
         share,
         work.exact,
         None if traffic is None else traffic.error,
     )
+
+
+def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefronts:
+    """The inter-tile wavefronts, where tiles are such a share of a full one on average.
+
+    Tiles are taken to be full or halves (thesis 5.3.4), in each wavefront as many as make up all points: that of them which are full is
+    2 share - 1. Where this is no number between 0 and 1, all are the share.
+    """
+    case = np.repeat(np.arange(len(work.starts)), np.diff(np.append(work.starts, len(tiles))))
+    halves = (share >= HALF_A_TILE) & (share <= 1)
+    part = np.where(halves, (share - HALF_A_TILE) / (1 - HALF_A_TILE), 0.0)
+    full = np.rint(part[case] * tiles).astype(np.int64)
+    return TileWavefronts(work.starts, work.repeats, tiles, full, np.where(halves, HALF_A_TILE, share))
 
 
 def _tile(work: LaunchWork, mean: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers, Integers, Integers]:

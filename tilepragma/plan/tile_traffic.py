@@ -148,11 +148,10 @@ class _Images:
 
     def _visit(self, node: Statement, lanes: Lanes, case: Numbers, wanted: frozenset[str]) -> Iterator[Numbers]:
         if isinstance(node, Block):
-            for one in node.statements:
-                if isinstance(one, Declaration):
-                    self._touch(one, lanes, case, wanted)
             for there, statement in declared_along(node, lanes):
-                if is_leaf(statement, there):
+                if isinstance(statement, Declaration):
+                    self._touch(statement, there, case, wanted)
+                elif is_leaf(statement, there):
                     yield case
                     self._touch(statement, there, case, wanted)
                 else:

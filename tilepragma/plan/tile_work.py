@@ -119,21 +119,25 @@ def middle_tile(launch: Launch, entries: Entries) -> TileWork:
             points[index] = found.add(nest, nest.at_part(*of_tiles), index)
         except UncountableError:
             return TileWork(None, ())
-    return TileWork(points, tuple(_joined(cases, parts) for parts in found.fronts.values()))
+    return TileWork(points, tuple(_joined(cases, parts) for key, parts in found.fronts.items() if key is not None))
+
+
+#: By the nest of workers, None for what runs outside of these: cases, and points of each.
+_Parts = dict[int | None, list[tuple[Numbers, Numbers]]]
 
 
 @dataclass
 class _Found:
-    """The fronts of tiles, by the nest of workers: the case of each front, and its points."""
+    """The fronts of tiles."""
 
     counter: Counter = field(default_factory=Counter)
-    fronts: dict[int, list[tuple[Numbers, Numbers]]] = field(default_factory=dict)
+    fronts: _Parts = field(default_factory=dict)
 
     def add(self, nest: DealtNest, lanes: Lanes, case: Numbers) -> Numbers:
         """Adds the fronts of tiles that have points, and says how many."""
         if not any(isinstance(one, TileNest) for one in walk(nest.body)):
             return lanes.all(total(self.counter.count(nest.body, lanes).values()))
-        fronts: dict[int, list[tuple[Numbers, Numbers]]] = {}
+        fronts: _Parts = {}
         self._collect(nest.body, lanes, np.arange(lanes.count), fronts)
         points = np.zeros(lanes.count, dtype=np.int64)
         for parts in fronts.values():
@@ -145,23 +149,25 @@ class _Found:
                 self.fronts.setdefault(key, []).append((case[own[kept]], values[kept]))
         return points
 
-    def _collect(
-        self, node: Statement, lanes: Lanes, case: Numbers, fronts: dict[int, list[tuple[Numbers, Numbers]]]
-    ) -> None:
-        if isinstance(node, Block):
+    def _collect(self, node: Statement, lanes: Lanes, case: Numbers, fronts: _Parts) -> None:
+        nests = isinstance(node, TileNest) or any(isinstance(one, TileNest) for one in walk(node))
+        if not nests or isinstance(node, TileNest):
+            values = lanes.all(total(self.counter.count(node, lanes).values()))
+            if nests or values.any():
+                fronts.setdefault(id(node) if nests else None, []).append((case, values))
+        elif isinstance(node, Block):
             for there, statement in declared_along(node, lanes):
                 self._collect(statement, there, case, fronts)
         elif isinstance(node, If):
             for part, index in branches(node, lanes):
                 self._collect(part, lanes.at(index), case[index], fronts)
-        elif isinstance(node, Loop) and any(isinstance(one, TileNest) for one in walk(node)):
+        elif isinstance(node, Loop):
             for index, child in self.counter.iterations(node, lanes):
                 self._collect(node.body, child, case[index], fronts)
         elif isinstance(node, Buffered):
             self._collect(node.body, lanes, case, fronts)
         else:
-            values = lanes.all(total(self.counter.count(node, lanes).values()))
-            fronts.setdefault(id(node), []).append((case, values))
+            raise UncountableError("workers meet where data says so")
 
 
 def _joined(cases: int, parts: list[tuple[Numbers, Numbers]]) -> Fronts:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from source import plan
 
-from tests.support.plan_runs import LaunchRun, TileRun, run_steps
+from tests.support.plan_runs import run_steps
+from tests.support.work_checks import check_launch
 from tilepragma.ir.directives import Target, TemporalTiles
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.planner import PlanDefaults
 from tilepragma.plan.tile_traffic import tile_traffic
-from tilepragma.plan.tile_work import Fronts
-from tilepragma.plan.work import LaunchWork, PlanWork, Uncounted, plan_work
+from tilepragma.plan.work import PlanWork, Uncounted, plan_work
 
 SOR_1D = """void f(int n, int steps, float a[n]) {
 #pragma tilek kernel
@@ -127,51 +127,7 @@ def test_counts_are_those_of_the_steps(name: str, target: Target) -> None:
         numbers = {**CASES[name][2], **{key: int(value[case]) for key, value in sizes.items()}}
         runs = run_steps(steps, numbers)
         for launch in work.launches:
-            compare(launch, case, [run for run in runs if run.name == launch.name])
-
-
-def compare(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
-    own = entries(launch, case)
-    assert launch.exact
-    assert launch.launches[case] == len(runs)
-    assert launch.points[case] == sum(run.points for run in runs)
-    dealt = np.prod([loop.trips[own] for loop in launch.loops], axis=0, dtype=np.int64)
-    if launch.loops:
-        assert list(np.repeat(dealt, launch.repeats[own])) == [len(run.tiles) for run in runs]
-    if launch.tile.points is None or not runs:
-        return
-    middle = own.start + (own.stop - own.start - 1) // 2
-    place = 0
-    for loop in launch.loops:
-        place = place * loop.trips[middle] + (loop.trips[middle] - 1) // 2
-    tiles = runs[int(launch.repeats[own.start : middle].sum())].tiles
-    if tiles and tiles[place].points:
-        assert launch.tile.points[case] == tiles[place].points
-        fronts = sorted(points for front in launch.tile.fronts for points in of_case(front, case))
-        assert not launch.tile.fronts or fronts == sorted(tiles[place].fronts)
-        check_traffic(launch, case, tiles[place])
-
-
-def check_traffic(launch: LaunchWork, case: int, tile: TileRun) -> None:
-    if any(loop.points > 1 for loop in launch.loops):
-        return  # a worker has several of these tiles
-    found = tile_traffic(launch.place, {}, launch.tile.points)
-    assert found.error == 0
-    elements = {(one.array.name, False): one.read[case] for one in found.arrays}
-    elements |= {(one.array.name, True): one.written[case] for one in found.arrays}
-    assert {key: int(value) for key, value in elements.items() if value} == {
-        key: len(value) for key, value in tile.touched.items()
-    }
-
-
-def of_case(fronts: Fronts, case: int) -> list[int]:
-    assert len(fronts.points[fronts.case == case]) == fronts.steps[case]
-    return [int(one) for one in fronts.points[fronts.case == case]]
-
-
-def entries(launch: LaunchWork, case: int) -> slice:
-    ends = np.append(launch.starts, len(launch.repeats))
-    return slice(int(ends[case]), int(ends[case + 1]))
+            check_launch(launch, case, [run for run in runs if run.name == launch.name])
 
 
 def test_what_depends_on_data_is_not_counted() -> None:

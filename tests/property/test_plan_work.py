@@ -1,0 +1,39 @@
+"""The work of plans of random affine nests, counted from their bounds, against their steps run point by point."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tests.support.plan_runs import run_steps
+from tests.support.random_nests import random_nest
+from tests.support.work_checks import check_launch
+from tests.unit.plan.source import plans
+from tilepragma.ir.directives import Target
+from tilepragma.plan.work import PlanWork, plan_work
+
+NESTS, BATCH = 60, 12
+SCALARS = {"n": 6, "m": 15}
+
+
+@pytest.mark.parametrize("batch", range(NESTS // BATCH))
+def test_counts_are_those_of_the_steps(batch: int) -> None:
+    counted: Counter[bool] = Counter()
+    for seed in range(batch * BATCH, (batch + 1) * BATCH):
+        (plan,) = plans(random_nest(seed).text)
+        generator = np.random.default_rng(seed)
+        sizes = {one.object.name: generator.integers(1, 6, 2) for one in plan.sizes}
+        for target, steps in ((Target.THREADS, plan.host_steps), (Target.CUDA, plan.device_steps)):
+            work = plan_work(plan, SCALARS, sizes, target, entries=1000)
+            counted[isinstance(work, PlanWork)] += 1
+            if not isinstance(work, PlanWork):
+                assert work.reason
+                continue
+            for case in range(work.cases):
+                numbers = {**SCALARS, **{name: int(value[case]) for name, value in sizes.items()}}
+                runs = run_steps(steps, numbers)
+                for launch in work.launches:
+                    check_launch(launch, case, [run for run in runs if run.name == launch.name])
+    assert counted[True] > BATCH
