@@ -44,6 +44,19 @@ class LaunchRun:
     name: str
     points: int = 0
     tiles: list[TileRun] = field(default_factory=list)
+    places: dict[tuple[int, ...], int] = field(default_factory=dict)
+    current: int = 0
+
+    def enter(self, values: tuple[int, ...]) -> None:
+        """Goes on with the tile where the loops that are dealt out have these values."""
+        self.current = self.places.setdefault(values, len(self.tiles))
+        if self.current == len(self.tiles):
+            self.tiles.append(TileRun())
+
+    @property
+    def tile(self) -> TileRun:
+        """The tile that runs."""
+        return self.tiles[self.current]
 
 
 def run_steps(steps: tuple[Step, ...], scalars: Mapping[str, int]) -> list[LaunchRun]:
@@ -81,8 +94,8 @@ class _Run(Interpreter):
                 self._touch(statement)
             case _Read(declaration):
                 self._touch(declaration)
-            case _Tile(body, True):
-                self.launches[-1].tiles.append(TileRun())
+            case _Tile(body, iterators):
+                self.launches[-1].enter(tuple(self.scalars[name] for name in iterators))
                 self.run(body)
             case If() if _on_data(statement):
                 self._touch(statement)
@@ -96,22 +109,22 @@ class _Run(Interpreter):
         dealt = [tiled for tiled in nest.loops if any(tile.axis for tile in tiled.tiles)]
         body = _around([tiled for tiled in nest.loops if tiled not in dealt], body)
         if outermost:
-            body = _Tile(Block((body,)), True)  # type: ignore[assignment]
+            body = _Tile(Block((body,)), tuple(tiled.loop.iterator.name for tiled in dealt))  # type: ignore[assignment]
         body = _around(dealt, body)
         before = self.launches[-1].points
         self.run(body)
         if axes and not outermost:
-            self.launches[-1].tiles[-1].fronts.append(self.launches[-1].points - before)
+            self.launches[-1].tile.fronts.append(self.launches[-1].points - before)
 
     def _touch(self, statement: Statement) -> None:
-        tiles = self.launches[-1].tiles
-        for use in uses(statement) if tiles else ():
+        launch = self.launches[-1]
+        for use in uses(statement) if launch.tiles else ():
             if use.object.storage is Storage.SCALAR or use.object.scope is Scope.GANG:
                 continue
             element = tuple(self.value(one) for one in use.subscripts)
             for writes, done in ((False, use.reads), (True, use.writes)):
                 if done:
-                    tiles[-1].touched.setdefault((use.object.name, writes), set()).add(element)
+                    launch.tile.touched.setdefault((use.object.name, writes), set()).add(element)
 
     def _block(self, block: Block) -> set[str]:
         if any(
@@ -119,7 +132,7 @@ class _Run(Interpreter):
         ):
             self.launches[-1].points += 1
             if self.launches[-1].tiles:
-                self.launches[-1].tiles[-1].points += 1
+                self.launches[-1].tile.points += 1
         statements: list[Statement] = []
         for one in block.statements:
             if isinstance(one, Declaration):
@@ -147,7 +160,7 @@ class _Tile:
     """The body of a tile in the place of a statement."""
 
     body: Block
-    outermost: bool
+    iterators: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tilepragma.ir.directives import AxisKind, TileKind
 from tilepragma.ir.looptree import Block, Buffered, If, Loop, Statement, TiledLoop, TileNest
-from tilepragma.ir.traversal import walk
-from tilepragma.plan.counting import Counter, branches
+from tilepragma.ir.traversal import walk, with_blocks
+from tilepragma.plan.counting import Counter, branches, names_behind
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.lanes import Lanes, Numbers, declared_along, summed, total
@@ -42,28 +43,54 @@ class DealtNest:
 
 
 def dealt_nest(launch: Launch, lanes: Lanes) -> DealtNest | None:
-    """The nest that gangs or threads take; None where one instance does everything. Raises UncountableError."""
-    waiting: list[tuple[Statement, Lanes]] = [(launch.body, lanes)]
-    while waiting:
-        node, there = waiting.pop(0)
-        if isinstance(node, TileNest) and any(tile.axis is not None for tile in node.order):
-            return _dealt(node, there)
-        if isinstance(node, Block):
-            waiting += [(inner, scope) for scope, inner in declared_along(node, there)]
-        elif isinstance(node, Buffered):
-            waiting.append((node.body, there))
-        elif any(isinstance(one, TileNest) for one in walk(node)):
-            raise UncountableError(f"tiles of {launch.name} are dealt out inside a loop")
-    return None
-
-
-def _dealt(nest: TileNest, lanes: Lanes) -> DealtNest:
-    dealt = tuple(tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles))
+    """The nest that gangs or threads take; None where one instance does everything. What stands around it, all of them go through: it is
+    part of the body. Raises UncountableError.
+    """
+    nests = [node for node in walk(launch.body) if isinstance(node, TileNest) and _is_outermost(node)]
+    if not nests:
+        return None
+    if len(nests) > 1:
+        raise UncountableError(f"several nests of {launch.name} are dealt out")
+    (nest,) = nests
+    node, there = _outermost(launch.body, lanes, nest)
+    loops = tuple(tiled for tiled in nest.loops if any(tile.axis is not None for tile in tiled.tiles))
     body = nest.body
     for tiled in reversed(nest.loops):
-        if tiled not in dealt:
+        if tiled not in loops:
             body = Block((replace(tiled.loop, body=body),))
-    return DealtNest(dealt, body, lanes)
+    if node is not nest:
+        bounds = (part for tiled in loops for part in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step))
+        if names_behind(bounds, launch.body) & {one.iterator.name for one in _around(node, nest)}:
+            raise UncountableError(f"the loops that {launch.name} deals out depend on a loop around")
+        body = Block((_with_body(node, nest, body),))
+    return DealtNest(loops, body, there)
+
+
+def _is_outermost(nest: TileNest) -> bool:
+    return any(tile.axis is not None and tile.axis.kind is not AxisKind.WORKER for tile in nest.order)
+
+
+def _outermost(block: Block, lanes: Lanes, nest: TileNest) -> tuple[Statement, Lanes]:
+    """The statement, no block, that is or holds the nest, and the cases in which it stands."""
+    for there, statement in declared_along(block, lanes):
+        if any(one is nest for one in walk(statement)):
+            return _outermost(statement, there, nest) if isinstance(statement, Block) else (statement, there)
+    raise ValueError("the nest stands elsewhere")
+
+
+def _around(node: Statement, nest: TileNest) -> Iterator[Loop]:
+    return (one for one in walk(node) if isinstance(one, Loop) and any(inner is nest for inner in walk(one)))
+
+
+def _with_body(node: Statement, nest: TileNest, body: Block) -> Statement:
+    """The statement with what an iteration of the nest does in the nest's place."""
+    if node is nest:
+        return body
+
+    def inside(block: Block) -> Block:
+        return replace(block, statements=tuple(_with_body(one, nest, body) for one in block.statements))
+
+    return inside(node) if isinstance(node, Block) else with_blocks(node, inside)
 
 
 def axis_of(tiled: TiledLoop) -> tuple[int, bool, int]:

@@ -43,8 +43,8 @@ class DealtLoop:
 
 @dataclass(frozen=True, eq=False)
 class LaunchWork:
-    """One launch in each case of the sizes. `starts` has where each case's entries begin; an entry stands for `repeats` launches one after the
-    other that deal out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is the middle one of so many.
+    """One launch in each case of the sizes. `starts` has where each case's entries begin; an entry stands for `repeats` launches that deal
+    out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is the middle one of so many.
 
     `points` and `operations`, of floating type, are what all of them make together, one number a case. `tile` is the one in the middle.
     """
