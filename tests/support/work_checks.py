@@ -24,6 +24,11 @@ def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
         # Where a loop around the tiles has no iterations none of them begins.
         some = Counter(len(run.tiles) for run in runs if run.tiles)
         assert some <= Counter(dealt.repeat(launch.repeats[own]).tolist())
+        if launch.working is not None:
+            # A condition may hold where only points between the integers satisfy it.
+            begun = sum(tile.points > 0 for run in runs for tile in run.tiles)
+            held = int((launch.working * launch.repeats)[own].sum())
+            assert begun <= held <= int((dealt * launch.repeats[own]).sum())
     if launch.tile.points is None or not runs:
         return
     if np.any(launch.repeats[own] != 1):

@@ -52,7 +52,7 @@ def model_works(work: PlanWork, organisation: Organisation) -> tuple[LaunchModel
 
 def _model(work: LaunchWork, organisation: Organisation, on_host: bool) -> LaunchModel:
     cases = len(work.starts)
-    tiles = work.tiles(organisation.workers)
+    tiles = work.tiles(organisation.workers) if work.working is None else work.working
     every = np.maximum(sums(work.repeats * tiles, work.starts), 1)
     mean = work.points / every
     points, warps, steps, widest = _tile(work, mean, organisation)

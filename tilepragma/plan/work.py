@@ -20,6 +20,7 @@ from tilepragma.plan.lanes import Counts, Lanes, Numbers, chosen, summed, total
 from tilepragma.plan.launch_entries import ENTRIES, Place, entries_of, places_of
 from tilepragma.plan.source_counts import SourceCounts
 from tilepragma.plan.tile_work import DealtNest, TileWork, axis_of, dealt_nest, middle_tile
+from tilepragma.plan.working_tiles import working_tiles
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class LaunchWork:
     """One launch in each case of the sizes. `starts` has where each case's entries begin; an entry stands for `repeats` launches that deal
     out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is the middle one of so many.
 
+    `working` are the tiles of each entry that have points, where the plan lets tiles without any go by; None where it does not say.
     `points` and `operations`, of floating type, are what all of them make together, one number a case. `tile` is the one in the middle.
     """
 
@@ -54,6 +56,7 @@ class LaunchWork:
     repeats: Numbers
     loops: tuple[DealtLoop, ...]
     exact: bool
+    working: Numbers | None
     points: Numbers
     operations: Numbers
     tile: TileWork
@@ -115,14 +118,17 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
     counts = source.of_launch(place.launch, among, found.lanes)
     if counts is None:
         counts = _run(place)
-    operations = total(values * source.operations(leaf) for leaf, values in counts.items())
     nest = dealt_nest(place.launch, found.lanes)
+    loops = () if nest is None else tuple(_dealt(nest))
+    launched = np.prod([one.trips for one in loops], axis=0, dtype=np.int64)
+    operations = total(values * source.operations(leaf) for leaf, values in counts.items())
     return LaunchWork(
         place=place,
         starts=found.starts,
         repeats=found.repeats,
-        loops=() if nest is None else tuple(_dealt(nest)),
+        loops=loops,
         exact=found.exact,
+        working=None if nest is None or any(one.workers for one in loops) else working_tiles(nest, launched),
         points=place.lanes.all(total(counts.values())),
         operations=place.lanes.all(operations),
         tile=middle_tile(place.launch, found),
