@@ -6,15 +6,14 @@ from collections import Counter
 
 import numpy as np
 
-from tests.support.plan_runs import LaunchRun, TileRun
-from tilepragma.plan.evaluation import UncountableError
-from tilepragma.plan.tile_traffic import tile_traffic
+from tests.support.plan_runs import LaunchRun
 from tilepragma.plan.tile_work import Fronts
+from tilepragma.plan.traffic_polynomials import tile_traffic
 from tilepragma.plan.work import LaunchWork
 
 
 def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
-    """Compares one case of a launch with its runs: launches, tiles, points, and those of the tile in the middle."""
+    """Compares one case of a launch with its runs: launches, tiles, points, and those of a tile."""
     own = _entries(launch, case)
     assert launch.exact
     assert launch.launches[case] == len(runs)
@@ -29,38 +28,26 @@ def check_launch(launch: LaunchWork, case: int, runs: list[LaunchRun]) -> None:
             begun = sum(tile.points > 0 for run in runs for tile in run.tiles)
             held = int((launch.working * launch.repeats)[own].sum())
             assert begun <= held <= int((dealt * launch.repeats[own]).sum())
-    if launch.tile.points is None or not runs:
+    tiles = [tile for run in runs for tile in run.tiles]
+    if launch.tile.points is None or not launch.tile.points[case]:
         return
-    if np.any(launch.repeats[own] != 1):
-        # Which of the runs an entry stands for depends on where the loop stands that makes no difference.
-        found = {tile.points for run in runs for tile in run.tiles}
-        assert launch.tile.points[case] in found or not found
-        return
-    middle = own.start + (own.stop - own.start - 1) // 2
-    place = 0
-    for loop in launch.loops:
-        place = place * loop.trips[middle] + (loop.trips[middle] - 1) // 2
-    tiles = runs[middle - own.start].tiles
-    if tiles and tiles[place].points:
-        assert launch.tile.points[case] == tiles[place].points
+    # Where the representative tile lies is the counts' own matter, but it must be one of those that ran.
+    alike = [tile for tile in tiles if tile.points == launch.tile.points[case]]
+    if launch.tile.fronts:
         fronts = sorted(points for front in launch.tile.fronts for points in _of_case(front, case))
-        assert not launch.tile.fronts or fronts == sorted(tiles[place].fronts)
-        _check_traffic(launch, case, tiles[place])
+        alike = [tile for tile in alike if sorted(tile.fronts) == fronts]
+    assert alike
+    if not any(loop.points > 1 for loop in launch.loops):
+        assert _traffic(launch, case) in [{key: len(value) for key, value in tile.touched.items()} for tile in alike]
 
 
-def _check_traffic(launch: LaunchWork, case: int, tile: TileRun) -> None:
-    if any(loop.points > 1 for loop in launch.loops):
-        return  # a worker has several of these tiles
-    try:
-        found = tile_traffic(launch.place, {}, launch.tile.points)
-    except UncountableError:
-        return
+def _traffic(launch: LaunchWork, case: int) -> dict[tuple[str, bool], int]:
+    """Elements of each array that the tile reads and writes."""
+    found = tile_traffic(launch.place, launch.tile, {})
     assert found.error == 0
-    elements = {(one.array.name, False): one.read[case] for one in found.arrays}
-    elements |= {(one.array.name, True): one.written[case] for one in found.arrays}
-    assert {key: int(value) for key, value in elements.items() if value} == {
-        key: len(value) for key, value in tile.touched.items()
-    }
+    elements = {(one.array.name, False): int(one.read[case]) for one in found.arrays}
+    elements |= {(one.array.name, True): int(one.written[case]) for one in found.arrays}
+    return {key: value for key, value in elements.items() if value}
 
 
 def _of_case(fronts: Fronts, case: int) -> list[int]:

@@ -17,7 +17,8 @@ from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.lanes import summed
 from tilepragma.plan.staging import copies_ahead, staged_arrays
-from tilepragma.plan.tile_traffic import TileTraffic, element_bytes, tile_traffic
+from tilepragma.plan.tile_traffic import TileTraffic, element_bytes
+from tilepragma.plan.traffic_polynomials import tile_traffic
 from tilepragma.plan.work import LaunchWork, PlanWork
 
 
@@ -119,7 +120,7 @@ def _traffic(work: LaunchWork, organisation: Organisation) -> TileTraffic | None
         loop.dimension: organisation.workers[loop.dimension] for loop in work.loops if loop.workers
     }
     try:
-        return tile_traffic(work.place, workers, None if workers else work.tile.points)
+        return tile_traffic(work.place, work.tile, workers)
     except UncountableError:
         return None
 

@@ -3,35 +3,28 @@
     loads  = sum over arrays of | union of the images of the tile's points under its reads  |
     stores = sum over arrays of | union of the images of the tile's points under its writes |
 
-Tiles are small, so images are listed and what is in several of them is counted once. For many sizes the numbers are polynomials in the sizes, as
-long as the order of their lengths stays the same: these are found from small tiles and compared with some of the tiles asked for.
+Tiles are small: images are listed, and what is in several of them is counted once.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage, access_to
+from tilepragma.ir.expressions import DataObject, Scope, Storage, access_to
 from tilepragma.ir.looptree import Block, Buffered, Declaration, If, Loop, Statement, TileNest
-from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.plan.counting import Counter, branches, names_behind
 from tilepragma.plan.evaluation import UncountableError, Values
-from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.plan.lanes import Lanes, Numbers, chosen, declared_along, is_leaf, ragged
 from tilepragma.plan.launch_entries import ENTRIES, Place, entries_of
-from tilepragma.plan.tile_work import PARTS, DealtNest, axis_of, dealt_nest
+from tilepragma.plan.tile_work import DealtNest, TileParts, axis_of, dealt_nest
 
-#: Iterations that are gone through, the most that a set of cases is counted in full for.
+#: Iterations that are gone through, of all cases together.
 BUDGET = 2**21
-#: Extents of the tiles from which polynomials are found; how many tiles for each unknown; how many of those asked for are compared.
-_SMALL, _EACH, _COMPARED = (2, 7), 3, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,34 +57,37 @@ class TileTraffic:
         return np.asarray(sum((one.read + one.written) * one.bytes for one in self.arrays), dtype=np.int64)
 
 
-def tile_traffic(place: Place, workers: Mapping[int, Values], points: Numbers | None) -> TileTraffic:
-    """The traffic of the launch's tile in the middle in each case, where a gang has so many `workers` along each dimension (of loops that workers
-    take together with gangs). `points`, where known, are the tile's. Raises UncountableError.
+@dataclass(frozen=True, eq=False)
+class GangTile:
+    """A launch's tile in each case, at the first place of `order` where it has points. Where workers take the loops that are dealt out together
+    with gangs it has the iterations of so many `workers` along each dimension.
     """
-    few = place.lanes.count == 1
-    if few or (points is not None and int(points.sum()) <= BUDGET):
-        try:
-            return TileTraffic(_counted(place, workers), 0.0)
-        except UncountableError:
-            if few:
-                raise
-    return _fitted(place, workers, points)
+
+    place: Place
+    order: tuple[TileParts, ...]
+    workers: Mapping[int, Values]
+
+    @property
+    def cases(self) -> int:
+        """How many there are."""
+        return self.place.lanes.count
 
 
-def _counted(place: Place, workers: Mapping[int, Values]) -> tuple[ArrayTraffic, ...]:
-    entries = entries_of(place, ENTRIES)
-    cases = place.lanes.count
-    found = _Images(place.launch.body)
-    left = np.arange(cases)
-    for of_launches, of_tiles in itertools.product(PARTS, PARTS):
-        nest = dealt_nest(place.launch, entries.at_part(*of_launches).at(left))
+def counted_traffic(tile: GangTile) -> tuple[ArrayTraffic, ...]:
+    """The traffic of each array, from all points of the tiles. Raises UncountableError, also where they are too many."""
+    entries = entries_of(tile.place, ENTRIES)
+    launch = tile.place.launch
+    found = _Images(launch.body)
+    left = np.arange(tile.cases)
+    for of_launches, of_tiles in tile.order:
+        nest = dealt_nest(launch, entries.at_part(*of_launches).at(left))
         if nest is None:
-            raise UncountableError(f"{place.launch.name} has no tiles")
-        own = {dimension: chosen(value, left) for dimension, value in workers.items()}
+            raise UncountableError(f"{launch.name} has no tiles")
+        own = {dimension: chosen(value, left) for dimension, value in tile.workers.items()}
         left = np.setdiff1d(left, found.visit(_Gang(nest, nest.at_part(*of_tiles), own), left))
         if not len(left):
             break
-    return found.traffic(cases)
+    return found.traffic(tile.cases)
 
 
 @dataclass(frozen=True)
@@ -137,7 +133,7 @@ class _Images:
     def visit(self, gang: _Gang, cases: Numbers) -> Numbers:
         """Goes through the points of tiles of these cases, and says which have some."""
         found = [np.zeros(0, dtype=np.int64)]
-        for wanted in dict.fromkeys(self._wanted(use) for use in uses(self.body) if _is_of_memory(use)):
+        for wanted in dict.fromkeys(self._wanted(use) for use in uses(self.body) if is_of_memory(use)):
             every = wanted | self.counter.decisive((), gang.nest.body)
             lanes, index = gang.iterations(every)
             found += self._visit(gang.nest.body, lanes, cases[index], wanted)
@@ -182,7 +178,7 @@ class _Images:
 
     def _touch(self, statement: Statement, lanes: Lanes, case: Numbers, wanted: frozenset[str]) -> None:
         if id(statement) not in self.known:
-            self.known[id(statement)] = tuple(one for one in uses(statement) if _is_of_memory(one))
+            self.known[id(statement)] = tuple(one for one in uses(statement) if is_of_memory(one))
         for use in self.known[id(statement)]:
             if self._wanted(use) != wanted:
                 continue
@@ -205,7 +201,7 @@ class _Images:
         )
 
 
-def _is_of_memory(use: Use) -> bool:
+def is_of_memory(use: Use) -> bool:
     """Whether it is an element of an array in the device's memory."""
     kept = use.object.scope in (Scope.EXTERNAL, Scope.REGION, Scope.TEMPORARY)
     return kept and use.object.storage is not Storage.SCALAR and len(use.subscripts) == use.object.rank
@@ -229,89 +225,3 @@ def _distinct(parts: list[tuple[Numbers, ...]], cases: int) -> Numbers:
         place = place * (column.max() - least + 1) + column - least
     _, first = np.unique(place, return_index=True)
     return np.bincount(columns[0][first], minlength=cases)
-
-
-# -- many sizes -------------------------------------------------------------------------------------------------------
-
-
-def _fitted(place: Place, workers: Mapping[int, Values], points: Numbers | None) -> TileTraffic:
-    """Polynomials in what differs between cases, and by what they are off."""
-    varied = _Varied.of(place, workers)
-    if not len(varied.values):
-        same = _counted(*varied.with_values(np.zeros((0, 1), dtype=np.int64)))
-        return TileTraffic(tuple(_repeated(one, place.lanes.count) for one in same), 0.0)
-    degree = max((one.object.rank for one in _uses_of(place)), default=1)
-    powers = [p for p in itertools.product(range(degree + 1), repeat=len(varied.values)) if sum(p) <= degree]
-    generator = np.random.default_rng(len(powers))
-    small = generator.integers(*_SMALL, (len(varied.values), _EACH * len(powers)), endpoint=True)
-    terms, wanted = _terms(small, powers), _terms(varied.values, powers)
-    found = tuple(
-        replace(one, read=_polynomial(terms, one.read, wanted), written=_polynomial(terms, one.written, wanted))
-        for one in _counted(*varied.with_values(small))
-    )
-    return TileTraffic(found, max(_errors(varied, found, points), default=1.0))
-
-
-def _errors(varied: _Varied, found: tuple[ArrayTraffic, ...], points: Numbers | None) -> Iterator[float]:
-    """By what part the sum of all is off, for some cases; those that take too long to count are left out."""
-    cases = varied.values.shape[1]
-    order = np.arange(cases) if points is None else np.argsort(points, kind="stable")
-    guess = TileTraffic(found, 0.0).elements
-    for case in order[np.unique(np.linspace(0, cases - 1, _COMPARED).astype(np.int64))]:
-        try:
-            exact = TileTraffic(_counted(*varied.with_values(varied.values[:, [case]])), 0.0).elements
-        except UncountableError:
-            continue
-        yield abs(int(guess[case]) - int(exact[0])) / max(int(exact[0]), 1)
-
-
-def _repeated(one: ArrayTraffic, cases: int) -> ArrayTraffic:
-    return replace(one, read=np.repeat(one.read, cases), written=np.repeat(one.written, cases))
-
-
-def _polynomial(terms: npt.NDArray[np.float64], values: Numbers, wanted: npt.NDArray[np.float64]) -> Numbers:
-    """What the polynomial that has these values at `terms` has at the terms wanted."""
-    factors = np.linalg.lstsq(terms, values.astype(np.float64), rcond=None)[0]
-    return np.maximum(np.rint(wanted @ factors), 0).astype(np.int64)
-
-
-def _terms(values: Numbers, powers: list[tuple[int, ...]]) -> npt.NDArray[np.float64]:
-    """The monomials of each column of `values`, a row of terms for each."""
-    numbers = values.astype(np.float64)
-    return np.stack([np.prod(numbers ** np.array(own)[:, None], axis=0) for own in powers], axis=1)
-
-
-@dataclass(frozen=True)
-class _Varied:
-    """What differs between the cases of a launch: `values` of the scalars `names`, then of the numbers of workers along `dimensions`."""
-
-    place: Place
-    workers: Mapping[int, Values]
-    names: tuple[str, ...]
-    dimensions: tuple[int, ...]
-    values: Numbers
-
-    @staticmethod
-    def of(place: Place, workers: Mapping[int, Values]) -> _Varied:
-        """What the launch or the loops around it mention."""
-        steps = [step.loop if isinstance(step, HostLoop) else step.condition for step in place.around]
-        mentioned = {
-            one.object.name for part in (place.launch.body, *steps) for one in walk(part) if isinstance(one, Access)
-        }
-        found = {name: place.lanes.get(name) for name in sorted(mentioned)}
-        names = tuple(name for name, value in found.items() if isinstance(value, np.ndarray))
-        dimensions = tuple(key for key, value in workers.items() if isinstance(value, np.ndarray))
-        rows = [*(found[name] for name in names), *(workers[key] for key in dimensions)]
-        values = np.array([place.lanes.all(row) for row in rows if row is not None], dtype=np.int64)
-        return _Varied(place, workers, names, dimensions, values.reshape(len(rows), place.lanes.count))
-
-    def with_values(self, values: Numbers) -> tuple[Place, dict[int, Values]]:
-        """The launch and the workers where what differs has these values, a column for each of the new cases."""
-        own: dict[str, Values | Expression | None] = dict(zip(self.names, values[: len(self.names)], strict=True))
-        lanes = self.place.lanes.at(np.zeros(values.shape[1], dtype=np.int64), own)
-        workers = dict(zip(self.dimensions, values[len(self.names) :], strict=True))
-        return Place(self.place.launch, self.place.around, lanes), {**self.workers, **workers}
-
-
-def _uses_of(place: Place) -> Iterator[Use]:
-    return (one for one in uses(place.launch.body) if _is_of_memory(one))

@@ -17,8 +17,12 @@ from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.lanes import Lanes, Numbers, declared_along, summed, total
 from tilepragma.plan.launch_entries import Entries
 
-#: Where a tile is looked for that has points: what part of the launches, and of the tiles along each loop, is before it.
-PARTS = ((1, 2), (1, 4), (3, 4))
+#: A place among the tiles: the part of the launches, and that of the iterations of each loop, which is before it.
+TileParts = tuple[tuple[int, int], tuple[int, int]]
+_PARTS = ((1, 2), (1, 4), (3, 4))
+EVERYWHERE: tuple[TileParts, ...] = tuple(itertools.product(_PARTS, _PARTS))
+#: Cases that are asked where tiles have most points.
+_SAMPLE = 5
 
 
 @dataclass(frozen=True)
@@ -121,32 +125,43 @@ class Fronts:
 @dataclass(frozen=True, eq=False)
 class TileWork:
     """A tile's `points` in each case, None where they are too many to count, and its `fronts`: an array for each group of workers between two
-    barriers, none where workers do not wait for each other inside a tile.
+    barriers, none where workers do not wait for each other inside a tile. It is the first in this `order` of places that has points.
     """
 
     points: Numbers | None
     fronts: tuple[Fronts, ...]
+    order: tuple[TileParts, ...]
 
 
-def middle_tile(launch: Launch, entries: Entries) -> TileWork:
-    """The tile in the middle of the middle launch of each case: a full one where there is one. Where it has no points, the one of those at quarters
-    that has. Where workers take the loops that are dealt out it is one iteration of these. Raises UncountableError.
+def representative_tile(launch: Launch, entries: Entries) -> TileWork:
+    """The tile of each case that stands for all: a full one where the plan has any such in the middle. Where workers take the loops that are dealt
+    out it is one iteration of these. Raises UncountableError.
+
+    Looked at are tiles at quarters of the launches and of the loops; those places come first where tiles of some cases have most points.
     """
     cases = len(entries.starts)
-    points = np.zeros(cases, dtype=np.int64)
-    found = _Found()
-    for of_launches, of_tiles in itertools.product(PARTS, PARTS):
-        index = np.flatnonzero(points == 0)
-        if not len(index):
-            break
-        nest = dealt_nest(launch, entries.at_part(*of_launches).at(index))
-        if nest is None:
-            return TileWork(None, ())
-        try:
-            points[index] = found.add(nest, nest.at_part(*of_tiles), index)
-        except UncountableError:
-            return TileWork(None, ())
-    return TileWork(points, tuple(_joined(cases, parts) for key, parts in found.fronts.items() if key is not None))
+    sample = np.unique(np.linspace(0, cases - 1, _SAMPLE).astype(np.int64))
+    try:
+        sizes = [int(_at_parts(launch, entries, parts, sample, _Found()).sum()) for parts in EVERYWHERE]
+        order = tuple(EVERYWHERE[place] for place in np.argsort(-np.array(sizes), kind="stable"))
+        points = np.zeros(cases, dtype=np.int64)
+        found = _Found()
+        for parts in order:
+            left = np.flatnonzero(points == 0)
+            if not len(left):
+                break
+            points[left] = _at_parts(launch, entries, parts, left, found)
+    except UncountableError:
+        return TileWork(None, (), EVERYWHERE)
+    fronts = tuple(_joined(cases, parts) for key, parts in found.fronts.items() if key is not None)
+    return TileWork(points, fronts, order)
+
+
+def _at_parts(launch: Launch, entries: Entries, parts: TileParts, cases: Numbers, found: _Found) -> Numbers:
+    nest = dealt_nest(launch, entries.at_part(*parts[0]).at(cases))
+    if nest is None:
+        raise UncountableError(f"{launch.name} has no tiles")
+    return found.add(nest, nest.at_part(*parts[1]), cases)
 
 
 #: By the nest of workers, None for what runs outside of these: cases, and points of each.

@@ -19,7 +19,7 @@ from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
 from tilepragma.plan.lanes import Counts, Lanes, Numbers, chosen, summed, total
 from tilepragma.plan.launch_entries import ENTRIES, Place, entries_of, places_of
 from tilepragma.plan.source_counts import SourceCounts
-from tilepragma.plan.tile_work import DealtNest, TileWork, axis_of, dealt_nest, middle_tile
+from tilepragma.plan.tile_work import DealtNest, TileWork, axis_of, dealt_nest, representative_tile
 from tilepragma.plan.working_tiles import working_tiles
 
 
@@ -48,7 +48,7 @@ class LaunchWork:
     out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is the middle one of so many.
 
     `working` are the tiles of each entry that have points, where the plan lets tiles without any go by; None where it does not say.
-    `points` and `operations`, of floating type, are what all of them make together, one number a case. `tile` is the one in the middle.
+    `points` and `operations`, of floating type, are what all of them make together, one number a case. `tile` stands for all.
     """
 
     place: Place
@@ -131,7 +131,7 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
         working=None if nest is None or any(one.workers for one in loops) else working_tiles(nest, launched),
         points=place.lanes.all(total(counts.values())),
         operations=place.lanes.all(operations),
-        tile=middle_tile(place.launch, found),
+        tile=representative_tile(place.launch, found),
     )
 
 

@@ -11,7 +11,7 @@ from tests.support.work_checks import check_launch
 from tilepragma.ir.directives import Target, TemporalTiles
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.planner import PlanDefaults
-from tilepragma.plan.tile_traffic import tile_traffic
+from tilepragma.plan.traffic_polynomials import tile_traffic
 from tilepragma.plan.work import PlanWork, Uncounted, plan_work
 
 SOR_1D = """void f(int n, int steps, float a[n]) {
@@ -161,7 +161,7 @@ def test_launches_of_a_long_loop_are_looked_at_in_samples() -> None:
 def test_a_gang_reads_what_its_workers_share_once() -> None:
     work = work_of("convolution", {"n": 29, "m": 31, "q": 3}, {}, Target.CUDA)
     (launch,) = work.launches
-    found = tile_traffic(launch.place, {0: 8, 1: 4}, None)
+    found = tile_traffic(launch.place, launch.tile, {0: 8, 1: 4})
     elements = {one.array.host: (int(one.read[0]), int(one.written[0])) for one in found.arrays}
     assert elements == {"in": (10 * 6, 0), "w": (9, 0), "out": (0, 8 * 4)}
     assert found.bytes[0] == 4 * found.elements[0]
@@ -171,7 +171,7 @@ def test_traffic_of_many_sizes_is_a_polynomial() -> None:
     generator = np.random.default_rng(3)
     sizes = {name: generator.integers(8, 40, 300) for name in ("t_size", "t_i_size", "t_j_size")}
     (launch,) = work_of("sor 2-d", {"n": 1999, "m": 2001, "steps": 99}, sizes, Target.CUDA).launches
-    found = tile_traffic(launch.place, {}, launch.tile.points)
+    found = tile_traffic(launch.place, launch.tile, {})
     assert found.error == 0
     t, i, j = sizes.values()
     assert list(found.arrays[0].written) == list(i * j + (t - 1) * (i + j - 1))
