@@ -2,6 +2,7 @@
 
 runs     { [o, x] : some statement under the loop runs at x, inside iterations o of the loops around it }
 at       runs . { [o, x] : x = value(o) }
+around   { [o] : lower(o) <= o_j < upper(o), of each loop around }, an over-approximation: the loop may run no iteration there
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import islpy as isl
 
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.polynomial import Polynomial, expression
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, affine_polynomial, compare
 from tilepragma.polyhedral.scop import Scop, ScopStatement
 
 _SET = isl.dim_type.set
@@ -46,13 +47,28 @@ def passing(scop: Scop, loop: Loop, value: Polynomial) -> Passing | None:
     at = runs.intersect(difference.zero_set())
     if at.is_empty():
         return None
-    entered, met = (each.project_out(_SET, place, 1) for each in (runs, at))
     zero = frame.number(0)
     return Passing(
-        entered.is_subset(met),
+        _around(scop, held[0].loops[:place]).is_subset(at.project_out(_SET, place, 1)),
         not runs.intersect(difference.lt_set(zero)).is_empty(),
         not runs.intersect(difference.gt_set(zero)).is_empty(),
     )
+
+
+def _around(scop: Scop, loops: tuple[Loop, ...]) -> isl.Set:
+    """{ [o] : around }; bounds that are not affine say nothing."""
+    iterators = tuple(one.iterator for one in loops)
+    frame = Frame(scop.context, iterators, scop.written)
+    whole = isl.Set.universe(frame.space)
+    if scop.assumed is not None:
+        whole = whole.intersect_params(scop.assumed)
+    for place, one in enumerate(loops):
+        for bound, comparison in ((one.lower, "<=" if one.decreasing else ">="), (one.upper, one.comparison)):
+            try:
+                whole = whole.intersect(compare(frame.iterator(place), comparison, affine(bound, frame)))
+            except NotAffineError:
+                continue
+    return whole
 
 
 def _runs(each: ScopStatement, place: int) -> isl.Set:
