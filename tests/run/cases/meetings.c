@@ -172,3 +172,22 @@ CASE(behind)
     free(a);
     free(b);
 }
+
+// case first: every iteration but the first reads what the first writes, where there is a first one
+static void first(int n, double *a)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        a[i] = a[0] * 0.5 + a[i];
+}
+
+CASE(first)
+{
+    double *const a = check_doubles(N);
+    first(0, a);
+    first(-3, a);
+    first(1, a);
+    first(N, a);
+    check_record("a", a, N * sizeof *a);
+    free(a);
+}

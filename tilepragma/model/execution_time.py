@@ -1,0 +1,177 @@
+"""The execution-time model of tiled loop nests: thesis equations (5.2)-(5.11), over many layouts at once.
+
+A layout is a tile size and a thread organisation. Every array has one entry a layout, or a shape that numpy broadcasts to that; times are in
+seconds. Multiprocessors are called units, so that a processor's cores can stand for them: a unit runs a tile at a time, its lanes (a warp, a
+vector) run points in step. On cores a tile has no barriers between threads, hence barriers that cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tilepragma.model.devices import Overheads
+
+Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+
+HALF_A_TILE = 0.5
+"""What a border tile is of a full one where nobody has counted (thesis 5.3.4)."""
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """What a program costs on a device, in seconds: `alpha` a warp of points, `beta` a point (often below zero, thesis 5.5.3), `gamma` an
+    element moved between device memory and shared memory. Numbers for all layouts or one for each.
+    """
+
+    alpha: float | Numbers
+    beta: float | Numbers
+    gamma: float | Numbers
+
+
+@dataclass(frozen=True)
+class Work:
+    """What there is to do at each layout.
+
+    Of a full tile: `steps` is its number of intra-tile wavefronts (U_e - L_e + 1), `warps` the sum of their G (warps that have points), `points`
+    the sum of their H (L_tile), `widest` the largest H, `transfers` N_mem (elements moved in and out), `shared` bytes of shared memory.
+    Of all tiles: `wavefronts` is the number of inter-tile wavefronts, `rounds` how many full tiles' time the slowest unit takes for all of them
+    (`TileWavefronts.rounds`).
+    """
+
+    steps: Integers
+    warps: Numbers
+    points: Integers
+    widest: Integers
+    transfers: Integers
+    shared: Integers
+    wavefronts: Integers
+    rounds: Numbers
+
+    @property
+    def reuse(self) -> Numbers:
+        """D = L_tile / N_mem (thesis 5.4.1); infinite where nothing is moved."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.points / self.transfers, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where the time of a layout goes, in seconds; the five parts add up to `total`. `tile` is the time of one full tile."""
+
+    tile: Numbers
+    compute: Numbers
+    barriers: Numbers
+    memory: Numbers
+    wavefronts: Numbers
+    launch: Numbers
+
+    @property
+    def total(self) -> Numbers:
+        """T_total (5.8)."""
+        return self.compute + self.barriers + self.memory + self.wavefronts + self.launch
+
+
+@dataclass(frozen=True)
+class TileWavefronts:
+    """The inter-tile wavefronts of each layout, those with the same numbers written once.
+
+    Those of layout k begin at `starts[k]` and end where the next layout's begin (each has one at least). An entry stands for `repeats`
+    wavefronts of `tiles` tiles, of which `full` are full. `share`, one a layout, is what the others are of a full tile, on average.
+    """
+
+    starts: Integers
+    repeats: Integers
+    tiles: Integers
+    full: Integers
+    share: Numbers
+
+    def number(self) -> Integers:
+        """Inter-tile wavefronts of each layout."""
+        return sums(self.repeats, self.starts)
+
+    def rounds(self, units: int) -> Numbers:
+        """How many full tiles' time each layout's tiles take on the slowest of the units."""
+        every = sums(self.repeats * slowest_unit(self.tiles, units), self.starts)
+        full = sums(self.repeats * slowest_unit(self.full, units), self.starts)
+        return np.asarray(full + self.share * (every - full), dtype=np.float64)
+
+
+def without_full_counts(starts: Integers, repeats: Integers, tiles: Integers, worth: Numbers) -> TileWavefronts:
+    """Wavefronts of which only the numbers of tiles are known, and for each layout how many full tiles' points all tiles have (`worth`).
+
+    With border tiles of HALF_A_TILE there are 2 (tiles - worth) of them. They are taken to be as many in each wavefront, as the two ends of a
+    wavefront in a plane are; their share then follows from `worth`, so that points are neither lost nor made up.
+    """
+    number, every = sums(repeats, starts), sums(repeats * tiles, starts)
+    border = np.ceil(np.maximum(every - worth, 0.0) / (HALF_A_TILE * number)).astype(np.int64)
+    full = np.maximum(tiles - np.repeat(border, np.diff(np.append(starts, len(tiles)))), 0)
+    inside = sums(repeats * full, starts)
+    share = np.clip((worth - inside) / np.maximum(every - inside, 1), 0.0, 1.0)
+    return TileWavefronts(starts, repeats, tiles, full, np.asarray(share, dtype=np.float64))
+
+
+def sums(values: Integers, starts: Integers) -> Integers:
+    """The sum of each group of values, where one begins at each of `starts`; none is empty."""
+    return np.add.reduceat(values, starts) if len(starts) else np.zeros(0, dtype=np.int64)
+
+
+def slowest_unit(tiles: Integers, units: int) -> Integers:
+    """Tiles that the slowest of the units runs in a wavefront of that many: (5.9)-(5.11) in closed form, ceil(tiles / P).
+
+    (5.9) makes I = ceil(tiles / (B P)) rounds, (5.11) takes B tiles' time for each but the last, and ceil((tiles mod B P) / P) for that. With
+    tiles = q B P + r and 0 < r <= B P that is q B + ceil(r / P) = ceil(tiles / P), whatever B is. (For r = B P, where (5.11) as printed says
+    0, the last round is a whole one: B.) Of n tiles of which f are full, the ceil(f / P) rounds that full ones need take a full tile's
+    time; in the others there are border tiles alone.
+    """
+    return -(-tiles // units)
+
+
+def tile_time(work: Work, coefficients: Coefficients, barrier: float | Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """(5.7): T_tile = alpha sum G + (U - L + 3) sigma_thd + beta L_tile + gamma N_mem, as computation, barriers and memory.
+
+    The sums over wavefronts of (5.2)-(5.4) stand in `work`: (5.3) is linear in G and H. `barrier` is sigma_thd: one follows each intra-tile
+    wavefront, one the loads and one the stores. T_mem is (5.5); the sum of H is L_tile (5.6).
+    """
+    compute = np.asarray(coefficients.alpha * work.warps + coefficients.beta * work.points, dtype=np.float64)
+    barriers = np.asarray((work.steps + 2) * barrier, dtype=np.float64)
+    memory = np.asarray(coefficients.gamma * work.transfers, dtype=np.float64)
+    return compute, barriers, memory
+
+
+def predict(
+    work: Work,
+    threads: int | Integers,
+    blocks: int | Integers,
+    units: int,
+    coefficients: Coefficients,
+    overheads: Overheads,
+) -> Parts:
+    """(5.8), (5.10): the time of the whole nest with `threads` a block and `blocks` resident on each of the units.
+
+    T_total = rounds T_tile + wavefronts sigma_blk + sigma_ker, where `rounds` are summed over inter-tile wavefronts. Inputs broadcast.
+    """
+    barrier = cost_at(overheads.barrier, threads)
+    crossing = cost_at(overheads.wavefront, np.asarray(blocks) * units)
+    compute, barriers, memory = tile_time(work, coefficients, barrier)
+    tile = compute + barriers + memory
+    return Parts(
+        tile,
+        work.rounds * compute,
+        work.rounds * barriers,
+        work.rounds * memory,
+        work.wavefronts * crossing,
+        np.broadcast_to(np.float64(overheads.kernel), tile.shape),
+    )
+
+
+def cost_at(table: Sequence[tuple[int, float]], number: int | Integers) -> Numbers:
+    """What a table of measured costs says of a number: interpolated between two, that of the nearest outside, 0 of an empty table."""
+    if not table:
+        return np.zeros(np.shape(number))
+    numbers, costs = zip(*table, strict=True)
+    return np.asarray(np.interp(number, numbers, costs), dtype=np.float64)

@@ -1,0 +1,167 @@
+"""The time of kernels that arithmetic or a memory limits: the largest of operations by their rate and bytes by the bandwidth of each level.
+
+It stands beside the thesis's model where that has no ground: nests whose iterations are all independent, and any kernel that moves more than it
+computes. The form is the same for GPUs and processors: multiprocessors or cores are units, warps or vectors have lanes, shared memory or caches
+are the nearer levels. Arrays have an entry a layout; times are in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilepragma.model.devices import Device, Gpu, Memory
+from tilepragma.model.execution_time import Integers, Numbers
+
+ARITHMETIC = "arithmetic"
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What all tiles of a kernel ask of a device.
+
+    `operations` of floating type. `traffic`: for each of the device's memories, nearest first, the bytes that come from it or go to it, in
+    whole transactions (`row_bytes`, `level_traffic`), unions of footprints counted once. `tiles` are blocks of work in full ones' worth, `rounds`
+    those that the slowest unit runs one after the other (`slowest_unit`, `TileWavefronts.rounds`). `filled` is the share of lanes that have a
+    point (`lanes_filled`). `launches` of kernels.
+    """
+
+    operations: Numbers
+    traffic: tuple[Numbers, ...]
+    tiles: Numbers
+    rounds: Numbers
+    filled: Numbers
+    launches: int | Integers = 1
+
+
+@dataclass(frozen=True)
+class Roofs:
+    """Seconds that each resource is busy (`parts`, a row for each of `names`), and the overhead of `launches`. `unknown` are levels whose
+    bandwidth nobody has measured: they say nothing, their rows are 0.
+    """
+
+    names: tuple[str, ...]
+    parts: Numbers
+    launches: Numbers
+    unknown: tuple[str, ...]
+
+    @property
+    def total(self) -> Numbers:
+        """The predicted time: that of the busiest resource, and the launches."""
+        return np.asarray(self.parts.max(axis=0) + self.launches, dtype=np.float64)
+
+    def limits(self) -> tuple[str, ...]:
+        """The busiest resource of each layout."""
+        return tuple(self.names[row] for row in self.parts.argmax(axis=0))
+
+
+def roofline(demand: Demand, device: Device, double: bool) -> Roofs:
+    """The roofs over a kernel, of double or of single precision.
+
+    Units that have no tile do nothing: tiles / (units rounds) of them are busy on average. Arithmetic needs busy units and filled lanes. A level
+    gives its whole bandwidth if each of its memories has a busy unit among those that share it: the nearest ones as the units are
+    busy, the last as soon as one is.
+    """
+    busy = demand.tiles / (units_of(device) * np.maximum(demand.rounds, np.finfo(np.float64).tiny))
+    rate = device.double_rate if double else device.float_rate
+    parts = [_time(demand.operations, rate * busy * demand.filled)]
+    for memory, moved in zip(device.memories, demand.traffic, strict=True):
+        if memory.bandwidth is None:
+            parts.append(np.zeros_like(parts[0]))
+        else:
+            parts.append(_time(moved, memory.bandwidth * np.minimum(busy * memory.sharers, 1.0)))
+    overhead = device.overheads.kernel if device.overheads else 0.0
+    return Roofs(
+        (ARITHMETIC, *(memory.name for memory in device.memories)),
+        np.stack(np.broadcast_arrays(*parts)),
+        np.asarray(overhead * np.asarray(demand.launches), dtype=np.float64),
+        tuple(memory.name for memory in device.memories if memory.bandwidth is None),
+    )
+
+
+def _time(amount: Numbers, rate: Numbers) -> Numbers:
+    """amount / rate, 0 of nothing."""
+    return np.divide(amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=amount > 0)
+
+
+def units_of(device: Device) -> int:
+    """Multiprocessors of a GPU, cores of a processor: P."""
+    return device.multiprocessors if isinstance(device, Gpu) else device.cores
+
+
+def lanes_of(device: Device, element: int) -> int:
+    """Points that run in step: threads of a warp, elements of that many bytes in a vector."""
+    return device.warp if isinstance(device, Gpu) else max(1, device.vector // element)
+
+
+def lanes_filled(points: Integers, lanes: int) -> Numbers:
+    """The share of lanes that have a point where so many points are taken in step."""
+    return np.asarray(points / (lanes * np.maximum(-(-points // lanes), 1)), dtype=np.float64)
+
+
+def row_bytes(length: Integers, rows: Integers, element: int, transaction: int) -> Numbers:
+    """Bytes moved for rows of neighbouring elements that begin anywhere, in whole transactions (a GPU's, or lines of a cache).
+
+    A row of x bytes whose first byte is at each multiple of the element's size e in a transaction of b bytes alike meets (x + b - e) / b of them
+    on average. Elements wider than a transaction are moved as they are.
+    """
+    met = length * element + max(transaction - element, 0)
+    return np.asarray(np.where(length > 0, rows * met, 0), dtype=np.float64)
+
+
+def scattered_bytes(stride: Integers, lanes: int, element: int, transaction: int) -> Integers:
+    """Bytes moved for one access of a warp whose lanes meet elements `stride` elements apart, the first at the start of a transaction.
+
+    Up to a transaction's width a warp meets every transaction in its span; further apart, one for each lane. Stride 0 is one element's.
+    """
+    wide = max(transaction, element)
+    span = (lanes - 1) * np.abs(stride) * element
+    return np.asarray(np.minimum(span // wide + 1, lanes) * wide, dtype=np.int64)
+
+
+def level_traffic(
+    memories: Sequence[Memory], accesses: Numbers, footprints: Sequence[Numbers], traffics: Sequence[Numbers]
+) -> tuple[Numbers, ...]:
+    """Bytes that come from each of the memories through caches, nearest first: the nearest serves all `accesses`.
+
+    A kernel is blocked in ways nested in each other: a block of way k meets `footprints[k]` bytes, and all blocks together `traffics[k]` if what a
+    block meets is fetched once for each block. A further memory serves the least traffic of the ways whose blocks fit into the memory before
+    it, one for each unit that shares it; where none fits, what that memory serves itself.
+    """
+    served = [np.asarray(accesses, dtype=np.float64)]
+    for nearer in memories[:-1]:
+        least = served[-1]
+        for footprint, traffic in zip(footprints, traffics, strict=True):
+            fits = footprint * nearer.sharers <= (nearer.size or np.inf)
+            least = np.where(fits, np.minimum(least, traffic), least)
+        served.append(least)
+    return tuple(served)
+
+
+@dataclass(frozen=True)
+class RooflineLayouts:
+    """Layouts of a kernel under the roofline, for `tile_search.search`. `demand` and `resident` (B) are of tile sizes under an organisation;
+    constraints refuse what has no room.
+    """
+
+    organisations: tuple[tuple[int, ...], ...]
+    demand: Callable[[Integers, tuple[int, ...]], Demand]
+    resident: Callable[[Integers, tuple[int, ...]], Integers]
+    device: Device
+    double: bool
+
+    def bounds(self, sizes: Integers) -> Numbers:
+        """The times themselves, which cost no more than a bound would."""
+        return self.times(sizes)
+
+    def times(self, sizes: Integers) -> Numbers:
+        """Predicted seconds."""
+        blocks = self.blocks(sizes)
+        columns = [roofline(self.demand(sizes, one), self.device, self.double).total for one in self.organisations]
+        return np.where(blocks > 0, np.stack(columns, axis=1), np.inf)
+
+    def blocks(self, sizes: Integers) -> Integers:
+        """B of each layout."""
+        return np.stack([self.resident(sizes, one) for one in self.organisations], axis=1)
