@@ -29,15 +29,15 @@ class Device:
 
 
 def print_devices() -> int:
-    """Print the table; returns the exit status."""
+    """Print what is here, then what can be planned for; returns the exit status. What fails of the one does not keep the other."""
+    status = 0
     try:
-        devices = [*host_devices(), *accelerators()]
+        for device in [*host_devices(), *accelerators()]:
+            print(line(device))
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         runtime_library.report(error)
-        return 1
-    for device in devices:
-        print(line(device))
-    return print_descriptors()
+        status = 1
+    return max(status, print_descriptors())
 
 
 def print_descriptors() -> int:
