@@ -53,9 +53,15 @@ void tilek_as_rates(tilek_samples *samples, double amount)
         samples->values[index] = samples->values[index] > 0 ? amount / samples->values[index] : 0;
 }
 
+static tilek_status ask(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
+{
+    return subject->target == TILEK_CUDA ? tilek_ask_cuda(subject, argument, samples, why) : tilek_ask_opencl(subject, argument, samples, why);
+}
+
 typedef struct named_measure { const char *name; tilek_measure on_host, on_device; } named_measure;
 
 static const named_measure measures[] = {
+    {"attribute", NULL, ask},
     {"clock", tilek_measure_clock, NULL},
     {"vector", tilek_measure_vector, NULL},
     {"rate", tilek_measure_host_rate, tilek_measure_device_rate},

@@ -45,6 +45,10 @@ tilek_status tilek_measure_cached(const tilek_subject *subject, int64_t argument
 tilek_status tilek_measure_shared(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why);        /* bytes read a second from gangs' own memory; workers */
 tilek_status tilek_measure_barrier(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why);       /* seconds; workers */
 
+/* ---- What the device says (calibrate_cuda.c, calibrate_opencl.c): the number behind a CUdevice_attribute or a cl_device_info ---- */
+tilek_status tilek_ask_cuda(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why);
+tilek_status tilek_ask_opencl(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why);
+
 /* ---- Through the runtime, as users' kernels and data go (calibrate_launches.c) ---- */
 tilek_status tilek_measure_launch(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why);    /* seconds; gangs */
 tilek_status tilek_measure_wavefront(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why); /* seconds; gangs */
