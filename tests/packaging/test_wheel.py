@@ -55,7 +55,8 @@ def test_wheel_holds_the_package_data(wheel: Path) -> None:
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and path.suffix in kept and "tests" not in path.parts
     }
-    expected |= {str(path.relative_to(ROOT)) for path in (ROOT / "tilepragma").rglob("*.py")}
+    within = (path for suffix in ("py", "json") for path in (ROOT / "tilepragma").rglob(f"*.{suffix}"))
+    expected |= {str(path.relative_to(ROOT)) for path in within}
     assert expected - held == set()
     assert not {name for name in held if name.startswith(("templates/", "runtime/", "tests/", "samples/"))}
 

@@ -35,6 +35,14 @@ class SourceError(Exception):
         self.diagnostic = diagnostic
 
 
+class LocatedError(Exception):
+    """Raised with everything that is wrong in a file of the user's which is no source: one or more errors, in its order."""
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        super().__init__("; ".join(one.message for one in diagnostics))
+        self.diagnostics = diagnostics
+
+
 @dataclass
 class Diagnostics:
     """Collects every diagnostic of a run, in order of discovery."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Memory:
-    """One level of the memories: `size` bytes for each of its `sharers` units (0: as much as there is), and the bytes per second that all units
-    get from it together; None where nobody has measured that.
+    """One level of the memories: `sharers` units (multiprocessors, cores) share one of `size` bytes, and `bandwidth` is the bytes per second that all
+    units get from all of them together; None where nobody has measured that.
     """
 
     name: str
@@ -41,8 +41,10 @@ class Gpu:
     """A GPU. `memories` are listed from the nearest: shared memory (of one multiprocessor), L2, DRAM.
 
     `compute_capability` is None where it is no NVIDIA device; the limits are then those of OpenCL. Registers are 32 bits wide.
-    `shared_reserved` bytes of each block are the system's. `transaction` is what a warp's accesses to global memory are served in; each of
-    the `banks` serves `bank_width` bytes.
+    `shared_per_block` is what a block may have that asks for nothing, `shared_opt_in` what it may ask for (0: no more), `shared_reserved`
+    bytes of each block are the system's besides. `shared_carve_outs` are the amounts of shared memory, ascending, that a multiprocessor
+    can be split into beside its L1 cache (none: it is always all). `transaction` is what a warp's accesses to global memory are served
+    in; each of the `banks` serves `bank_width` bytes.
     """
 
     name: str
@@ -71,6 +73,8 @@ class Gpu:
     double_rate: float
     memories: tuple[Memory, ...]
     overheads: Overheads | None = None
+    shared_opt_in: int = 0
+    shared_carve_outs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,237 @@
+"""From the text of a descriptor to the device: every field there, of its kind, and all of them making sense together."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilepragma.base.diagnostics import Diagnostics, LocatedError, SourceError
+from tilepragma.base.located_json import LocatedJson, Path, read_located
+from tilepragma.model.descriptor_fields import GPU, MEMORY, OVERHEADS, PROCESSOR, TOP, Field, Value
+from tilepragma.model.devices import Device, Gpu, Memory, Overheads, Processor
+
+_LEAST_RATE = 1e6
+_MOST = 2**62
+_KINDS = {"gpu": GPU, "processor": PROCESSOR}
+
+
+def device_of(text: str, file: str) -> Device:
+    """The device that a descriptor describes; `file` is its name in errors. Raises LocatedError with all that is wrong in it."""
+    found = Diagnostics()
+    try:
+        device = _device(_Reader(read_located(text, file), found))
+    except SourceError as error:
+        raise LocatedError((error.diagnostic,)) from None
+    if device is None or found.has_errors:
+        raise LocatedError(tuple(found))
+    return device
+
+
+@dataclass
+class _Reader:
+    """Reads objects by their fields. What is wrong is reported and left out of the result; nothing is guessed."""
+
+    json: LocatedJson
+    found: Diagnostics
+    faulty: set[Path] = field(default_factory=set)
+
+    def error(self, path: Path, message: str, *remedies: str) -> None:
+        """Report a fault of the value at `path`."""
+        self.faulty.add(path)
+        self.found.error(self.json.place(path), message, *remedies)
+
+    def record(self, value: object, path: Path, fields: tuple[Field, ...]) -> dict[str, Any]:
+        """The values of an object's fields that are right, and complaints of the others."""
+        if not isinstance(value, dict):
+            self.error(path, f"{_called(path)} is {_shown(value)}", f"it must be an object with {_names(fields)}")
+            return {}
+        known = {one.name: one for one in fields}
+        for name in value:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, 1)
+                remedy = f"did you mean '{near[0]}'?" if near else f"the fields are {_names(fields)}"
+                self.error((*path, name), f"'{name}' is no field of {_called(path)}", remedy)
+        result = {}
+        for one in fields:
+            if one.name in value:
+                read = self.value(value[one.name], (*path, one.name), one)
+                if (*path, one.name) not in self.faulty:
+                    result[one.name] = read
+            elif one.required:
+                self.error(
+                    path,
+                    f"{_called(path)} has no field '{one.name}'",
+                    f'write "{one.name}": {one.value.value}; {one.meaning}',
+                )
+        return result
+
+    def value(self, value: object, path: Path, one: Field) -> Any:
+        """The value of a field, or a complaint."""
+        if one.value is Value.MEMORIES:
+            return self._memories(value, path)
+        if one.value is Value.OVERHEADS:
+            return None if value is None else self.record(value, path, OVERHEADS)
+        if not _RULES[one.value](value):
+            self.error(path, f"'{one.name}' is {_shown(value)}", f"it must be {one.value.value}: {one.meaning}")
+            return None
+        if isinstance(value, list):
+            return tuple(tuple(each) if isinstance(each, list) else each for each in value)
+        return value
+
+    def _memories(self, value: object, path: Path) -> tuple[Memory, ...]:
+        if not isinstance(value, list) or not value:
+            self.error(path, f"'memories' is {_shown(value)}", f"it must be {Value.MEMORIES.value}")
+            return ()
+        records = [self.record(one, (*path, number), MEMORY) for number, one in enumerate(value)]
+        return tuple(Memory(**one) for one in records if len(one) == len(MEMORY))
+
+
+def _device(reader: _Reader) -> Device | None:
+    """The device, or None after complaints."""
+    whole = reader.json.value
+    kind = whole.get("kind") if isinstance(whole, dict) else None
+    if not isinstance(whole, dict) or not isinstance(kind, str) or kind not in _KINDS:
+        said = "there is no 'kind'" if kind is None else f"'kind' is {_shown(kind)}"
+        reader.error(
+            ("kind",),
+            f"{said}: what the device is, is not said",
+            'write "kind": "gpu" or "kind": "processor" in an object',
+        )
+        return None
+    values = reader.record(whole, (), TOP + _KINDS[kind])
+    if reader.found.has_errors:
+        return None
+    for name in ("kind", "source"):
+        values.pop(name, None)
+    measured = values.pop("overheads", None)
+    overheads = None if measured is None else Overheads(**measured)
+    if kind == "processor":
+        processor = Processor(**values, overheads=overheads)
+        _check_memories(reader, processor.memories, processor.cores, "cores")
+        return processor
+    gpu = Gpu(**values, overheads=overheads)
+    for name, message, remedy in _contradictions(gpu):
+        reader.error((name,), message, remedy)
+    _check_memories(reader, gpu.memories, gpu.multiprocessors, "multiprocessors")
+    return gpu
+
+
+def _contradictions(gpu: Gpu) -> Iterator[tuple[str, str, str]]:
+    """What cannot be true of one device at once: the field, what is wrong, and what would be right."""
+    ordered = (
+        ("warp", "threads_per_block"),
+        ("threads_per_block", "threads_per_multiprocessor"),
+        ("shared_per_block", "shared_per_multiprocessor"),
+        ("shared_opt_in", "shared_per_multiprocessor"),
+        ("shared_reserved", "shared_per_block"),
+        ("registers_per_thread", "registers_per_block"),
+        ("registers_per_block", "registers_per_multiprocessor"),
+    )
+    for less, more in ordered:
+        if getattr(gpu, less) > getattr(gpu, more):
+            yield (
+                less,
+                f"'{less}' is {getattr(gpu, less)}, more than '{more}', {getattr(gpu, more)}",
+                "one of the two is wrong",
+            )
+    if gpu.threads_per_multiprocessor % gpu.warp:
+        remedy = f"a multiprocessor holds whole warps: a multiple of {gpu.warp}"
+        yield (
+            "threads_per_multiprocessor",
+            f"{gpu.threads_per_multiprocessor} threads are no number of warps of {gpu.warp}",
+            remedy,
+        )
+    if 0 < gpu.shared_opt_in < gpu.shared_per_block:
+        remedy = "leave it out where a block may have no more than 'shared_per_block'"
+        yield (
+            "shared_opt_in",
+            f"a block may ask for {gpu.shared_opt_in} bytes, less than what it has without asking",
+            remedy,
+        )
+    if gpu.shared_carve_outs and gpu.shared_carve_outs[-1] != gpu.shared_per_multiprocessor:
+        remedy = f"end the list with {gpu.shared_per_multiprocessor}"
+        yield "shared_carve_outs", "the largest of 'shared_carve_outs' is not 'shared_per_multiprocessor'", remedy
+
+
+def _check_memories(reader: _Reader, memories: tuple[Memory, ...], units: int, word: str) -> None:
+    for number, one in enumerate(memories):
+        if one.sharers > units:
+            place = ("memories", number, "sharers")
+            reader.error(
+                place,
+                f"{one.sharers} {word} share '{one.name}', but there are {units}",
+                f"write {units} where all share it",
+            )
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -_MOST <= value <= _MOST
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and _is_whole(value) and value >= 1
+
+
+def _is_power(value: object) -> bool:
+    return isinstance(value, int) and _is_count(value) and value & (value - 1) == 0
+
+
+def _is_number(value: object, least: float) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return (math.isfinite(value) if isinstance(value, float) else _is_whole(value)) and value >= least
+
+
+def _is_capability(value: object) -> bool:
+    return value is None or (
+        isinstance(value, list) and len(value) == 2 and _is_count(value[0]) and _is_amount(value[1])
+    )
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int) and _is_whole(value) and value >= 0
+
+
+def _is_ascending(value: object, of: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list) and all(map(of, value)) and value == sorted(set(value))
+
+
+def _is_costs(value: object) -> bool:
+    if not isinstance(value, list) or not value:
+        return False
+    pairs = all(isinstance(one, list) and len(one) == 2 and _is_number(one[1], 0) for one in value)
+    return pairs and _is_ascending([one[0] for one in value], _is_count)
+
+
+_RULES: dict[Value, Callable[[object], bool]] = {
+    Value.TEXT: lambda value: isinstance(value, str) and bool(value.strip()) and value.isprintable(),
+    Value.COUNT: _is_count,
+    Value.AMOUNT: _is_amount,
+    Value.POWER: _is_power,
+    Value.AMOUNTS: lambda value: _is_ascending(value, _is_count),
+    Value.RATE: lambda value: _is_number(value, _LEAST_RATE),
+    Value.RATE_OR_NULL: lambda value: value is None or _is_number(value, _LEAST_RATE),
+    Value.SECONDS: lambda value: _is_number(value, 0),
+    Value.CAPABILITY: _is_capability,
+    Value.SCOPE: lambda value: value in ("warp", "block"),
+    Value.COSTS: _is_costs,
+}
+
+
+def _names(fields: tuple[Field, ...]) -> str:
+    return ", ".join(one.name for one in fields)
+
+
+def _called(path: Path) -> str:
+    return (
+        "the descriptor" if not path else "/".join(f"{each}" if isinstance(each, str) else f"[{each}]" for each in path)
+    )
+
+
+def _shown(value: object) -> str:
+    words = {dict: "an object", list: "a list", type(None): "null", bool: "true or false"}
+    text = words.get(type(value), repr(value))
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,103 @@
+"""Where descriptors lie, and how they are found by name: those that the user's machine was measured for first, then ours."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tilepragma.base.diagnostics import LocatedError
+from tilepragma.base.files import write_atomically
+from tilepragma.base.user_folders import data_folder
+from tilepragma.model.descriptor_checks import device_of
+from tilepragma.model.devices import Device, Gpu
+
+_SUFFIX = ".json"
+
+
+@dataclass(frozen=True)
+class KnownDevice:
+    """A descriptor that can be named: `own` where it is the user's. `device` is None where the file is faulty, and `faults` say why."""
+
+    name: str
+    path: Path
+    own: bool
+    device: Device | None
+    faults: LocatedError | None = None
+
+
+def users_descriptors() -> Path:
+    """The folder of the user's own descriptors, `devices` in the data folder; it need not be there yet."""
+    return data_folder() / "devices"
+
+
+def our_descriptors() -> Path:
+    """The folder of those that ship with the package."""
+    return Path(__file__).parent / "descriptors"
+
+
+def named_device(name: str) -> Device:
+    """The device of a name, or of a path (which ends in .json or has a slash).
+
+    Raises LookupError for a name that nobody knows, with those that are known; OSError where the file cannot be read; LocatedError
+    where it is no descriptor.
+    """
+    if _is_path(name):
+        return read_descriptor(Path(name))
+    paths = _paths()
+    wanted = name.strip().lower()
+    if wanted not in paths:
+        close = difflib.get_close_matches(wanted, paths, 1, 0.5)
+        near = f" (did you mean '{close[0]}'?)" if close else ""
+        known = ", ".join(sorted(paths))
+        raise LookupError(
+            f"no device is called '{name}'{near}; known are {known}, or the path of a descriptor, FILE.json"
+        )
+    return read_descriptor(paths[wanted])
+
+
+def read_descriptor(path: Path) -> Device:
+    """The device that a file describes. Raises OSError where it cannot be read and LocatedError where it is no descriptor."""
+    return device_of(path.read_bytes().decode("utf-8", "replace"), str(path))
+
+
+def write_descriptor(device: Device, name: str, source: str) -> Path:
+    """Keep a descriptor in the user's folder, under a name; `source` says where the figures are from. Returns its path.
+
+    Raises OSError where it cannot be written.
+    """
+    path = users_descriptors() / f"{name.lower()}{_SUFFIX}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, descriptor_text(device, source).encode())
+    return path
+
+
+def descriptor_text(device: Device, source: str) -> str:
+    """The descriptor of a device, as `device_of` reads it."""
+    kind = "gpu" if isinstance(device, Gpu) else "processor"
+    return json.dumps({"kind": kind, "source": source, **asdict(device)}, indent=2) + "\n"
+
+
+def known_devices() -> Iterator[KnownDevice]:
+    """All descriptors that can be named, by name; one of the user's hides one of ours. Raises OSError where one cannot be read."""
+    own = users_descriptors()
+    for name, path in sorted(_paths().items()):
+        try:
+            yield KnownDevice(name, path, path.parent == own, read_descriptor(path))
+        except LocatedError as faults:
+            yield KnownDevice(name, path, path.parent == own, None, faults)
+
+
+def _paths() -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for folder in (our_descriptors(), users_descriptors()):
+        if folder.is_dir():
+            found |= {path.stem.lower(): path for path in folder.iterdir() if path.suffix == _SUFFIX}
+    return found
+
+
+def _is_path(name: str) -> bool:
+    return name.endswith(_SUFFIX) or "/" in name or os.sep in name
