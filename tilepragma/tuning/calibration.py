@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tilepragma.model.devices import Device, Memory, Overheads, Processor
+from tilepragma.tuning.effort import Effort
 from tilepragma.tuning.findings import Findings, word
 from tilepragma.tuning.host import Host
-from tilepragma.tuning.runner import CalibrationError, Subject
+from tilepragma.tuning.kept import checked
+from tilepragma.tuning.subjects import CalibrationError, Subject
+from tilepragma.tuning.table import size
 
-_MIB = 1 << 20
-#: Threads of a block that a barrier is measured for, and blocks of a wavefront in multiples of the device's units.
-_BLOCK_SIZES = (32, 64, 128, 256, 512, 1024)
-_QUICK_BLOCK_SIZES = (32, 256)
-_BLOCKS_A_UNIT = (1, 2, 4, 16, 64, 256)
-_QUICK_BLOCKS_A_UNIT = (1, 16)
 _LEAST_BYTES = 4
+_MIB = 1 << 20
 _NAMES = {1: "L1", 2: "L2", 3: "L3", 4: "L4"}
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much is measured. `seconds` are for all devices together; `copy` and `stream` are bytes, those of a stream in a GPU's memory."""
-
-    seconds: float
-    block_sizes: tuple[int, ...]
-    blocks_a_unit: tuple[int, ...]
-    copy: int
-    stream: int
-    caches_beyond: int
-    """a stream from the host's memory is so many times as long as its last caches"""
-
-
-FULL = Effort(40.0, _BLOCK_SIZES, _BLOCKS_A_UNIT, 16 * _MIB, 512 * _MIB, 4)
-QUICK = Effort(2.0, _QUICK_BLOCK_SIZES, _QUICK_BLOCKS_A_UNIT, _MIB, 128 * _MIB, 2)
-
-#: No number is measured longer, or shorter, than so many milliseconds; the program's warm-up takes about as much again as the share says.
-_LONGEST, _SHORTEST, _WARM_UP = 500.0, 2.0, 1.4
-
-
-def milliseconds_a_number(effort: Effort, count: int) -> float:
-    """How long each of `count` numbers is measured."""
-    return max(min(effort.seconds * 1e3 / (max(count, 1) * _WARM_UP), _LONGEST), _SHORTEST)
 
 
 # ---- What is asked -----------------------------------------------------------------------------------------------------
@@ -50,12 +23,15 @@ def milliseconds_a_number(effort: Effort, count: int) -> float:
 
 def words_for(subject: Subject, host: Host, effort: Effort) -> list[str]:
     """The measurements that make sense on a device, in the order they are made."""
-    common = [word("launch", subject.units), *(word("wavefront", blocks) for blocks in blocks_of(subject.units, effort))]
+    common = [
+        word("launch", subject.units),
+        *(word("wavefront", blocks) for blocks in blocks_of(subject.units, effort)),
+    ]
     if subject.target == "threads":
-        streams = [word("stream", size) for _, size in working_sets(host, effort)]
+        streams = [word("stream", own) for _, own in working_sets(host, effort)]
         return ["clock", "vector", word("rate", 4), word("rate", 8), *streams, *common]
-    copies = [word(way, size) for way in ("copy_in", "copy_out") for size in (_LEAST_BYTES, effort.copy)]
-    common += [*(word("barrier", size) for size in effort.block_sizes), *copies]
+    copies = [word(way, length) for way in ("copy_in", "copy_out") for length in (_LEAST_BYTES, effort.copy)]
+    common += [*(word("barrier", threads) for threads in effort.block_sizes), *copies]
     if not subject.is_gpu:
         return [*common, word("stream", beyond_caches(host, effort))]
     from tilepragma.tuning.gpus import gpu_words
@@ -83,6 +59,14 @@ def working_sets(host: Host, effort: Effort) -> list[tuple[Memory, int]]:
     return [*sets, (dram, beyond_caches(host, effort) // host.threads)]
 
 
+def labels(subject: Subject, host: Host, effort: Effort) -> dict[str, str]:
+    """Names for people of measurements whose words do not tell the level of memory."""
+    if subject.target != "threads":
+        return {}
+    sets = working_sets(host, effort)
+    return {word("stream", own): f"{memory.name}, streams of {size(own)} a thread" for memory, own in sets}
+
+
 def beyond_caches(host: Host, effort: Effort) -> int:
     """Bytes of a stream of all threads that comes from memory."""
     last = host.caches[-1]
@@ -91,6 +75,26 @@ def beyond_caches(host: Host, effort: Effort) -> int:
 
 
 # ---- What comes of it --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One device: what was found, with names for people of some of it, and its descriptor."""
+
+    subject: Subject
+    found: Findings
+    labels: dict[str, str]
+    device: Device
+
+
+def described(subject: Subject, host: Host, effort: Effort, found: Findings, before: Sequence[Measured]) -> Measured:
+    """What was found on a device, `before` being the devices measured so far, the host with threads among them where that went well.
+
+    Raises CalibrationError where a number is missing that the descriptor cannot do without, or where it makes no sense.
+    """
+    processor = next((one.device for one in before if isinstance(one.device, Processor)), None)
+    device = checked(descriptor(subject, host, effort, found, processor), subject)
+    return Measured(subject, found, labels(subject, host, effort), device)
 
 
 def descriptor(subject: Subject, host: Host, effort: Effort, found: Findings, processor: Processor | None) -> Device:
@@ -104,23 +108,16 @@ def descriptor(subject: Subject, host: Host, effort: Effort, found: Findings, pr
     if not subject.is_gpu:
         if processor is None:
             raise CalibrationError("a processor's caches and rates are those of the host, which was not measured")
-        memory = word("stream", beyond_caches(host, effort))
-        return replace(
-            processor,
-            name=subject.name,
-            cores=subject.units,
-            memories=(*processor.memories[:-1], replace(processor.memories[-1], bandwidth=_needed(found, *_parts(memory)))),
-            overheads=overheads,
-        )
+        *caches, dram = processor.memories
+        dram = replace(dram, bandwidth=_needed(found, "stream", beyond_caches(host, effort)))
+        return replace(processor, name=subject.name, memories=(*caches, dram), overheads=overheads)
     from tilepragma.tuning.gpus import measured_gpu
 
     return measured_gpu(subject, effort, found, overheads)
 
 
 def _host_processor(subject: Subject, host: Host, effort: Effort, found: Findings) -> Processor:
-    memories = [
-        replace(memory, bandwidth=_needed(found, "stream", size)) for memory, size in working_sets(host, effort)
-    ]
+    memories = [replace(memory, bandwidth=_needed(found, "stream", own)) for memory, own in working_sets(host, effort)]
     return Processor(
         name=subject.name,
         cores=host.cores,
@@ -146,7 +143,8 @@ def overheads_of(subject: Subject, effort: Effort, found: Findings) -> Overheads
     if not barrier:
         raise CalibrationError("no barrier could be measured")
     ways = [_needed(found, way, _LEAST_BYTES) for way in ("copy_in", "copy_out")]
-    return Overheads(kernel, barrier, wavefront, sum(ways) / len(ways))
+    rates = [copy_rate(found, way, effort) for way in ("copy_in", "copy_out")]
+    return Overheads(kernel, barrier, wavefront, sum(ways) / len(ways), *rates)
 
 
 def copy_rate(found: Findings, way: str, effort: Effort) -> float | None:
@@ -163,13 +161,3 @@ def _needed(found: Findings, measure: str, argument: int = 0) -> float:
         why = [one.failure for one in found.failures() if one.word == word(measure, argument)]
         raise CalibrationError(f"{word(measure, argument)} was not measured" + (f": {why[0]}" if why else ""))
     return value
-
-
-def _parts(asked: str) -> tuple[str, int]:
-    measure, _, argument = asked.partition(":")
-    return measure, int(argument or 0)
-
-
-def total(words: dict[Subject, list[str]]) -> int:
-    """How many numbers are measured in all."""
-    return sum(1 for _ in itertools.chain.from_iterable(words.values()))

@@ -39,11 +39,17 @@ def this_host(cpus: Path = _CPUS, description: Path = Path("/proc/cpuinfo")) -> 
     """The host at hand. What nobody tells is what is usual."""
     own = _own_cpus()
     folders = {cpu: cpus / f"cpu{cpu}" for cpu in own}
-    siblings = {cpu: _listed(folder / "topology" / "thread_siblings_list") & own or {cpu} for cpu, folder in folders.items()}
+    siblings = {
+        cpu: _listed(folder / "topology" / "thread_siblings_list") & own or {cpu} for cpu, folder in folders.items()
+    }
     first = min(own)
     caches = tuple(_caches(folders[first], own, siblings)) or tuple(_asked_caches())
     facts = _cpuinfo(description)
-    line = _number(folders[first] / "cache" / "index0" / "coherency_line_size") or _asked("SC_LEVEL1_DCACHE_LINESIZE") or 64
+    line = (
+        _number(folders[first] / "cache" / "index0" / "coherency_line_size")
+        or _asked("SC_LEVEL1_DCACHE_LINESIZE")
+        or 64
+    )
     memory = _asked("SC_PAGE_SIZE") * _asked("SC_PHYS_PAGES") or 4 << 30
     clock = float(facts.get("cpu MHz", "0") or 0) * 1e6
     return Host(facts.get("model name") or "processor", _cores(own, siblings), len(own), caches, line, memory, clock)

@@ -7,36 +7,23 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from tilepragma.tuning.findings import Findings, Series, parsed
+from tilepragma.tuning.subjects import CalibrationError, Subject
 
 #: Seconds that one number may take, its program's compilation included, before the device is given up.
 PATIENCE = 60.0
 #: What a user sets for programs of theirs that would be another measurement than a launch's usual cost.
-_FOREIGN = ("TILEK_VERIFY", "TILEK_PROFILE", "TILEK_SIZES", "TILEK_OPENCL_FORM", "TILEK_GRAPHS", "TILEK_SPECIALIZE")
-
-
-class CalibrationError(Exception):
-    """A device could not be measured; the message says why."""
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What is measured: a target's device by its number, with what `tilepragma devices` knows of it. `memory` in bytes, 0 where unknown."""
-
-    target: str
-    number: int
-    name: str
-    is_gpu: bool
-    units: int
-    memory: int
-
-    @property
-    def key(self) -> str:
-        """The name of its descriptor: `threads`, `opencl-0`."""
-        return self.target if self.target == "threads" else f"{self.target}-{self.number}"
+_FOREIGN = (
+    "TILEK_VERIFY",
+    "TILEK_PROFILE",
+    "TILEK_SIZES",
+    "TILEK_OPENCL_FORM",
+    "TILEK_GRAPHS",
+    "TILEK_SPECIALIZE",
+    "TILEK_NUM_THREADS",
+)
 
 
 def run(
@@ -44,13 +31,16 @@ def run(
 ) -> Findings:
     """Measure `words` on the subject, each for about `milliseconds`; `heard` is told of each as soon as it is there.
 
-    Raises CalibrationError where the program fails or falls silent, OSError where it cannot be started.
+    Raises CalibrationError where the program cannot be started, fails, or falls silent.
     """
     command = [str(program), f"{milliseconds:.3f}", *words]
     with tempfile.TemporaryFile("w+", errors="replace") as errors:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace", env=_environment(subject)
-        )
+        try:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace", env=_environment(subject)
+            )
+        except OSError as error:
+            raise CalibrationError(f"the calibration program cannot be started: {error}") from None
         try:
             series = _listen(process, heard)
             status = process.wait()
