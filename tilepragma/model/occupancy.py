@@ -1,0 +1,232 @@
+"""How many blocks run at once on a multiprocessor of a GPU, and what limits them.
+
+By the rules of the CUDA toolkit's `cuda_occupancy.h` (12.9) from compute capability 3.0 on; by those of the header of CUDA 7.0, the last that
+knew them, for 1.x and 2.x. The thesis's own rule, Table 5.1, is simpler: it knows no units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tilepragma.model.devices import Gpu
+
+Numbers = NDArray[np.int64]
+
+#: A limit that a kernel does not meet: INT_MAX of the header.
+UNLIMITED = 2**31 - 1
+#: Numbers of registers that devices of compute capability 2.x give out in larger units.
+_UNEVEN_REGISTERS = (21, 22, 29, 30, 37, 38, 45, 46)
+_UNEVEN_UNIT = 128
+
+
+class Limit(Enum):
+    """What keeps further blocks away, in words."""
+
+    WARPS = "threads"
+    REGISTERS = "registers"
+    SHARED = "shared memory"
+    BLOCKS = "blocks"
+    BARRIERS = "barriers"
+
+
+@dataclass(frozen=True)
+class BlockUse:
+    """What a block takes: its threads, registers of a thread, bytes of shared memory that its kernel declares (`shared`) and that its launch adds
+    (`dynamic`), named barriers. `dynamic_limit` is what the kernel was allowed by cuFuncSetAttribute; None where it did not ask.
+    """
+
+    threads: int
+    registers: int
+    shared: int = 0
+    dynamic: int = 0
+    dynamic_limit: int | None = None
+    barriers: int = 1
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """What runs at once on a multiprocessor: blocks, their warps, and these as a share of those that there is room for. `by` are the blocks
+    that each limit alone would let run (UNLIMITED where it does not count). `registers` and `shared` are what a block is given.
+    """
+
+    blocks: int
+    warps: int
+    share: float
+    by: dict[Limit, int]
+    registers: int
+    shared: int
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """Those that no further block would pass."""
+        return tuple(limit for limit, blocks in self.by.items() if blocks == self.blocks)
+
+    @property
+    def reason(self) -> str:
+        """What limits it, in words."""
+        words = " and ".join(limit.value for limit in self.limits)
+        return f"limited by {words}" if self.blocks else f"no block has room: {words}"
+
+
+def occupancy(gpu: Gpu, use: BlockUse, carve_out: int | None = None) -> Occupancy:
+    """How many blocks run at once on a multiprocessor. `carve_out` is the share of shared memory that the kernel prefers, in percent; None:
+    nothing was said, all that there is. Raises ValueError for numbers that no block has.
+    """
+    if use.threads < 1 or min(use.registers, use.shared, use.dynamic, use.barriers, use.dynamic_limit or 0) < 0:
+        raise ValueError(f"no block has {use}")
+    if carve_out is not None and not 0 <= carve_out <= 100:
+        raise ValueError(f"a carve-out is a number of percent, not {carve_out}")
+    threads, registers = np.asarray(use.threads), np.asarray(use.registers)
+    by_registers, given_registers = _by_registers(gpu, threads, registers)
+    by_shared, given_shared = _by_shared(gpu, use, carve_out)
+    by = {
+        Limit.WARPS: int(_by_warps(gpu, threads)),
+        Limit.REGISTERS: int(by_registers),
+        Limit.SHARED: by_shared,
+        Limit.BLOCKS: gpu.blocks_per_multiprocessor,
+        Limit.BARRIERS: _by_barriers(gpu, use.barriers),
+    }
+    blocks = min(by.values())
+    warps = blocks * -(-use.threads // gpu.warp)
+    return Occupancy(
+        blocks, warps, warps * gpu.warp / gpu.threads_per_multiprocessor, by, int(given_registers), given_shared
+    )
+
+
+def blocks_at_once(gpu: Gpu, threads: ArrayLike, registers: ArrayLike, shared: ArrayLike) -> Numbers:
+    """The blocks of many layouts: `occupancy` of arrays that go together, where shared memory is what kernels declare, or up to what a
+    block may ask for, and nothing was said of carve-outs and barriers.
+    """
+    threads, registers, shared = np.broadcast_arrays(
+        *(np.asarray(one, np.int64) for one in (threads, registers, shared))
+    )
+    given = _given_shared(gpu, shared)
+    most = max(gpu.shared_per_block, gpu.shared_opt_in) + _reserved_beside(gpu)
+    by_shared = np.where(
+        given > most, 0, np.where(given > 0, gpu.shared_per_multiprocessor // np.maximum(given, 1), UNLIMITED)
+    )
+    by_registers, _ = _by_registers(gpu, threads, registers)
+    blocks = np.minimum(
+        np.minimum(_by_warps(gpu, threads), by_registers), np.minimum(by_shared, gpu.blocks_per_multiprocessor)
+    )
+    return np.asarray(np.minimum(blocks, _by_barriers(gpu, 1)), np.int64)
+
+
+def _up(value: Numbers, unit: int | Numbers) -> Numbers:
+    return np.asarray(-(-value // unit) * unit, np.int64)
+
+
+def _warps(gpu: Gpu, threads: Numbers) -> Numbers:
+    """The warps that a block is given; where registers go to blocks, whole units of them."""
+    warps = -(-threads // gpu.warp)
+    return _up(warps, gpu.warps_unit) if gpu.register_scope == "block" else np.asarray(warps, np.int64)
+
+
+def _by_warps(gpu: Gpu, threads: Numbers) -> Numbers:
+    room = gpu.threads_per_multiprocessor // gpu.warp
+    return np.where(threads > gpu.threads_per_block, 0, room // _warps(gpu, threads))
+
+
+def _by_registers(gpu: Gpu, threads: Numbers, registers: Numbers) -> tuple[Numbers, Numbers]:
+    """The blocks that registers let run, and those that a block is given."""
+    warps = _warps(gpu, threads)
+    if gpu.register_scope == "block":
+        given = _up(registers * gpu.warp * warps, gpu.register_unit)
+        fits = np.asarray(gpu.registers_per_multiprocessor // np.maximum(given, 1), np.int64)
+        refused = np.asarray(registers > gpu.registers_per_thread)
+    else:
+        unit = np.where(_is_uneven(gpu, registers), _UNEVEN_UNIT, gpu.register_unit)
+        of_warp = _up(registers * gpu.warp, unit)
+        given = of_warp * warps
+        # Each partition has its part of the registers and of the warps; the device checks as though a block's warps went to all of them.
+        room = gpu.registers_per_multiprocessor // gpu.warps_unit // np.maximum(of_warp, 1) * gpu.warps_unit
+        fits = np.asarray(room // warps, np.int64)
+        refused = (of_warp * _up(warps, gpu.warps_unit) > gpu.registers_per_block) | (
+            registers > gpu.registers_per_thread
+        )
+    return np.where(refused, 0, np.where(given > 0, fits, UNLIMITED)), given
+
+
+def _is_uneven(gpu: Gpu, registers: Numbers) -> NDArray[np.bool_]:
+    fermi = gpu.compute_capability is not None and gpu.compute_capability[0] == 2
+    return np.isin(registers, _UNEVEN_REGISTERS) & fermi
+
+
+def _given_shared(gpu: Gpu, used: Numbers) -> Numbers:
+    return _up(used + gpu.shared_reserved, gpu.shared_unit)
+
+
+def _reserved_beside(gpu: Gpu) -> int:
+    """What the system takes besides what a block may have; before 8.0 it was part of that."""
+    return 0 if gpu.compute_capability is None or gpu.compute_capability[0] < 8 else gpu.shared_reserved
+
+
+def _by_shared(gpu: Gpu, use: BlockUse, carve_out: int | None) -> tuple[int, int]:
+    """The blocks that shared memory lets run, and the bytes that a block is given."""
+    given = int(_given_shared(gpu, np.asarray(use.shared + use.dynamic)))
+    most = gpu.shared_per_block
+    if use.dynamic_limit is not None and use.shared + gpu.shared_reserved + use.dynamic_limit > most:
+        most = max(most, gpu.shared_opt_in)
+    beyond = use.dynamic_limit is not None and use.dynamic > use.dynamic_limit
+    if beyond or given > most + _reserved_beside(gpu):
+        return 0, given
+    if given == 0:
+        return UNLIMITED, given
+    preferred = gpu.shared_per_multiprocessor if carve_out is None else carve_out * gpu.shared_per_multiprocessor // 100
+    room = _carved_out(gpu, preferred)
+    return (room if room >= given else _carved_out(gpu, given)) // given, given
+
+
+def _carved_out(gpu: Gpu, preferred: int) -> int:
+    """The least split that has so much; nothing where nothing is asked for."""
+    if preferred == 0 and gpu.shared_carve_outs:
+        return 0
+    return next((one for one in gpu.shared_carve_outs if one >= preferred), gpu.shared_per_multiprocessor)
+
+
+def _by_barriers(gpu: Gpu, used: int) -> int:
+    """Named barriers count from compute capability 9.0 on: two for each block that there is room for, on small chips one."""
+    if used == 0 or gpu.compute_capability is None or gpu.compute_capability < (9, 0):
+        return UNLIMITED
+    few = gpu.compute_capability == (10, 1) or gpu.compute_capability[0] == 12
+    return gpu.blocks_per_multiprocessor * (1 if few else 2) // used
+
+
+@dataclass(frozen=True)
+class TableBlocks:
+    """Blocks of a multiprocessor by thesis Table 5.1: B_W, B_R and B_S."""
+
+    by_warps: int
+    by_registers: int
+    by_shared: int
+
+    @property
+    def blocks(self) -> int:
+        """B = min(B_W, B_R, B_S)."""
+        return min(self.by_warps, self.by_registers, self.by_shared)
+
+
+def table_5_1(gpu: Gpu, threads: int, registers_of_block: int, shared_of_block: int) -> TableBlocks:
+    """Thesis Table 5.1: B_W = min(B_SM, W_SM / W_TB), B_R = R_SM / R_TB, B_S = S_SM / S_TB, rounded down, W_TB = K / W rounded up.
+
+    A resource of which a block takes nothing is UNLIMITED. Raises ValueError for a block without threads.
+    """
+    if threads < 1:
+        raise ValueError("a block has threads")
+    room = gpu.threads_per_multiprocessor // gpu.warp // -(-threads // gpu.warp)
+    by_registers = gpu.registers_per_multiprocessor // registers_of_block if registers_of_block else UNLIMITED
+    by_shared = gpu.shared_per_multiprocessor // shared_of_block if shared_of_block else UNLIMITED
+    return TableBlocks(min(gpu.blocks_per_multiprocessor, room), by_registers, by_shared)
+
+
+def table_6_3(gpu: Gpu, threads: int, registers_of_thread: int, shared_of_block: int) -> tuple[int, int]:
+    """(B_SM, active threads) as thesis Tables 6.3 and 6.4 print them: by shared memory, registers and threads of a multiprocessor alone. The limit of
+    blocks, B_SM = 8 in Table 6.1, is ignored there, and so are whole warps.
+    """
+    found = table_5_1(gpu, threads, registers_of_thread * threads, shared_of_block)
+    blocks = min(found.by_registers, found.by_shared, gpu.threads_per_multiprocessor // threads)
+    return blocks, blocks * threads
