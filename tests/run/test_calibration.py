@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library, ptx
 from tests.support.programs import COMPILER, ROOT
 from tests.support.targets import cuda_device_present, opencl_present, program_environment, target_environment
 from tilepragma.model.descriptor_files import read_descriptor
@@ -169,3 +171,58 @@ def test_the_program_compiles_without_a_warning(tmp_path: Path) -> None:
             [*command, "-c", str(source), "-o", str(tmp_path / "out.o")], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
+
+
+TEXTS = r"""
+#include "tools/calibrate_device.c"
+void tilek_say(tilek_message *why, const char *format, ...) {}
+void tilek_as_rates(tilek_samples *samples, double amount) {}
+tilek_status tilek_take_samples(const tilek_subject *subject, tilek_batch batch, void *context, tilek_samples *samples, tilek_message *why)
+{
+    return TILEK_OK;
+}
+int main(void)
+{
+    const char *const texts[] = {stream_text, cached_text, shared_text, barrier_text, rate_text};
+    for (int number = 0; number < 10; ++number)
+        (void)printf("%s#define NUMBER %s\n%s\f", cuda_words, number < 5 ? "float" : "double", texts[number % 5]);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The CUDA programs that devices are measured with: streams, caches, shared memory, barriers, rates, of floats, then of doubles."""
+    folder = tmp_path_factory.mktemp("texts")
+    (folder / "texts.c").write_text(TEXTS)
+    runtime = ROOT / "runtime"
+    command = [
+        COMPILER,
+        "-std=c99",
+        "-w",
+        f"-I{runtime}",
+        f"-I{runtime / 'include'}",
+    ]
+    subprocess.run([*command, str(folder / "texts.c"), "-o", str(folder / "texts")], check=True)
+    return subprocess.run([folder / "texts"], check=True, capture_output=True, text=True).stdout.split("\f")[:-1]
+
+
+@pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
+def test_what_is_measured_survives_the_compiler(texts: list[str]) -> None:
+    """A program whose work is optimised away would measure nothing."""
+    for architecture in ARCHITECTURES:
+        assert [compile_error(text, architecture) for text in texts] == [None] * 10
+    code = [ptx(text, "compute_80") for text in texts]
+    floats = dict(zip(("stream", "cached", "shared", "barrier", "rate"), code, strict=False))
+    assert floats["stream"].count("ld.global") >= 2 and "st.global" in floats["stream"]
+    assert floats["cached"].count("ld.global") >= 4
+    assert floats["shared"].count("ld.shared") >= 8
+    assert loops(floats["barrier"], "bar.sync")
+    assert len(re.findall(r"mul\.(rn\.)?f32", floats["rate"])) >= 32
+    assert len(re.findall(r"mul\.(rn\.)?f64", code[9])) >= 32
+
+
+def loops(code: str, instruction: str) -> bool:
+    """Whether `instruction` stands between a label and a jump back to it."""
+    return re.search(r"(\$L\w+):.*" + re.escape(instruction) + r".*bra(\.uni)?\s+\1;", code, re.S) is not None
