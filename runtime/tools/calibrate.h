@@ -4,7 +4,7 @@
 
 #include "../backend.h"
 
-enum { TILEK_MOST_SAMPLES = 31, TILEK_LEAST_SAMPLES = 3 };
+enum { TILEK_MOST_SAMPLES = 101, TILEK_LEAST_SAMPLES = 3 };
 
 /* What is measured, and for how long each number. Of a host `backend`, `device` and `limits` are NULL. */
 typedef struct tilek_subject {
