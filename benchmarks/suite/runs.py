@@ -143,6 +143,8 @@ class CaseRuns:
         fit: list[Contender] = []
         wanted: Run | None = None
         dump = self.scratch / "wanted.dump"
+        # A run that was ended may have left that of another case, where the folder is the user's.
+        dump.unlink(missing_ok=True)
         for contender in sorted(self.built.contenders, key=lambda each: each is not original):
             progress(contender.name)
             measurement = self.row.contenders[contender.name] = Measurement()

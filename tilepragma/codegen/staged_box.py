@@ -102,7 +102,7 @@ class StagedBox:
     @property
     def pitch(self) -> str:
         """How far rows of the copy are apart."""
-        return self.called("pitch") if self.staged.odd else self.size(self.rank - 1)
+        return self.called("pitch") if self.staged.odd is not None else self.size(self.rank - 1)
 
     def places(self, writer: Writer, sizes: list[str], in_row: Callable[[str], str] = lambda place: place) -> list[str]:
         """Declare where number `at` of so many lies in the box, `in_row` in its row; the names, a dimension each."""

@@ -191,7 +191,7 @@ class StagingPrinter:
         for box in self.boxes:
             for dimension, side in enumerate(box.staged.sides):
                 writer.line(f"const int {box.size(dimension)} = {self._length(side)};")
-            if box.staged.odd:
+            if box.staged.odd is not None:
                 writer.line(f"const int {box.pitch} = {self._last_size(box)};")
         axes = used_dimensions(self.launch, AxisKind.WORKER)
         index = ""
@@ -327,9 +327,11 @@ class StagingPrinter:
 
     def _last_size(self, box: StagedBox) -> str:
         text = self._length(box.staged.sides[-1])
-        if not box.staged.odd:
+        if box.staged.odd is None:
             return text
-        return str(int(text) | 1) if text.isdigit() else f"({text}) | 1"
+        if text.isdigit():
+            return str(int(text) + (int(text) % 2 != box.staged.odd))
+        return f"({text}) | 1" if box.staged.odd else f"({text}) + ({text}) % 2"
 
     def _words(self, box: StagedBox) -> str:
         """How many words of the pool a box takes: whole vectors where there are any."""

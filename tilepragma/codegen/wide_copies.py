@@ -70,7 +70,7 @@ def vector_of(
     by_workers = any(isinstance(term.extent, Axis) for term in side.terms)
     length = side.width + 1 - sum(abs(term.coefficient) for term in side.terms)
     length += sum(abs(term.coefficient) * term.extent for term in side.terms if isinstance(term.extent, int))
-    together = length % count == 0 and not one.odd
+    together = length % count == 0 and one.odd is None
     if (length < count and not by_workers) or (ahead and not together) or not _begins_with_vector(side, begins, count):
         return None
     name = dialect.scalar(element)

@@ -282,15 +282,16 @@ class StagedSide:
 @dataclass(frozen=True)
 class Staged:
     """A box of an array, one side a dimension, for the accesses whose subscripts have the texts `reads` (`subscripts_text`); others
-    read the array itself. `odd`: its rows are kept an odd number of elements apart, since workers that are neighbours read down its
-    columns. `before`, `after`: of an array that is seen by rows, by how many subscripts the first element that is read lies behind the first of
-    the box, and the last one before the last of it (none: not at all): what is beyond may be none of the user's array, and is not copied.
+    read the array itself. `odd`: whether its rows are kept an odd number of elements apart, or an even one, since workers that are
+    neighbours read down its columns, or diagonals (None: as they come). `before`, `after`: of an array that is seen by rows, by how many
+    subscripts the first element that is read lies behind the first of the box, and the last one before the last of it (none: not at
+    all): what is beyond may be none of the user's array, and is not copied.
     """
 
     object: DataObject
     sides: tuple[StagedSide, ...]
     reads: tuple[str, ...]
-    odd: bool = False
+    odd: bool | None = None
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
 

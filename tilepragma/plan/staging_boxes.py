@@ -12,6 +12,7 @@ from tilepragma.ir.expressions import DataObject, access_to
 from tilepragma.ir.looptree import Axis, Staged, StagedSide, StagedTerm
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number
 from tilepragma.ir.types import ScalarType
+from tilepragma.model.bank_conflicts import Reference, best_parity
 from tilepragma.plan.staging_references import Reading, Span
 
 #: Rows of workers that read a row of the array, on the average, from which on a copy pays.
@@ -173,11 +174,12 @@ def _judged(
     columns = elsewhere or (not along and first not in dealt and any(not isinstance(one.extent, Axis) for one in last))
     accesses = sum(math.prod(_width(span) + 1 for span in one.spans if span is not None) for one in read)
     others = math.prod(count for axis, count in counts.items() if axis != first)
-    pitch = lengths[-1] | 1 if elsewhere else lengths[-1]
+    rows = best_parity(_between_neighbours(sides, lengths, first))
+    pitch = rows.pitch(lengths[-1])
     elements = math.prod((*lengths[:-1], pitch))
     return Candidate(
         staged=Staged(
-            object_, sides, tuple(dict.fromkeys(subscripts_text(one.access.subscripts) for one in read)), elsewhere
+            object_, sides, tuple(dict.fromkeys(subscripts_text(one.access.subscripts) for one in read)), rows.odd
         ),
         bytes=-(-elements * object_.element.bits // 64) * 8,
         uses_of_element=accesses * splits * math.prod(counts.values()) / math.prod(lengths),
@@ -186,6 +188,15 @@ def _judged(
         columns=columns,
         run=lengths[-1],
     )
+
+
+def _between_neighbours(sides: Sequence[StagedSide], lengths: Sequence[int], first: Axis) -> Reference:
+    """How far apart in the box neighbouring workers read, the same for all accesses to it."""
+    steps = [sum(term.coefficient for term in side.terms if term.extent == first) for side in sides]
+    rows = 0
+    for step, length in zip(steps[:-1], lengths, strict=False):
+        rows = rows * length + step
+    return Reference(within=steps[-1], rows=rows)
 
 
 def _length(side: StagedSide, counts: Mapping[Axis, int]) -> int:

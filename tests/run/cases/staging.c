@@ -217,6 +217,28 @@ CASE(rows_of_workers)
     }
 }
 
+// case diagonals: neighbours read down diagonals of a box, whose rows then lie an even number of elements apart
+static void diagonals(int n, int m, int p, const float a[m][p], const float c[n][p][m], float b[n][m])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++) {
+            float sum = 0;
+            for (int k = 0; k < 9; k++) sum += a[j][j + k] * c[i][k][j];
+            b[i][j] = sum;
+        }
+}
+CASE(diagonals)
+{
+    EACH_EXTENT(each) {
+        const size_t n = each / 4 + 1, m = each + 1, p = m + 9;
+        float *const a = check_floats(m * p + 1), *const b = check_floats(n * m + 1), *const c = check_floats(n * p * m + 1);
+        diagonals((int)n, (int)m, (int)p, (void *)a, (void *)c, (void *)b);
+        check_record("b", b, n * m * sizeof *b);
+        free(a), free(b), free(c);
+    }
+}
+
 // case turned: columns become rows, turned round too, and numbers of other types
 static void turned(int n, int m, const float a[n][m], float b[m][n])
 {

@@ -80,6 +80,29 @@ void f(int n, int m, int p, {arrays}) {{
 }}"""
 
 
+NEIGHBOURS = """
+void f(int n, int m, int p, const float a[m][p], const float c[n][p][m], float b[n][m]) {{
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) {{
+      float sum = 0;
+      for (int k = 0; k < 9; k++)
+        sum += a[{subscripts}] * c[i][k][j];
+      b[i][j] = sum;
+    }}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "odd"), [("j][k", True), ("j][j + k", False), ("j][2 * j + k", True), ("k][j", None)]
+)
+def test_rows_of_boxes_lie_apart_as_algorithm_2_says(subscripts: str, odd: bool | None) -> None:
+    boxes = {
+        one.object.host: one.odd for one in staged_arrays(plan(NEIGHBOURS.format(subscripts=subscripts)).device[0])
+    }
+    assert boxes["a"] is odd
+
+
 def test_a_stencil_stages_its_tile_with_the_border() -> None:
     assert boxes(FIVE_POINT) == ["a[i - 1 : 3][j - 1 : 3]"]
 
