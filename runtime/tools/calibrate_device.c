@@ -31,7 +31,7 @@ static const char cuda_words[] = "#define ENTRY extern \"C\" __global__\n"
                                  "#define GROUPS ((WIDE)gridDim.x)\n"
                                  "#define BARRIER __syncthreads()\n";
 
-/* Every entry takes an array of floats, its length, and a number of rounds; the first half of the array is written. */
+/* Every entry takes an array of floats, its length, and a number of rounds. What workers compute they write to elements of their own. */
 #define HEAD "ENTRY void calibrate(GLOBAL float *RESTRICT a, const WIDE count, const WIDE rounds)\n{\n"
 
 /* Two reads and a write, as on cores. Zeros stay zeros. Of one worker a gang (a processor's form) each goes through a stretch. */
@@ -71,7 +71,7 @@ static const char shared_text[] = HEAD "    SHARED float s[2048];\n"
                                        "        s2 += s[i + 256] + s[i + 768];\n"
                                        "        s3 += s[i + 384] + s[i + 896];\n"
                                        "    }\n"
-                                       "    if (s0 + s1 + s2 + s3 > 1.0f) a[LANE % count] = s0;\n"
+                                       "    if (s0 + s1 + s2 + s3 > 1.0f) a[GROUP * LANES + LANE] = s0;\n"
                                        "}\n";
 
 /* A value of each worker's lives across the barriers, as in programs that need some. */
@@ -80,7 +80,7 @@ static const char barrier_text[] = HEAD "    float own = (float)LANE;\n"
                                         "        own = own * 0.5f + 1.0f;\n"
                                         "        BARRIER;\n"
                                         "    }\n"
-                                        "    a[(GROUP * LANES + LANE) % count] = own;\n"
+                                        "    a[GROUP * LANES + LANE] = own;\n"
                                         "}\n";
 
 /* Eight chains a worker, unrolled by four. NUMBER is the type. */
@@ -91,7 +91,7 @@ static const char rate_text[] = HEAD "    const NUMBER f = (NUMBER)0.999f, t = (
                                      "    NUMBER a0 = (NUMBER)LANE, a1 = a0 + 1, a2 = a0 + 2, a3 = a0 + 3, a4 = a0 + 4, a5 = a0 + 5, a6 = a0 + 6, a7 = a0 + 7;\n"
                                      "    for (int round = 0; round < (int)rounds; ++round) {\n" FUSE_ALL FUSE_ALL FUSE_ALL FUSE_ALL "    }\n"
                                      "    a0 = a0 + a1 + a2 + a3 + a4 + a5 + a6 + a7;\n"
-                                     "    a[(GROUP * LANES + LANE) % count] = (float)a0;\n"
+                                     "    a[GROUP * LANES + LANE] = (float)a0;\n"
                                      "}\n";
 enum { RATE_OPERATIONS = 2 * 8 * 4 };
 
@@ -212,7 +212,7 @@ tilek_status tilek_measure_cached(const tilek_subject *subject, int64_t argument
 
 tilek_status tilek_measure_shared(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
 {
-    running job = running_of(subject, 1024, subject->units * FILLING);
+    running job = running_of(subject, subject->units * FILLING * argument, subject->units * FILLING);
     tilek_status status = prepare(&job, shared_text, sizeof(float), argument, why);
     job.rounds_grow = 1;
     if (status == TILEK_OK) status = tilek_take_samples(subject, run, &job, samples, why);
@@ -224,7 +224,7 @@ tilek_status tilek_measure_shared(const tilek_subject *subject, int64_t argument
 /* One gang a unit: none waits for another. */
 tilek_status tilek_measure_barrier(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
 {
-    running job = running_of(subject, 1024, subject->units);
+    running job = running_of(subject, subject->units * argument, subject->units);
     tilek_status status = prepare(&job, barrier_text, sizeof(float), argument, why);
     job.rounds_grow = 1;
     if (status == TILEK_OK && job.group[0] < argument) {
@@ -238,7 +238,7 @@ tilek_status tilek_measure_barrier(const tilek_subject *subject, int64_t argumen
 
 tilek_status tilek_measure_device_rate(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
 {
-    running job = running_of(subject, 1024, subject->units * FILLING);
+    running job = running_of(subject, subject->units * FILLING * GROUP_SIZE, subject->units * FILLING);
     tilek_status status = TILEK_INVALID;
     if (argument != (int64_t)sizeof(float) && argument != (int64_t)sizeof(double)) tilek_say(why, "there are no numbers of %lld bytes", (long long)argument);
     else status = prepare(&job, rate_text, argument, GROUP_SIZE, why);
