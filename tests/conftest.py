@@ -66,6 +66,7 @@ def environment(shared_scratch: Path) -> Iterator[None]:
     """No test reads the user's settings, nor reads or writes the user's caches."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEK_CACHE_DIR", str(shared_scratch / "users-cache"))
+        patch.setenv("TILEK_DATA_DIR", str(shared_scratch / "users-data"))
         for name in FOREIGN:
             patch.delenv(f"TILEK_{name}", raising=False)
         # What PoCL compiles is found by all that it was made from: a folder that the developer names serves many sessions.

@@ -18,6 +18,8 @@ from tilepragma.base.source_scan import scan_source
 if TYPE_CHECKING:
     from tilepragma.ir.directives import Target, TemporalTiles
     from tilepragma.ir.looptree import TranslationUnit
+    from tilepragma.model.descriptor_files import KnownDevice
+    from tilepragma.model.devices import Device as Device
     from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
@@ -38,7 +40,7 @@ class TranslateRequest:
     `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content where it is not to be
     read from there. `output_name` is how the output is named in its own `#line`s. `options` are the compiler's options,
     raw; `quote_folders` and `folders` those of -iquote and -I among them. `targets` are those to build for (empty: all).
-    `temporal` is a value of TemporalTiles (empty: what TILEK_TILES says).
+    `temporal` is a value of TemporalTiles (empty: what TILEK_TILES says). `device` is the one to plan for (`device_named`).
     `kernel_folder` receives the readable kernels. `last` is the pass after which to stop; `dump` names passes whose result
     is handed to the caller as text.
     """
@@ -51,6 +53,7 @@ class TranslateRequest:
     folders: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     temporal: str = ""
+    device: Device | None = None
     kernel_folder: Path | None = None
     last: str = "emit"
     dump: frozenset[str] = frozenset()
@@ -125,10 +128,11 @@ def plan(state: State) -> State:
         return state
     if not state.unit.kernels:
         return state
-    from tilepragma.plan.planner import PlanDefaults, make_plan
+    from tilepragma.plan.defaults import PlanDefaults
+    from tilepragma.plan.planner import make_plan
     from tilepragma.plan.verifier import PlanFault
 
-    defaults = PlanDefaults(_targets(state.request.targets), _temporal(state))
+    defaults = PlanDefaults(_targets(state.request.targets), _temporal(state), state.request.device)
     planned = []
     refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
@@ -211,6 +215,24 @@ def _temporal(state: State) -> TemporalTiles:
         place = state.unit.kernels[0].directive.range
         state.diagnostics.warning(place, f"{TEMPORAL_VARIABLE}={said} is ignored: it is none of {', '.join(names)}")
     return TemporalTiles(said) if said in names else TemporalTiles.AUTOMATIC
+
+
+def device_named(name: str) -> Device:
+    """The device of a name, or of the path of its descriptor (docs/DEVICES.md).
+
+    Raises LookupError for an unknown name, with those that are known; OSError where a file cannot be read; LocatedError where it is no
+    descriptor.
+    """
+    from tilepragma.model.descriptor_files import named_device
+
+    return named_device(name)
+
+
+def known_devices() -> Iterable[KnownDevice]:
+    """Every descriptor that can be named. Raises OSError where one cannot be read."""
+    from tilepragma.model.descriptor_files import known_devices as known
+
+    return known()
 
 
 @dataclass(frozen=True)

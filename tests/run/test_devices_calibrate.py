@@ -99,9 +99,11 @@ def test_memory_is_slower_than_the_first_cache(
 
 def test_the_list_says_what_is_calibrated(quick: subprocess.CompletedProcess[str], environment: dict[str, str]) -> None:
     done = subprocess.run(CALIBRATE[:-1], env=environment, capture_output=True, text=True, check=True, timeout=120)
-    lines = {line.split()[0]: line for line in done.stdout.splitlines()}
+    here, _, descriptors = done.stdout.partition("\n\n")
+    lines = {line.split()[0]: line for line in here.splitlines()}
     for name in present():
         assert "calibrated 20" in lines[name.partition("-")[0]]
+        assert re.search(rf"^  {name} .*; your own$", descriptors, re.M)
     assert "calibrated" not in lines["serial"]
 
 

@@ -1,4 +1,6 @@
-"""`tilepragma devices`: what can run here, asked of the runtime itself, so that the numbers are those of TILEK_DEVICE."""
+"""`tilepragma devices`: what can run here, asked of the runtime itself, so that the numbers are those of TILEK_DEVICE; and what can be planned
+for by name.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilepragma.cli import runtime_library
+from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.tuning.kept import calibrated_on
 from tilepragma.tuning.subjects import Subject
 
@@ -34,7 +37,24 @@ def print_devices() -> int:
         return 1
     for device in devices:
         print(line(device, calibrated_on(subject_of(device)) if device.number is not None else None))
-    return 0
+    return print_descriptors()
+
+
+def print_descriptors() -> int:
+    """What can be planned for by name; returns the exit status, 1 where a descriptor is faulty, which is said after the others."""
+    from tilepragma.driver import known_devices
+
+    print("\nDescriptors, for --device NAME:")
+    try:
+        known = list(known_devices())
+    except OSError as error:
+        print_error("tilepragma", f"{error.filename}: {error.strerror}")
+        return 1
+    for one in known:
+        print(f"  {one.name:10}  {one.figures}{'; your own' if one.own else ''}")
+    faults = [fault for one in known for fault in one.faults]
+    print_diagnostics(faults, "", None)
+    return 1 if faults else 0
 
 
 def subject_of(device: Device) -> Subject:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tilepragma.base.files import write_atomically
 from tilepragma.cli.compiler_arguments import read_command
 from tilepragma.cli.dependency_files import make_rule
+from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, print_error, print_report, report_fault
 from tilepragma.driver import (
     PASSES,
@@ -37,6 +38,10 @@ def run_source_command(options: argparse.Namespace, compiler_options: tuple[str,
     except WrongUsageError as error:
         print_error("tilepragma", str(error))
         return 2
+    except DeviceOptionError as error:
+        if str(error):
+            print_error("tilepragma", str(error))
+        return error.status
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -49,8 +54,6 @@ def run_source_command(options: argparse.Namespace, compiler_options: tuple[str,
 
 def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> TranslateRequest:
     command = read_command(compiler_options)
-    if options.device:
-        raise WrongUsageError("--device: this version plans without device models; leave the option out")
     unknown = [name for name in options.dump if name not in {step.name for step in PASSES}]
     if unknown:
         raise WrongUsageError(
@@ -62,6 +65,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         options=command.options,
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
+        device=chosen_device("--device", options.device),
         last="verify",
         dump=frozenset(options.dump),
     )

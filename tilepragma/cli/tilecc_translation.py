@@ -17,6 +17,7 @@ from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
 from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
 from tilepragma.cli.dependency_files import mend_dependency_files
+from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
 from tilepragma.driver import TARGET_NAMES, TranslateRequest, TranslateResult, explain, kernel_reports, translate
 
@@ -75,9 +76,12 @@ def _temporary_folder() -> Iterator[Path]:
 
 
 def _translate(one: Input, command: Command, text: bytes | None, folder: Path) -> Translated:
-    if command.own.device:
-        print_error("tilecc", "--tilek-device: this version plans without device models; leave the option out")
-        raise StoppedError(USAGE_STATUS)
+    try:
+        device = chosen_device("--tilek-device", command.own.device)
+    except DeviceOptionError as error:
+        if str(error):
+            print_error("tilecc", str(error))
+        raise StoppedError(error.status) from None
     targets = tuple(name.strip() for name in command.own.target.split(",")) if command.own.target else ()
     unknown = [name for name in targets if name not in TARGET_NAMES]
     if unknown:
@@ -95,6 +99,7 @@ def _translate(one: Input, command: Command, text: bytes | None, folder: Path) -
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
         targets=targets,
+        device=device,
         kernel_folder=Path(command.own.emit_kernels) if command.own.emit_kernels else None,
     )
     try:

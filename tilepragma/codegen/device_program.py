@@ -40,7 +40,9 @@ class _DeviceEntry(Entry):
 
     def reductions(self) -> ReductionPrinter:
         partials = tuple(self.partials(object_) for _, object_ in self.objects.reduced)
-        return ReductionPrinter(self.launch, self.dialect, self.numbers, self.printer, partials)
+        return ReductionPrinter(
+            self.launch, self.dialect, self.numbers, self.printer, partials, self.plan.kernel.directive.local_bytes
+        )
 
     def body(self) -> str:
         writer = Writer(depth=1)

@@ -30,7 +30,6 @@ from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import DOUBLE
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
-from tilepragma.plan.staging import LOCAL_BYTES
 
 
 @dataclass(frozen=True)
@@ -255,7 +254,7 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         if any(one.twice for one in stagings)
         else None,
         unrolled=dialect.unroll in code,
-        local_bytes=LOCAL_BYTES if stagings else 0,
+        local_bytes=plan.kernel.directive.local_bytes if stagings else 0,
     )
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
 

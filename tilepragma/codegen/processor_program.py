@@ -36,7 +36,9 @@ class _ProcessorEntry(Entry):
         kind = instance_kind(self.launch)
         dealt = replace(self.launch, axes=() if kind is None else tuple(used_dimensions(self.launch, kind)))
         partials = tuple(self.partials(object_) for _, object_ in self.objects.reduced)
-        return ReductionPrinter(dealt, self.dialect, self.numbers, self.printer, partials)
+        return ReductionPrinter(
+            dealt, self.dialect, self.numbers, self.printer, partials, self.plan.kernel.directive.local_bytes
+        )
 
     def shared_scalars(self) -> frozenset[DataObject]:
         return super().shared_scalars() if instance_kind(self.launch) is not None else frozenset()

@@ -14,7 +14,6 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.looptree import Axis
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import Launch, Reduction
-from tilepragma.plan.staging import LOCAL_BYTES
 
 #: Slots of local memory where the number of workers is not a constant; more workers than that take turns.
 SLOTS = 1024
@@ -22,13 +21,14 @@ SLOTS = 1024
 
 @dataclass(frozen=True)
 class ReductionPrinter:
-    """Prints the reductions of one entry point; `partials` names the buffer of each."""
+    """Prints the reductions of one entry point; `partials` names the buffer of each, trees take at most `local_bytes`."""
 
     launch: Launch
     dialect: Dialect
     numbers: Numbers
     printer: Printer
     partials: tuple[str, ...]
+    local_bytes: int
 
     def slots(self) -> tuple[str, str, int] | None:
         """The macro for how many slots the tree has, its value where the number of workers is a constant, and that
@@ -40,7 +40,7 @@ class ReductionPrinter:
         count = " * ".join(self.numbers.axis_count(axis) for axis in workers)
         bytes_each = sum(_scalar(reduction).bits // 8 for reduction in self.launch.reductions)
         most = SLOTS
-        while most * bytes_each > LOCAL_BYTES:
+        while most * bytes_each > self.local_bytes:
             most //= 2
         if self.numbers.varies(AxisKind.WORKER):
             return self._slots(), str(most), most

@@ -164,12 +164,18 @@ class TemporalTiles(Enum):
     BOXES = "boxes"
 
 
+#: Bytes that a launch may take of a gang's memory, for boxes or for the trees of reductions, where no device is named: every device has them
+#: (OpenCL promises them, CUDA more).
+LOCAL_BYTES = 32768
+
+
 @dataclass(frozen=True)
 class KernelDirective:
     """`#pragma tilek kernel …`, or the kernel part of `kernel loop`.
 
     `asynchronous` is the queue's expression, or None; `async` without an argument sets `asynchronous_default`.
-    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`. `temporal` is set where planning begins.
+    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`. `temporal` and
+    `local_bytes`, what a launch may take of a gang's memory, are set where planning begins.
     """
 
     range: SourceRange
@@ -187,6 +193,7 @@ class KernelDirective:
     privates: tuple[PrivateClause, ...] = ()
     independent: bool = False
     temporal: TemporalTiles = TemporalTiles.AUTOMATIC
+    local_bytes: int = LOCAL_BYTES
 
 
 class TileKind(Enum):

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tilepragma.base.diagnostics import LocatedError
+from tilepragma.base.diagnostics import Diagnostic, LocatedError
 from tilepragma.base.files import write_atomically
 from tilepragma.base.user_folders import data_folder
 from tilepragma.model.descriptor_checks import device_of
-from tilepragma.model.devices import Device, Gpu
+from tilepragma.model.devices import Device, Gpu, Processor
 
 _SUFFIX = ".json"
 
@@ -26,7 +26,31 @@ class KnownDevice:
     path: Path
     own: bool
     device: Device | None
-    faults: LocatedError | None = None
+    faults: tuple[Diagnostic, ...] = ()
+
+    @property
+    def figures(self) -> str:
+        """What kind of device it is, its main figures, and whether its overheads were measured, in one line."""
+        if self.device is None:
+            return f"faulty: {self.path}"
+        measured = "not calibrated" if self.device.overheads is None else "calibrated"
+        return f"{_KINDS[type(self.device)]}  {self.device.name}  ({', '.join(_figures(self.device))})  {measured}"
+
+
+_KINDS: dict[type[Device], str] = {Gpu: "GPU", Processor: "CPU"}
+
+
+def _figures(device: Device) -> Iterator[str]:
+    if isinstance(device, Gpu):
+        yield f"{device.multiprocessors} multiprocessors"
+        yield f"{device.shared_per_multiprocessor / 2**10:g} KiB shared"
+    else:
+        yield f"{device.cores} core{'s' * (device.cores != 1)}"
+        yield f"{8 * device.vector}-bit vectors"
+    yield f"{device.float_rate / 1e12:.3g} TFLOP/s"
+    memory = device.memories[-1]
+    if memory.bandwidth is not None:
+        yield f"{memory.bandwidth / 1e9:.4g} GB/s"
 
 
 def users_descriptors() -> Path:
@@ -88,7 +112,7 @@ def known_devices() -> Iterator[KnownDevice]:
         try:
             yield KnownDevice(name, path, path.parent == own, read_descriptor(path))
         except LocatedError as faults:
-            yield KnownDevice(name, path, path.parent == own, None, faults)
+            yield KnownDevice(name, path, path.parent == own, None, faults.diagnostics)
 
 
 def _paths() -> dict[str, Path]:

@@ -25,7 +25,6 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.plan.drafts import make_automatic
 from tilepragma.plan.overlapped_drafts import DEGREE, Drafts, most_steps_of
 from tilepragma.plan.row_loops import Names, names_in
-from tilepragma.plan.staging import LOCAL_BYTES
 from tilepragma.plan.stencils import Stencil
 from tilepragma.plan.stencils import stencil as stencil_of
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
@@ -35,7 +34,10 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.overlap import GridArray, Overlap
     from tilepragma.polyhedral.streaming import Stream
 
-_LARGE = f"what one time step of a tile needs is more than {LOCAL_BYTES} bytes of a gang's memory"
+
+def _large(region: Region) -> str:
+    return f"what one time step of a tile needs is more than {region.kernel.directive.local_bytes} bytes of a gang's memory"
+
 
 OVERLAPPING = (TemporalTiles.OVERLAPPED, TemporalTiles.STREAMED, TemporalTiles.BOXES)
 """What asks for such tiles."""
@@ -77,7 +79,7 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[Automatic | Ref
     names = {*names_in(region.kernel), *taken}
     forms, notes = _forms(region, stencil, tiles, stream)
     if not forms:
-        yield Refusal(_LARGE)
+        yield Refusal(_large(region))
     for form in forms:
         plain = _answer(form(names), notes, asking=False)
         yield plain
@@ -148,7 +150,8 @@ def _forms(
     are no streamed ones.
     """
     measure = _Measure(len(stencil.points), found)
-    lengths = _lengths(found, stencil.rank)
+    memory = region.kernel.directive.local_bytes
+    lengths = _lengths(found, stencil.rank, memory)
     forms: list[tuple[float, Maker]] = []
 
     def boxes(taken: Iterable[str]) -> Drafts:
@@ -159,9 +162,9 @@ def _forms(
         forms.append((measure.boxes(lengths, drafts.steps_unasked), boxes))
     against = planes if isinstance(planes, str) else None
     if planes is not None and not isinstance(planes, str):
-        best = _streamed(found, planes, measure, there_are)
+        best = _streamed(found, planes, measure, there_are, memory)
         if best is None:
-            against = _LARGE
+            against = _large(region)
         else:
             cost, degree, rings = best
 
@@ -176,12 +179,14 @@ def _forms(
 
 
 def _streamed(
-    found: Overlap, planes: Stream, measure: _Measure, steps: int
+    found: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int
 ) -> tuple[float, int, tuple[int, ...]] | None:
-    """The cost, the time steps and the lengths of the best streamed tiles of so many steps at most; None where nothing fits."""
+    """The cost, the time steps and the lengths of the best streamed tiles of so many steps at most, in so many bytes of memory; None where
+    nothing fits.
+    """
     best = None
     for degree in range(1, min(_MOST_STREAMED, steps) + 1):
-        room = LOCAL_BYTES // sum(_bytes(one) * planes.planes(one.object, degree) for one in found.arrays)
+        room = memory // sum(_bytes(one, memory) * planes.planes(one.object, degree) for one in found.arrays)
         for plane in _planes(len(found.growth), room):
             lengths = (_CHUNKS[len(plane) + 1], *plane)
             cost = measure.streamed(lengths, degree, planes.shift * (degree - 1) + planes.store)
@@ -235,14 +240,15 @@ class _Measure:
         return (_COMPUTING * computed + copied + _WAITING * waits) / (degree * prod(homes))
 
 
-def _bytes(array: GridArray) -> int:
+def _bytes(array: GridArray, memory: int) -> int:
+    """Of an element; of what is no number all there is."""
     element = array.object.element
-    return element.bits // 8 if isinstance(element, ScalarType) else LOCAL_BYTES
+    return element.bits // 8 if isinstance(element, ScalarType) else memory
 
 
-def _lengths(found: Overlap, rank: int) -> tuple[int, ...]:
-    """The lengths of windows that fit a gang's memory, the last one longest."""
-    room = LOCAL_BYTES // sum(map(_bytes, found.arrays))
+def _lengths(found: Overlap, rank: int, memory: int) -> tuple[int, ...]:
+    """The lengths of windows that fit so many bytes of a gang's memory, the last one longest."""
+    room = memory // sum(_bytes(one, memory) for one in found.arrays)
     if rank == 1:
         return (room,)
     if rank == 2:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
-from tilepragma.ir.directives import Target, TemporalTiles, TileClause
+from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement, TileNest
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
@@ -28,6 +28,7 @@ from tilepragma.plan.data import (
     own_argument,
     said_live_out,
 )
+from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
@@ -61,7 +62,13 @@ from tilepragma.plan.rows import RowKernel, flattened, with_rows
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
-from tilepragma.plan.targets import ALL_TARGETS, allowed_targets, check_axes, check_counts, preferred_target
+from tilepragma.plan.targets import (
+    allowed_targets,
+    check_axes,
+    check_counts,
+    check_device,
+    preferred_target,
+)
 from tilepragma.plan.unit_steps import with_unit_steps
 from tilepragma.plan.verifier import verify_rules
 from tilepragma.plan.verifier_proofs import Proof, proof_of, unit_step_faults
@@ -77,14 +84,6 @@ _MOST_RESCHEDULED = 6
 
 #: Statements of a region up to which scalars are expanded for better strides.
 _MOST_EXPANDED = 16
-
-
-@dataclass(frozen=True)
-class PlanDefaults:
-    """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles of time steps."""
-
-    targets: tuple[Target, ...] = ALL_TARGETS
-    temporal: TemporalTiles = TemporalTiles.AUTOMATIC
 
 
 @dataclass(frozen=True)
@@ -104,10 +103,12 @@ def make_plan(
     Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
     """
     own = Diagnostics()
-    kernel = close_iterations(replace(kernel, directive=replace(kernel.directive, temporal=defaults.temporal)))
+    directive = replace(kernel.directive, temporal=defaults.temporal, local_bytes=defaults.local_bytes)
+    kernel = close_iterations(replace(kernel, directive=directive))
     if not user_clauses(kernel.body):
         kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
+    check_device(kernel.directive, defaults.device, own)
     said = _take_apart(kernel, own)
     if said.user or not targets or own.has_errors:
         planned = Planned(_plan(kernel, said, floating, own, targets))

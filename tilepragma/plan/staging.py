@@ -51,8 +51,6 @@ from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.staging_boxes import Candidate, candidates
 from tilepragma.plan.staging_references import loop_ends, only_read, readings
 
-#: Bytes that a launch may take of a gang's memory, for boxes or for the trees of reductions: every device has them (OpenCL promises them, CUDA more).
-LOCAL_BYTES = 32768
 #: Iterations of a sequential loop that are staged at once, the first that fits.
 _TILES = (32, 16, 8, 4)
 #: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what is worth it is judged by these.
@@ -149,12 +147,12 @@ class _Planner:
         for tile in tiles:
             found = self._worth(launch, tile, around)
             smallest |= {(one.staged.object, one.staged.reads): one for one in found}
-            worth = _fitting(found)
+            worth = self._fitting(found)
             if len(worth) > len(best[1]):
                 best = (tile, worth)
         tile, worth = best
         kept = {(one.staged.object, one.staged.reads) for one in worth}
-        self.notes += [_too_large(launch, one) for each, one in smallest.items() if each not in kept]
+        self.notes += [self._too_large(launch, one) for each, one in smallest.items() if each not in kept]
         return tile, tuple(one.staged for one in worth)
 
     def _with_points(
@@ -167,7 +165,7 @@ class _Planner:
             return tile, arrays
         for size in _TILES:
             other = replace(tile, size=size, points=points)
-            fitting = tuple(one.staged for one in _fitting(self._worth(launch, other, around)))
+            fitting = tuple(one.staged for one in self._fitting(self._worth(launch, other, around)))
             if {one.reads for one in fitting} >= {one.reads for one in arrays}:
                 nest = with_points(tile.nest, points)
                 return replace(other, nest=nest, split=replace(tile.split, nest=nest)), fitting
@@ -193,6 +191,21 @@ class _Planner:
         found = [one for one in boxes if one.is_worth_it]
         return sorted(found, key=lambda one: (-one.uses_of_element, one.staged.object.name, one.staged.reads))
 
+    def _fitting(self, found: list[Candidate]) -> list[Candidate]:
+        """Those of the candidates that fit together, the first ones first."""
+        kept, left = [], self.plan.kernel.directive.local_bytes
+        for one in found:
+            if one.bytes <= left:
+                kept.append(one)
+                left -= one.bytes
+        return kept
+
+    def _too_large(self, launch: Launch, one: Candidate) -> str:
+        return (
+            f"what a gang of launch {launch.name} reads of '{one.staged.object.host}', {one.bytes} bytes, has no room in the "
+            f"{self.plan.kernel.directive.local_bytes} of its own memory: it is read where it is"
+        )
+
     def _body(self, tile: _Tile, arrays: tuple[Staged, ...]) -> Block:
         statements = tile.nest.body.statements
         if tile.split is None:
@@ -206,23 +219,6 @@ class _Planner:
         place = tile.split.place
         body = Block((*statements[:place], rounds, *statements[place + 1 :]))
         return Block((replace(tile.nest, body=body, uniform=True),))
-
-
-def _fitting(found: list[Candidate]) -> list[Candidate]:
-    """Those of the candidates that fit together, the first ones first."""
-    kept, left = [], LOCAL_BYTES
-    for one in found:
-        if one.bytes <= left:
-            kept.append(one)
-            left -= one.bytes
-    return kept
-
-
-def _too_large(launch: Launch, one: Candidate) -> str:
-    return (
-        f"what a gang of launch {launch.name} reads of '{one.staged.object.host}', {one.bytes} bytes, has no room in the "
-        f"{LOCAL_BYTES} of its own memory: it is read where it is"
-    )
 
 
 def _split(loop: Loop, iterator: DataObject, size: int, arrays: tuple[Staged, ...], index: int) -> Loop:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import AxisKind, KernelDirective, Target, TileClause, TileKind
@@ -10,6 +11,7 @@ from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Axis, Declarator, Kernel
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, Type
+from tilepragma.model.devices import Device, Gpu
 from tilepragma.plan.mapping import Clauses
 
 ALL_TARGETS: tuple[Target, ...] = (Target.SERIAL, Target.THREADS, Target.OPENCL, Target.CUDA)
@@ -91,6 +93,18 @@ def check_counts(directive: KernelDirective, axes: frozenset[Axis], said: bool, 
             )
         elif axis not in axes:
             diagnostics.warning(count.range, f"{name} has no effect here: no loop is distributed over that dimension")
+
+
+def check_device(directive: KernelDirective, device: Device | None, diagnostics: Diagnostics) -> None:
+    """Refuse more workers than a gang has on the device that is planned for."""
+    counts = [count for count in directive.counts if count.axis is AxisKind.WORKER and count.count.literal is not None]
+    workers = prod(count.count.literal or 1 for count in counts)
+    if isinstance(device, Gpu) and workers > device.threads_per_block:
+        diagnostics.error(
+            counts[0].range,
+            f"a gang has {workers} workers, and {device.name} runs {device.threads_per_block} in a block at most",
+            f"ask for {device.threads_per_block} or fewer in all, or for none: the runtime then chooses",
+        )
 
 
 def _tiles(clauses: Clauses) -> Iterator[TileClause]:

@@ -17,7 +17,6 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.plan.constant_memory import is_constant, table_bytes, wrong_constant_uses
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.sections import whole_section
-from tilepragma.plan.staging import LOCAL_BYTES
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_proofs import Proof, is_automatic, proof_of
 from tilepragma.plan.verifier_staging import wrong_stages
@@ -330,7 +329,7 @@ def _windows_sound(plan: KernelPlan) -> Iterator[str]:
                 yield f"the window '{name}' has not the dimensions of its array"
             else:
                 room += prod(lengths) * object_.element.bits // 8
-        if room > LOCAL_BYTES:
+        if room > plan.kernel.directive.local_bytes:
             yield f"the windows of launch {launch.name} take {room} bytes"
 
 

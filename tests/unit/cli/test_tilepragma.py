@@ -96,7 +96,11 @@ def test_explain_without_kernels(capsys: pytest.CaptureFixture[str]) -> None:
         (["translate", "in.c", "-o", "in.c"], "-o in.c: that is the source itself"),
         (["translate", "in.c", "-o", "no/out.c"], "there is no such folder"),
         (["translate", "in.c", "-o", "-", "-MMD"], "needs -MF FILE and -MT TARGET"),
-        (["check", "in.c", "--device", "h200"], "without device models"),
+        (
+            ["check", "in.c", "--device", "h2OO"],
+            "--device: no device is called 'h2OO' (did you mean 'h200'?); known are a100, c1060",
+        ),
+        (["check", "in.c", "--device", "none/mine.json"], "--device: none/mine.json: No such file or directory"),
         (["check", "in.c", "--dump", "tokens"], "passes are scan, parse"),
         (["devices", "-v"], "unrecognized arguments: -v"),
         (["frobnicate"], "invalid choice"),

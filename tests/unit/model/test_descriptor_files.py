@@ -186,7 +186,8 @@ def test_a_faulty_one_of_the_users_is_listed_with_its_faults_and_refused_by_name
     (users_descriptors() / "mine.json").write_text('{"kind": "gpu"}')
     one = next(one for one in known_devices() if one.name == "mine")
     assert one.device is None
-    assert one.faults is not None and "has no field 'multiprocessors'" in str(one.faults)
+    assert "the descriptor has no field 'multiprocessors'" in [fault.message for fault in one.faults]
+    assert one.figures == f"faulty: {one.path}"
     with pytest.raises(LocatedError):
         named_device("mine")
 
@@ -210,6 +211,15 @@ def test_names_are_found_however_they_are_written_and_paths_are_files(tmp_path: 
     assert named_device(str(path)) == named_device("c2050")
     with pytest.raises(FileNotFoundError):
         named_device(str(tmp_path / "none.json"))
+
+
+def test_figures_stand_in_one_line() -> None:
+    lines = {one.name: one.figures for one in known_devices()}
+    assert (
+        lines["c1060"]
+        == "GPU  NVIDIA Tesla C1060  (30 multiprocessors, 16 KiB shared, 0.936 TFLOP/s, 102 GB/s)  not calibrated"
+    )
+    assert lines["processor"] == "CPU  a processor  (8 cores, 256-bit vectors, 0.768 TFLOP/s, 40 GB/s)  not calibrated"
 
 
 def test_fields_are_those_of_the_dataclasses() -> None:

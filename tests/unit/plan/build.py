@@ -50,8 +50,9 @@ from tilepragma.ir.looptree import (
 )
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import FLOAT, INT, Type
+from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.planner import PlanDefaults, make_plan
+from tilepragma.plan.planner import make_plan
 
 _LINES = itertools.count(1)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from tilepragma.base.diagnostics import Diagnostics, render
 from tilepragma.frontend.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
+from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.dump import plan_text
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.plan.planner import PlanDefaults, make_plan
+from tilepragma.plan.planner import make_plan
 
 DEFAULTS = PlanDefaults()
 

@@ -10,8 +10,8 @@ from tilepragma.ir.directives import AxisKind, TemporalTiles
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.looptree import Barrier, If, Loop
 from tilepragma.ir.traversal import walk
+from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.planner import PlanDefaults
 from tilepragma.plan.summary import PlanKind, are_wavefronts, plan_kind
 from tilepragma.plan.wavefront_plan import (
     CHAINED_HOST_TILE,

@@ -11,16 +11,15 @@ import pytest
 
 from tests.unit.plan.source import plan
 from tilepragma.codegen.describe import describe
-from tilepragma.ir.directives import AxisKind, TemporalTiles
+from tilepragma.ir.directives import LOCAL_BYTES, AxisKind, TemporalTiles
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, Scope, integer
 from tilepragma.ir.looptree import Barrier, Block, Declarator, If, Loop
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan import planner
+from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, launches_in
-from tilepragma.plan.planner import PlanDefaults
-from tilepragma.plan.staging import LOCAL_BYTES
 from tilepragma.plan.verifier import PlanFault, verify, verify_rules
 from tilepragma.plan.verifier_proofs import prove
 from tilepragma.polyhedral import overlap, streaming

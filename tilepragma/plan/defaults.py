@@ -1,0 +1,25 @@
+"""What the command line says to the planner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilepragma.ir.directives import LOCAL_BYTES, Target, TemporalTiles
+from tilepragma.model.devices import Device, Gpu
+from tilepragma.plan.targets import ALL_TARGETS
+
+
+@dataclass(frozen=True)
+class PlanDefaults:
+    """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles of time steps; `device`: the one to plan
+    for, None where nothing is known of it.
+    """
+
+    targets: tuple[Target, ...] = ALL_TARGETS
+    temporal: TemporalTiles = TemporalTiles.AUTOMATIC
+    device: Device | None = None
+
+    @property
+    def local_bytes(self) -> int:
+        """What a launch may take of a gang's memory: what the device gives without being asked for more."""
+        return self.device.shared_per_block if isinstance(self.device, Gpu) else LOCAL_BYTES
