@@ -60,9 +60,10 @@ def working_sets(host: Host, effort: Effort) -> list[tuple[Memory, int]]:
 
 
 def labels(subject: Subject, host: Host, effort: Effort) -> dict[str, str]:
-    """Names for people of measurements whose words do not tell the level of memory."""
+    """Names for people of measurements whose words do not tell all."""
     if subject.target != "threads":
-        return {}
+        sizes = () if subject.is_gpu else effort.block_sizes
+        return {word("barrier", count): f"barrier of {count} threads (TILEK_OPENCL_FORM=gpu)" for count in sizes}
     sets = working_sets(host, effort)
     return {word("stream", own): f"{memory.name}, streams of {size(own)} a thread" for memory, own in sets}
 
@@ -137,9 +138,11 @@ def overheads_of(subject: Subject, effort: Effort, found: Findings) -> Overheads
     wavefront = found.costs("wavefront")
     if not wavefront:
         raise CalibrationError("no wavefront could be measured")
-    if subject.target == "threads":  # a gang is one thread: its barriers are nothing, and there is nowhere to copy to
-        return Overheads(kernel, ((1, 0.0),), wavefront, 0.0)
-    barrier = found.costs("barrier")
+    free = ((1, 0.0),)
+    if subject.target == "threads":  # there is nowhere to copy to
+        return Overheads(kernel, free, wavefront, 0.0)
+    # A gang of a processor is one thread: what the runtime has it run is without barriers, whatever these would cost.
+    barrier = found.costs("barrier") if subject.is_gpu else free
     if not barrier:
         raise CalibrationError("no barrier could be measured")
     ways = [_needed(found, way, _LEAST_BYTES) for way in ("copy_in", "copy_out")]

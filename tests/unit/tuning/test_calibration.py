@@ -140,7 +140,7 @@ def test_a_processor_under_opencl_has_the_hosts_caches_and_its_own_costs() -> No
     assert device.memories[:3] == threads.device.memories[:3]
     assert device.memories[3].bandwidth == 1e15 / beyond_caches(HOST, FULL)
     assert device.overheads is not None
-    assert device.overheads.barrier[0] == (32, 3.2e-8)
+    assert device.overheads.barrier == ((1, 0.0),)  # its form has none
     assert device.overheads.copy == pytest.approx(2e-5, rel=1e-3)
     assert device.overheads.copy_in == pytest.approx(1e10)
     assert device.overheads.copy_out == pytest.approx(5e9)
@@ -160,6 +160,8 @@ def test_a_gpu_says_of_itself_what_our_file_does_not_know() -> None:
         (80 * GIB, 114, 1e15 / (512 * MIB)),
     ]
     assert (device.float_rate, device.double_rate) == (1e12, 5e11)
+    assert device.overheads is not None
+    assert device.overheads.barrier[:2] == ((32, 3.2e-8), (64, 6.4e-8))
 
 
 def test_a_gpu_that_says_nothing_keeps_our_figures() -> None:
