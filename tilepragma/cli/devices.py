@@ -9,10 +9,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilepragma.base.resources import resource_folder
-from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
 from tilepragma.cli.report import print_diagnostics, print_error
+from tilepragma.tuning.kept import calibrated_on
+from tilepragma.tuning.subjects import Subject
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,15 @@ class Device:
 
 
 def print_devices() -> int:
-    """Print the table; returns the exit status."""
+    """Print what is here, then what can be planned for; returns the exit status. What fails of the one does not keep the other."""
+    status = 0
     try:
-        devices = [*host_devices(), *accelerators()]
+        for device in [*host_devices(), *accelerators()]:
+            print(line(device, calibrated_on(subject_of(device)) if device.number is not None else None))
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         runtime_library.report(error)
-        return 1
-    for device in devices:
-        print(line(device))
-    return print_descriptors()
+        status = 1
+    return max(status, print_descriptors())
 
 
 def print_descriptors() -> int:
@@ -57,8 +57,15 @@ def print_descriptors() -> int:
     return 1 if faults else 0
 
 
-def line(device: Device) -> str:
-    """One device in one line."""
+def subject_of(device: Device) -> Subject:
+    """A device that is here, as what can be measured."""
+    return Subject(
+        device.target, device.number or 0, device.name, device.kind == "gpu", device.compute_units, device.memory
+    )
+
+
+def line(device: Device, calibrated: str | None = None) -> str:
+    """One device in one line, with the day of its calibration."""
     if device.number is None:
         return f"{device.target:8} -  not here: {device.name}"
     details = [
@@ -67,6 +74,7 @@ def line(device: Device) -> str:
         f"{device.compute_units} compute unit{'s' * (device.compute_units != 1)}" if device.compute_units else "",
     ]
     details.append(f"{device.memory / 2**30:.1f} GiB" if device.memory else "")
+    details.append(f"calibrated {calibrated}" if calibrated else "")
     return f"{device.target:8} {device.number}  {device.name}  ({', '.join(detail for detail in details if detail)})"
 
 
@@ -113,17 +121,6 @@ def _lister() -> Path:
     program = library.with_name("list_devices")
     if not program.is_file():
         beside = program.with_name(f"list_devices.{os.getpid()}.new")
-        source = resource_folder("runtime") / "tools" / "list_devices.c"
-        flags = [*runtime_library.COMPILE_OPTIONS, *runtime_library.compile_flags()]
-        words = [
-            *compiler(),
-            *flags,
-            str(source),
-            str(library),
-            *runtime_library.LINK_OPTIONS,
-            "-o",
-            str(beside),
-        ]
-        runtime_library.run_compiler(words)
+        runtime_library.build_tool([runtime_library.tools_folder() / "list_devices.c"], (), beside)
         beside.rename(program)
     return program

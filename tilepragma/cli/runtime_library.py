@@ -166,6 +166,20 @@ def run_compiler(command: Sequence[str]) -> None:
         raise RuntimeLibraryError(f"the runtime library did not build:\n{' '.join(command)}\n{done.stderr}")
 
 
+def build_tool(sources: Sequence[Path], options: Sequence[str], program: Path) -> None:
+    """Make a program of ours, of sources in runtime/tools, over the runtime library; `options` are further ones of the compiler.
+
+    Raises RuntimeLibraryError where it does not build, OSError where the cache cannot be written.
+    """
+    flags = [*COMPILE_OPTIONS, *compile_flags(), *options]
+    run_compiler([*compiler(), *flags, *map(str, sources), str(library()), *LINK_OPTIONS, "-o", str(program)])
+
+
+def tools_folder() -> Path:
+    """The folder of our programs' sources."""
+    return resource_folder("runtime") / "tools"
+
+
 def report(error: RuntimeLibraryError | OSError) -> None:
     """Say on standard error why there is no runtime library."""
     if isinstance(error, OSError):

@@ -44,9 +44,7 @@ def run(arguments: Sequence[str]) -> int:
     if options.command == "devices":
         if others:
             parser.error(f"unrecognized arguments: {' '.join(others)}")
-        from tilepragma.cli.devices import print_devices
-
-        return print_devices()
+        return _devices(options)
     if options.command == "explain":
         options.size += [word for word in others if _SIZE.match(word)]
         others = [word for word in others if not _SIZE.match(word)]
@@ -57,6 +55,18 @@ def run(arguments: Sequence[str]) -> int:
     from tilepragma.cli.source_commands import run_source_command
 
     return run_source_command(options, _joined_back(others), arguments)
+
+
+def _devices(options: argparse.Namespace) -> int:
+    if not options.calibrate:
+        if options.quick:
+            options.parser.error("--quick goes with --calibrate")
+        from tilepragma.cli.devices import print_devices
+
+        return print_devices()
+    from tilepragma.cli.calibration import calibrate
+
+    return calibrate(options.quick)
 
 
 def _suggestion(word: str, usage: str) -> str:
@@ -112,8 +122,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--loops", action="store_true", help="note what each loop is: DOALL, DOACROSS or sequential")
     _add_explain(commands)
-    commands.add_parser("devices", help="list what can run here", allow_abbrev=False)
+    _add_devices(commands)
     return parser
+
+
+def _add_devices(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    devices = commands.add_parser("devices", help="list what can run here, or measure it", allow_abbrev=False)
+    devices.set_defaults(parser=devices)
+    devices.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="measure launches, barriers, copies, bandwidths and rates of every device, in under a minute, and keep them for planning",
+    )
+    devices.add_argument(
+        "--quick", action="store_true", help="with --calibrate: fewer and shorter measurements, in seconds"
+    )
 
 
 def _add_translate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -24,7 +24,7 @@ def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
 def extents(object_: DataObject) -> list[str]:
     """The object's own lengths, as the compiler knows them: the first -1 where it does not.
 
-    A length that is no literal is taken by sizeof: the variables it was declared with may have changed since.
+    A length that is no literal is taken by sizeof: the variables it was declared with may have changed since. Rows may have no size.
     """
     if object_.storage is not Storage.CONTIGUOUS:
         return []
@@ -35,11 +35,12 @@ def extents(object_: DataObject) -> list[str]:
     if object_.rows_in is not None:
         # No access is made where there are no columns.
         return [*result, *(_row_length(length) for length in object_.lengths[1:] if length is not None)]
+    texts = ["" if length is None else host_text(length) for length in object_.lengths[1:]]
     element = f"{object_.host}[0]"
-    for length in object_.lengths[1:]:
+    for place, text in enumerate(texts, 1):
         inner = f"{element}[0]"
-        text = "" if length is None else host_text(length)
-        result.append(text if text.isdigit() else f"sizeof({element}) / sizeof({inner})")
+        size = f"sizeof({inner})" if all(map(str.isdigit, texts[place:])) else f"tilek_maximum(sizeof({inner}), 1)"
+        result.append(text if text.isdigit() else f"sizeof({element}) / {size}")
         element = inner
     return result
 

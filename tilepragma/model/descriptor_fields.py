@@ -105,6 +105,8 @@ OVERHEADS = (
     Field("barrier", Value.COSTS, "one barrier of a block, by its threads (sigma_thd)"),
     Field("wavefront", Value.COSTS, "from one wavefront of tiles to the next, by the number of blocks (sigma_blk)"),
     Field("copy", Value.SECONDS, "a copy of no bytes to or from the device"),
+    Field("copy_in", Value.RATE_OR_NULL, "bytes a second of long copies to the device", required=False),
+    Field("copy_out", Value.RATE_OR_NULL, "bytes a second of long copies from the device", required=False),
 )
 #: What a file says besides, at its top.
 TOP = (

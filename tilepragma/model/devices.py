@@ -27,13 +27,16 @@ class Overheads:
 
     `kernel`: sigma_ker, a launch that does nothing. `barrier`: sigma_thd, one barrier of a block, by its number of threads. `wavefront`:
     sigma_blk, from one inter-tile wavefront to the next, by the number of blocks. Both tables are in ascending order of the number; between two
-    numbers the cost is interpolated, outside them it is that of the nearest. `copy`: a copy of no bytes to or from the device.
+    numbers the cost is interpolated, outside them it is that of the nearest. `copy`: a copy of no bytes to or from the device; `copy_in` and
+    `copy_out` are the bytes per second that a long one to and from it moves, None where there is no copying or nobody has measured it.
     """
 
     kernel: float
     barrier: tuple[tuple[int, float], ...]
     wavefront: tuple[tuple[int, float], ...]
     copy: float
+    copy_in: float | None = None
+    copy_out: float | None = None
 
 
 @dataclass(frozen=True)

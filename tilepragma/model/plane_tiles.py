@@ -7,6 +7,8 @@ times as fast as that of integers).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from tilepragma.model.execution_time import Integers, Numbers
@@ -39,28 +41,43 @@ def floor_sums(number: Numbers, divisor: Numbers, factor: Numbers, offset: Numbe
 def plane_rounds(extents: tuple[int, int], skew: int, sizes: Integers, units: int) -> Numbers:
     """What `TileWavefronts.rounds` says of a nest of two dimensions: T by N, skewed, in tiles of s_1 x s_2.
 
+    Where a sum would exceed what float64 holds exactly (some 10^15 tiles), a wavefront's last round counts as a whole one and its share of all
+    points besides: no less than it is, and hardly more where wavefronts are long.
+    """
+    high, wide = sizes.astype(np.float64).T
+    steps, width = (float(extent) for extent in extents)
+    rows = np.ceil(steps / high)
+    last = rows - 1 + np.floor((skew * (steps - 1) + width - 1) / wide)
+    full = steps * width / (high * wide)
+    largest = np.maximum((last + 2) * rows, wide * (last + 2) + (rows + units) * (wide + skew * high))
+    exact = np.flatnonzero(largest < LARGEST)
+    rounds = full / units + last + 1
+    rounds[exact] = _exact_rounds((steps, width), skew, (high[exact], wide[exact]), last[exact], units)
+    return np.asarray(rounds, dtype=np.float64)
+
+
+def _exact_rounds(
+    extents: tuple[float, float], skew: int, sizes: tuple[Numbers, Numbers], last: Numbers, units: int
+) -> Numbers:
+    """The rounds, where the last tile with a point is in the wavefront `last`.
+
     Tile (t, x) of wavefront w = t + x has a point where skew s_1 t <= s_2 x + s_2 - 1 and s_2 x <= skew (s_1 t + s_1 - 1) + N - 1, and is full where
     s_2 x >= skew (s_1 t + s_1 - 1) and s_2 (x + 1) <= skew s_1 t + N: with x = w - t each a range of t, see `_Band`. (The last row of tiles may have
     fewer steps. Its last tile with points is then the last wavefront all the same, where the sum ends: all rows before it end earlier.)
     """
-    steps, width = (float(extent) for extent in extents)
-    high, wide = sizes.astype(np.float64).T
-    if float(np.max(high + wide, initial=0.0)) * (1 + skew) * units * (steps + width) * (1 + skew) >= LARGEST:
-        raise OverflowError("the nest is too large for exact sums in float64")
-    rows, whole = np.ceil(steps / high), np.floor(steps / high)
-    last = rows - 1 + np.floor((skew * (steps - 1) + width - 1) / wide)
+    (steps, width), (high, wide) = extents, sizes
     step = wide + skew * high
-    fits = width - wide - skew * (high - 1) >= 0
-    some = _Band(wide, step, wide - 1, skew * (high - 1) + width, rows, last)
-    full = _Band(wide, step, -skew * (high - 1), width - wide + 1, np.where(fits, whole, 0.0), last)
-    ones = np.ones_like(high)
-    tiles, inside = some.rounds(ones), full.rounds(ones)
+    whole = np.where(width - wide - skew * (high - 1) >= 0, np.floor(steps / high), 0.0)
+    some = _Band.of(wide, step, wide - 1, skew * (high - 1) + width, np.ceil(steps / high), last)
+    full = _Band.of(wide, step, -skew * (high - 1), width - wide + 1, whole, last)
+    one, parallel = np.ones_like(high), np.full_like(high, units)
+    tiles, inside = some.rounds(one), full.rounds(one)
     share = (steps * width / (high * wide) - inside) / np.maximum(tiles - inside, 1.0)
-    parallel = units * ones
-    whole_rounds = full.rounds(parallel)
-    return np.asarray(whole_rounds + share * (some.rounds(parallel) - whole_rounds), dtype=np.float64)
+    least = full.rounds(parallel)
+    return np.asarray(least + share * (some.rounds(parallel) - least), dtype=np.float64)
 
 
+@dataclass(frozen=True)
 class _Band:
     """A tile of row t for each t with 0 <= t < rows, L(w) <= t < U(w) in wavefronts 0 <= w <= last, where
 
@@ -70,15 +87,29 @@ class _Band:
     last wavefront with a tile. Before both there is U, between them U - L or all rows, after both rows - L.
     """
 
-    def __init__(self, wide: Numbers, step: Numbers, above: Numbers, below: Numbers, rows: Numbers, last: Numbers):
-        self.wide, self.step, self.above, self.below, self.rows = wide, step, above, below, rows
-        self.reach = (rows - 1) * step + below - 1
-        self.first = np.maximum(np.ceil(-above / wide), 0.0)
-        self.end = np.where(rows > 0, np.minimum(last, np.floor(self.reach / wide)), -1.0)
-        beyond = self.end + 1
-        top = np.maximum(np.ceil(((rows - 1) * step - above) / wide), self.first)
-        lift = np.maximum(np.ceil(below / wide), self.first)
-        self.top, self.lift = np.minimum(top, beyond), np.minimum(lift, beyond)
+    wide: Numbers
+    step: Numbers
+    above: Numbers
+    below: Numbers
+    rows: Numbers
+    reach: Numbers
+    """(rows - 1) step + below - 1: the largest wide w with L(w) < rows"""
+    first: Numbers
+    top: Numbers
+    lift: Numbers
+    end: Numbers
+
+    @classmethod
+    def of(cls, wide: Numbers, step: Numbers, above: Numbers, below: Numbers, rows: Numbers, last: Numbers) -> _Band:
+        """The band with these lines."""
+        reach = (rows - 1) * step + below - 1
+        first = np.maximum(np.ceil(-above / wide), 0.0)
+        end = np.where(rows > 0, np.minimum(last, np.floor(reach / wide)), -1.0)
+        top = np.maximum(np.ceil(((rows - 1) * step - above) / wide), first)
+        lift = np.maximum(np.ceil(below / wide), first)
+        return cls(
+            wide, step, above, below, rows, reach, first, np.minimum(top, end + 1), np.minimum(lift, end + 1), end
+        )
 
     def rounds(self, units: Numbers) -> Numbers:
         """ceil(tiles / units) summed over wavefronts."""

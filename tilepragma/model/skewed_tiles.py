@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class SkewedNest:
     @property
     def points(self) -> int:
         """Iterations of the nest."""
-        return int(np.prod(self.extents, dtype=object))
+        return prod(self.extents)
 
 
 def skewed_wavefronts(nest: SkewedNest, sizes: Integers) -> TileWavefronts:

@@ -13,7 +13,7 @@ import islpy as isl
 
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.polynomial import Polynomial, expression
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, affine_polynomial, compare
 from tilepragma.polyhedral.scop import Scop, ScopStatement
 
 _SET = isl.dim_type.set
@@ -21,8 +21,8 @@ _SET = isl.dim_type.set
 
 @dataclass(frozen=True)
 class Passing:
-    """A loop and a value of its iterator: whether it is met in `always` every run of the loop, and whether there may be iterations `before`
-    and `after` it.
+    """A loop and a value of its iterator: whether it is `always` met where the loop is reached, and whether there may be iterations `before` and
+    `after` it.
     """
 
     always: bool
@@ -35,27 +35,46 @@ def passing(scop: Scop, loop: Loop, value: Polynomial) -> Passing | None:
     held = [each for each in scop.statements if any(one.index == loop.index for one in each.loops)]
     if not held or any(each.node is loop for each in held):
         return None
-    place = [one.index for one in held[0].loops].index(loop.index)
+    around = held[0].loops
+    place = [one.index for one in around].index(loop.index)
     runs = reduce(isl.Set.union, (_runs(each, place) for each in held))
-    frame = Frame(scop.context, tuple(one.iterator for one in held[0].loops[: place + 1]), scop.written)
+    frame = Frame(scop.context, tuple(one.iterator for one in around[: place + 1]), scop.written)
     try:
-        whole = expression(value)
-        difference = frame.iterator(place).sub(affine_polynomial(value, whole, frame))
+        difference = frame.iterator(place).sub(affine_polynomial(value, expression(value), frame))
+        always = _reached(scop, around[:place]).is_subset(_meeting(scop, around[: place + 1], value))
     except NotAffineError:
         return None
-    at = runs.intersect(difference.zero_set())
-    if at.is_empty():
+    if runs.intersect(difference.zero_set()).is_empty():
         return None
-    entered, met = (each.project_out(_SET, place, 1) for each in (runs, at))
     zero = frame.number(0)
-    return Passing(
-        entered.is_subset(met),
-        not runs.intersect(difference.lt_set(zero)).is_empty(),
-        not runs.intersect(difference.gt_set(zero)).is_empty(),
-    )
+    before, after = runs.intersect(difference.lt_set(zero)), runs.intersect(difference.gt_set(zero))
+    return Passing(always, not before.is_empty(), not after.is_empty())
 
 
 def _runs(each: ScopStatement, place: int) -> isl.Set:
     """{ [i_0, ..., i_place] } of a statement's domain."""
     depth = len(each.loops)
     return each.domain.reset_tuple_id().project_out(_SET, place + 1, depth - place - 1)
+
+
+def _reached(scop: Scop, around: tuple[Loop, ...]) -> isl.Set:
+    """{ [o] : the bounds of the loops `around` hold }; steps and conditions, which leave out some of these, aside. Raises NotAffineError."""
+    iterators = tuple(one.iterator for one in around)
+    result = isl.Set.universe(Frame(scop.context, iterators, scop.written).space)
+    for place, one in enumerate(around):
+        frame = Frame(scop.context, iterators[:place], scop.written)
+        rest = len(around) - place
+        iterator = Frame(scop.context, iterators, scop.written).iterator(place)
+        lower, upper = (affine(end, frame).add_dims(isl.dim_type.in_, rest) for end in (one.lower, one.upper))
+        result = result.intersect(compare(iterator, "<=" if one.decreasing else ">=", lower))
+        result = result.intersect(compare(iterator, one.comparison, upper))
+    return result
+
+
+def _meeting(scop: Scop, loops: tuple[Loop, ...], value: Polynomial) -> isl.Set:
+    """{ [o] : the last of the loops meets the value }. Raises NotAffineError."""
+    *around, loop = loops
+    frame = Frame(scop.context, tuple(one.iterator for one in around), scop.written)
+    at = affine_polynomial(value, expression(value), frame)
+    above = compare(at, ">=", affine(loop.lower, frame))
+    return above.intersect(compare(at, loop.comparison, affine(loop.upper, frame)))

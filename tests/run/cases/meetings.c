@@ -23,6 +23,24 @@ CASE(shortest_paths)
     free(d);
 }
 
+// case from_the_first: the outermost loop meets its first iteration, if it has any
+static void from_the_first(int n, double *a)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) a[i] = a[0] * a[i] + 1.0;
+}
+
+CASE(from_the_first)
+{
+    double *const a = check_doubles(N);
+    from_the_first(0, a);
+    from_the_first(-2, NULL);
+    from_the_first(1, a);
+    from_the_first(N, a);
+    check_record("a", a, N * sizeof *a);
+    free(a);
+}
+
 // case few_steps: fewer steps than rows, more than rows below the matrix's start; the last steps meet no column of it
 static void few_steps(int n, int steps, int d[n][n])
 {

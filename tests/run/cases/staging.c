@@ -231,7 +231,7 @@ static void diagonals(int n, int m, int p, const float a[m][p], const float c[n]
 CASE(diagonals)
 {
     EACH_EXTENT(each) {
-        const size_t n = each / 4 + 1, m = each + 1, p = m + 9;
+        const size_t n = each / 4 + 1, m = each, p = m + 9;
         float *const a = check_floats(m * p + 1), *const b = check_floats(n * m + 1), *const c = check_floats(n * p * m + 1);
         diagonals((int)n, (int)m, (int)p, (void *)a, (void *)c, (void *)b);
         check_record("b", b, n * m * sizeof *b);

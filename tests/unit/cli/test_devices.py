@@ -77,3 +77,14 @@ def test_those_of_the_user_say_so_and_faulty_ones_why(
     said = capsys.readouterr()
     assert f"  mine        faulty: {folder / 'mine.json'}; your own\n" in said.out
     assert f"{folder / 'mine.json'}:3:2: error: 'name' is ''" in said.err
+
+
+def test_descriptors_are_listed_where_the_runtime_cannot_be_asked(
+    asked: list[TranslateRequest], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEK_CC", "no-such-compiler")
+    monkeypatch.setenv("TILEK_CACHE_DIR", "empty")
+    assert tilepragma.run(["devices"]) == 1
+    said = capsys.readouterr()
+    assert "  v100        GPU" in said.out
+    assert "no-such-compiler" in said.err

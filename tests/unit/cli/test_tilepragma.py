@@ -197,7 +197,7 @@ def test_pages_that_cannot_be_written(
     assert Path("in.c").read_text() == SIZED
 
 
-CARRIED = SIZED.replace("a[i] = 0.0", "a[i] = a[0] + 1.0")
+CARRIED = SIZED.replace("a[i] = 0.0", "a[i] = a[i / 2] + 1.0")
 
 
 def test_check_notes_kernels_that_run_as_written(real_translator: None, capsys: pytest.CaptureFixture[str]) -> None:

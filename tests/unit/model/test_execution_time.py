@@ -188,3 +188,11 @@ def test_border_tiles_that_nobody_counted_matter_little(extents: tuple[int, ...]
             "a round where it is about to begin"
         )
         assert (guessed.rounds(units) >= worth / units * (1 - 1e-12)).all()
+
+
+def test_cores_are_units_and_vectors_warps() -> None:
+    """3 tiles on 2 cores, no barriers inside a tile: two rounds of 4 * 10 - 0.5 * 15 + 2 * 9, and the threads meet once."""
+    cores = Overheads(kernel=0.0, barrier=(), wavefront=((1, 0.0), (2, 7.0)), copy=0.0)
+    parts = predict(work(profile([3], [3])), 1, 1, 2, Coefficients(ALPHA, BETA, GAMMA), cores)
+    assert parts.barriers[0] == parts.launch[0] == 0.0
+    assert parts.total[0] == 2 * 50.5 + 7.0

@@ -80,6 +80,37 @@ def test_loops_are_taken_apart_where_an_element_is_met_in_each_run(
     assert headers(found) == loops
 
 
+@pytest.mark.parametrize(
+    ("parameters", "body", "kinds"),
+    [
+        ("int n, double *a", "for (int i = 0; i < n; i++) a[i] = a[0] + 1;", ["If", "Loop"]),
+        (
+            "int n, int m, double a[n][m]",
+            "for (int j = 0; j < m; j++) for (int i = 0; i < n; i++) a[i][j] -= a[0][j];",
+            ["If", "Loop"],
+        ),
+        (
+            "int n, double a[n][n]",
+            "for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) a[i][j] -= a[0][j];",
+            ["Loop", "Loop"],
+        ),
+    ],
+    ids=["outermost", "of its own length", "entered by all"],
+)
+def test_a_value_is_asked_for_where_a_loop_may_run_no_iteration(parameters: str, body: str, kinds: list[str]) -> None:
+    found = split(parameters, body)
+    assert found is not None
+    inner = found[0].body.statements if isinstance(found[0], Loop) and len(found) == 1 else found
+    assert [type(one).__name__ for one in inner] == kinds
+
+
+def test_all_but_the_first_element_are_made_of_it_at_once() -> None:
+    made = planned("int n, double *a", "for (int i = 0; i < n; i++) a[i] = a[0] + 1;")
+    assert made.as_written is None
+    assert [bool(launch.axes) for launch in launches_in(made.device_steps)] == [False, True]
+    assert prove(made) == ()
+
+
 def test_a_value_that_may_lie_outside_is_asked_for() -> None:
     found = split("int n, int p, double *a", "for (int i = 0; i < n; i++) a[i] -= a[p];")
     assert found is not None

@@ -1,0 +1,91 @@
+"""Runs the calibration program (runtime/tools/calibrate.c) on one device."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tilepragma.tuning.findings import Findings, Series, parsed
+from tilepragma.tuning.subjects import CalibrationError, Subject
+
+#: Seconds that one number may take, its program's compilation included, before the device is given up.
+PATIENCE = 60.0
+#: What a user sets for programs of theirs that would be another measurement than a launch's usual cost.
+_FOREIGN = (
+    "TILEK_VERIFY",
+    "TILEK_PROFILE",
+    "TILEK_SIZES",
+    "TILEK_OPENCL_FORM",
+    "TILEK_GRAPHS",
+    "TILEK_SPECIALIZE",
+    "TILEK_NUM_THREADS",
+)
+
+
+def run(
+    program: Path, subject: Subject, words: Sequence[str], milliseconds: float, heard: Callable[[Series], None]
+) -> Findings:
+    """Measure `words` on the subject, each for about `milliseconds`; `heard` is told of each as soon as it is there.
+
+    Raises CalibrationError where the program cannot be started, fails, or falls silent.
+    """
+    command = [str(program), f"{milliseconds:.3f}", *words]
+    with tempfile.TemporaryFile("w+", errors="replace") as errors:
+        try:
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True, errors="replace", env=_environment(subject)
+            )
+        except OSError as error:
+            raise CalibrationError(f"the calibration program cannot be started: {error}") from None
+        try:
+            series = _listen(process, heard)
+            status = process.wait()
+        finally:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+        if status != 0 or len(series) != len(words):
+            errors.seek(0)
+            said = errors.read().strip().splitlines()
+            raise CalibrationError(_ending(status, len(series), words, said[-1] if said else ""))
+    return Findings(tuple(series))
+
+
+def _listen(process: subprocess.Popen[str], heard: Callable[[Series], None]) -> list[Series]:
+    """The program's lines, until it ends or is silent for too long, and is then ended."""
+    series = []
+    watch = _watch(process)
+    try:
+        for line in process.stdout or ():
+            watch.cancel()
+            series.append(parsed(line))
+            heard(series[-1])
+            watch = _watch(process)
+    except ValueError as error:
+        raise CalibrationError(str(error)) from None
+    finally:
+        watch.cancel()
+    return series
+
+
+def _watch(process: subprocess.Popen[str]) -> threading.Timer:
+    timer = threading.Timer(PATIENCE, process.kill)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _ending(status: int, count: int, words: Sequence[str], said: str) -> str:
+    where = f" at {words[count]}" if count < len(words) else ""
+    how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
+    return f"the calibration program {how}{where}" + (f": {said}" if said else "")
+
+
+def _environment(subject: Subject) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    return kept | {"TILEK_TARGET": subject.target, "TILEK_DEVICE": str(subject.number), "TILEK_STRICT": "1"}

@@ -1,0 +1,85 @@
+"""What was found, in rows for people: what, how much, and how far the samples spread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tilepragma.tuning.findings import WIDE_SPREAD, Findings, Series
+
+_WORDS = {
+    "clock": "clock",
+    "vector": "vector",
+    "rate:4": "floats",
+    "rate:8": "doubles",
+}
+_COUNTS = {"launch": "block", "wavefront": "block", "barrier": "thread"}
+_DATA = {
+    "stream": "stream of {}",
+    "cached": "reads of {} again and again",
+    "copy_in": "copy of {} to the device",
+    "copy_out": "copy of {} from the device",
+}
+_RATES = {"rate": "FLOP/s", "clock": "Hz", "stream": "B/s", "cached": "B/s", "shared": "B/s"}
+
+
+def rows(found: Findings, labels: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """One row a measurement; `labels` name those whose words say too little. What a device says of itself is left out."""
+    return [
+        (labels.get(one.word) or _label(one.word), _amount(one), _spread(one))
+        for one in found.series
+        if not one.word.startswith("attribute:")
+    ]
+
+
+def _label(word: str) -> str:
+    measure, _, argument = word.partition(":")
+    if word in _WORDS:
+        return _WORDS[word]
+    if measure in _COUNTS:
+        return f"{measure} of {argument} {_COUNTS[measure]}" + "s" * (argument != "1")
+    if measure in _DATA:
+        return _DATA[measure].format(size(int(argument)))
+    return "shared memory" if measure == "shared" else word
+
+
+def _amount(one: Series) -> str:
+    if one.failure:
+        return f"not measured: {one.failure}"
+    measure = one.word.partition(":")[0]
+    if measure == "vector":
+        return f"{one.median:.0f} bytes"
+    if measure in _RATES:
+        return scaled(one.median, _RATES[measure])
+    return seconds(one.median)
+
+
+def _spread(one: Series) -> str:
+    if len(one.samples) < 2:
+        return ""
+    return f"{one.spread:.0%}" + (" !" if one.spread > WIDE_SPREAD else "")
+
+
+def scaled(value: float, unit: str) -> str:
+    """`1.25 TB/s`."""
+    for prefix, power in (("T", 1e12), ("G", 1e9), ("M", 1e6)):
+        if value >= power:
+            return (
+                f"{value / power:.3g} {prefix}{unit}" if value < 1e3 * power else f"{value / power:.0f} {prefix}{unit}"
+            )
+    return f"{value:.3g} {unit}"
+
+
+def seconds(value: float) -> str:
+    """`3.1 us`."""
+    for unit, length in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if abs(value) >= length:
+            return f"{value / length:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
+
+
+def size(count: int) -> str:
+    """`24 KiB`."""
+    for unit, length in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= length:
+            return f"{count / length:.4g} {unit}"
+    return f"{count} bytes"
