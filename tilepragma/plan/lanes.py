@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,15 @@ class Lanes:
     def all(self, values: Values) -> Numbers:
         """A value for each case."""
         return np.broadcast_to(np.asarray(values, dtype=np.int64), (self.count,))
+
+
+def in_parts(lanes: Lanes, compute: Callable[[Lanes], Values]) -> Numbers:
+    """What is computed for each case, from CHUNK cases at a time."""
+    if lanes.count <= CHUNK:
+        return lanes.all(compute(lanes))
+    cuts = range(0, lanes.count, CHUNK)
+    parts = (lanes.at(np.arange(first, min(first + CHUNK, lanes.count))) for first in cuts)
+    return np.concatenate([part.all(compute(part)) for part in parts])
 
 
 def chosen(values: Values, index: Numbers) -> Values:

@@ -14,7 +14,7 @@ from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.counting import Counter, branches, names_behind
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kernel_plan import Launch
-from tilepragma.plan.lanes import Lanes, Numbers, declared_along, summed, total
+from tilepragma.plan.lanes import Lanes, Numbers, declared_along, in_parts, summed, total
 from tilepragma.plan.launch_entries import Entries
 
 #: A place among the tiles: the part of the launches, and that of the iterations of each loop, which is before it.
@@ -34,6 +34,12 @@ class DealtNest:
     loops: tuple[TiledLoop, ...]
     body: Block
     lanes: Lanes
+
+    def trips(self) -> tuple[Numbers, ...]:
+        """The iterations of each of the loops. Raises UncountableError."""
+        return tuple(
+            in_parts(self.lanes, lambda part, loop=one.loop: part.evaluation.trips(loop)) for one in self.loops
+        )
 
     def at_part(self, numerator: int, denominator: int) -> Lanes:
         """The cases inside the iteration that such a part of all iterations is before, along each loop."""

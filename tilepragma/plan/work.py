@@ -6,7 +6,7 @@ threads take (where workers take them too, as many iterations as a gang has work
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +19,7 @@ from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
 from tilepragma.plan.lanes import Counts, Lanes, Numbers, chosen, summed, total
 from tilepragma.plan.launch_entries import ENTRIES, Place, entries_of, places_of
 from tilepragma.plan.source_counts import SourceCounts
-from tilepragma.plan.tile_work import DealtNest, TileWork, axis_of, dealt_nest, representative_tile
+from tilepragma.plan.tile_work import TileWork, axis_of, dealt_nest, representative_tile
 from tilepragma.plan.working_tiles import working_tiles
 
 
@@ -45,7 +45,7 @@ class DealtLoop:
 @dataclass(frozen=True, eq=False)
 class LaunchWork:
     """One launch in each case of the sizes. `starts` has where each case's entries begin; an entry stands for `repeats` launches that deal
-    out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is the middle one of so many.
+    out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is one of so many.
 
     `working` are the tiles of each entry that have points, where the plan lets tiles without any go by; None where it does not say.
     `points` and `operations`, of floating type, are what all of them make together, one number a case. `tile` stands for all.
@@ -119,25 +119,24 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
     if counts is None:
         counts = _run(place)
     nest = dealt_nest(place.launch, found.lanes)
-    loops = () if nest is None else tuple(_dealt(nest))
-    launched = np.prod([one.trips for one in loops], axis=0, dtype=np.int64)
+    loops: tuple[DealtLoop, ...] = ()
+    working = None
+    if nest is not None:
+        trips = nest.trips()
+        loops = tuple(DealtLoop(*axis_of(one), own) for one, own in zip(nest.loops, trips, strict=True))
+        working = None if any(one.workers for one in loops) else working_tiles(nest, trips)
     operations = total(values * source.operations(leaf) for leaf, values in counts.items())
     return LaunchWork(
         place=place,
         starts=found.starts,
         repeats=found.repeats,
         loops=loops,
-        exact=found.exact,
-        working=None if nest is None or any(one.workers for one in loops) else working_tiles(nest, launched),
+        exact=found.exact and (working is None or working[1]),
+        working=None if working is None else working[0],
         points=place.lanes.all(total(counts.values())),
         operations=place.lanes.all(operations),
         tile=representative_tile(place.launch, found),
     )
-
-
-def _dealt(nest: DealtNest) -> Iterator[DealtLoop]:
-    for tiled in nest.loops:
-        yield DealtLoop(*axis_of(tiled), nest.lanes.all(nest.lanes.evaluation.trips(tiled.loop)))
 
 
 def _run(place: Place) -> Counts:

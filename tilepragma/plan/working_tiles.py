@@ -20,13 +20,13 @@ from tilepragma.plan.tile_work import DealtNest
 BUDGET = 2**18
 
 
-def working_tiles(nest: DealtNest, launched: Numbers) -> Numbers | None:
-    """For each case of the nest how many of its `launched` tiles have points, or satisfy the plan's condition of having some, which may be
-    a little weaker; None where tiles have no condition.
+def working_tiles(nest: DealtNest, trips: tuple[Numbers, ...]) -> tuple[Numbers, bool] | None:
+    """For each case of the nest, whose loops have so many iterations, how many of its tiles have points, or satisfy the plan's condition of
+    having some, which may be a little weaker; and whether all were counted. None where tiles have no condition.
     """
     if not isinstance(_content(nest.body), If):
         return None
-    trips = [nest.lanes.all(nest.lanes.evaluation.trips(tiled.loop)) for tiled in nest.loops]
+    launched = np.prod(trips, axis=0, dtype=np.int64)
     order = sorted(range(len(trips)), key=lambda place: int(trips[place].sum()))
     outer = np.prod([trips[place] for place in order[:-1]], axis=0, dtype=np.int64) + np.zeros_like(launched)
     stride = 1 + int(outer.sum()) // BUDGET
@@ -39,9 +39,10 @@ def working_tiles(nest: DealtNest, launched: Numbers) -> Numbers | None:
     except UncountableError:
         return None
     if stride == 1:
-        return found
+        return found, True
     part = np.where(launched[index] > 0, found / np.maximum(launched[index], 1), 0.0)
-    return np.rint(np.repeat(part, stride)[: len(launched)] * launched).astype(np.int64)
+    every = np.repeat(part, stride)[: len(launched)] * launched
+    return np.asarray(np.rint(every), dtype=np.int64), False
 
 
 def _content(body: Block) -> object:
@@ -79,7 +80,7 @@ def _holding(body: Block, loop: Loop, lanes: Lanes) -> Numbers:
         low = np.where(slope > 0, np.maximum(low, -(start // size)), low)
         high = np.where(slope < 0, np.minimum(high, start // size), high)
         high = np.where((slope == 0) & (start < 0), low - 1, high)
-    return np.maximum(high - low + 1, 0)
+    return np.asarray(np.maximum(high - low + 1, 0), dtype=np.int64)
 
 
 def _differences(body: Block, lanes: Lanes) -> list[Numbers]:

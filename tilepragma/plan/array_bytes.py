@@ -1,0 +1,50 @@
+"""Bytes of the arrays that a plan's kernel holds: what its launches move at least, and what is copied before and after them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tilepragma.ir.directives import ClauseExpression
+from tilepragma.ir.expressions import DataObject
+from tilepragma.plan.evaluation import Evaluation, UncountableError, Values
+from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan
+from tilepragma.plan.tile_traffic import element_bytes
+
+
+@dataclass(frozen=True)
+class ArrayBytes:
+    """An array's section: its `bytes`, whether the kernel `reads` and `writes` it, and those `copied` to and from a device where it is not there."""
+
+    array: DataObject
+    bytes: int
+    reads: bool
+    writes: bool
+    copied: int
+
+
+def array_bytes(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[ArrayBytes, ...] | None:
+    """The arrays of a plan where its scalars have these values, by name; None where a section's length is not known."""
+    try:
+        return tuple(_array(one, scalars) for one in plan.arrays)
+    except UncountableError:
+        return None
+
+
+def _array(argument: ArrayArgument, scalars: Mapping[str, int]) -> ArrayBytes:
+    size = element_bytes(argument.object)
+    for bound in argument.section:
+        size *= max(_value(bound.length, scalars), 0)
+    copies = int(argument.copy_in) + int(argument.copy_out)
+    return ArrayBytes(argument.object, size, argument.reads, argument.writes, size * copies)
+
+
+def _value(bound: HostExpression, scalars: Mapping[str, int]) -> int:
+    if not isinstance(bound, ClauseExpression):
+        values: Mapping[str, Values] = scalars
+        return int(Evaluation(values).value(bound))
+    if bound.literal is not None:
+        return bound.literal
+    if bound.text.strip() in scalars:
+        return scalars[bound.text.strip()]
+    raise UncountableError(f"the clause's '{bound.text}' has no known value")
