@@ -12,12 +12,15 @@ import numpy as np
 
 from tilepragma.ir.expressions import DataObject, IntegerLiteral
 from tilepragma.ir.looptree import Axis, Staged, StagedSide
+from tilepragma.model.devices import Device, Gpu
 from tilepragma.model.execution_time import HALF_A_TILE, Integers, Numbers, TileWavefronts, Work, sums
+from tilepragma.model.roofline import Demand, lanes_of, level_traffic, row_bytes, units_of
+from tilepragma.plan.array_bytes import ArrayBytes
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.lanes import summed
 from tilepragma.plan.staging import copies_ahead, staged_arrays
-from tilepragma.plan.tile_traffic import TileTraffic, element_bytes
+from tilepragma.plan.tile_traffic import ArrayTraffic, TileTraffic, element_bytes
 from tilepragma.plan.traffic_polynomials import tile_traffic
 from tilepragma.plan.work import LaunchWork, PlanWork
 
@@ -35,15 +38,15 @@ class Organisation:
 
 @dataclass(frozen=True, eq=False)
 class LaunchModel:
-    """A launch for the model. `share` is what its tiles are of the one in the middle, on average; `transfer_error`: by what part N_mem was off where
-    it was compared, None where it is unknown and 0 stands in the work.
+    """A launch for the model: `work` is that of tiles like the one that stands for all, of which there are `tiles` worth; a tile is `share` of
+    one on average. `traffic` is that tile's, None where nobody knows, and 0 stands in the work. `counted`: what it was made from.
     """
 
-    name: str
     work: Work
+    tiles: Numbers
     share: Numbers
-    exact: bool
-    transfer_error: float | None
+    traffic: TileTraffic | None
+    counted: LaunchWork
 
 
 def model_works(work: PlanWork, organisation: Organisation) -> tuple[LaunchModel, ...]:
@@ -65,7 +68,6 @@ def _model(work: LaunchWork, organisation: Organisation, on_host: bool) -> Launc
     )
     traffic = _traffic(work, organisation)
     return LaunchModel(
-        work.name,
         Work(
             steps=steps,
             warps=warps,
@@ -76,10 +78,58 @@ def _model(work: LaunchWork, organisation: Organisation, on_host: bool) -> Launc
             wavefronts=work.launches,
             rounds=rounds,
         ),
+        full_tiles,
         share,
-        work.exact,
-        None if traffic is None else traffic.error,
+        traffic,
+        work,
     )
+
+
+def roofline_demand(model: LaunchModel, device: Device, arrays: tuple[ArrayBytes, ...]) -> Demand | None:
+    """What a launch asks of a device's arithmetic and memories; None where a tile's traffic is unknown.
+
+    Nested in each other are tiles, of which each moves its own rows in whole transactions, and all of the `arrays` that they touch.
+    """
+    if model.traffic is None:
+        return None
+    transaction = device.transaction if isinstance(device, Gpu) else device.line
+    moved = sum(_moved(one, transaction) for one in model.traffic.arrays) + np.zeros_like(model.tiles)
+    footprint = sum(one.touched * one.bytes for one in model.traffic.arrays) + np.zeros_like(model.tiles)
+    if np.any(model.work.shared > 0):
+        # What is staged comes into the gang's memory part by part, each once.
+        footprint = np.minimum(footprint, model.work.shared)
+    touched = {one.array.stored for one in model.traffic.arrays}
+    own = [one for one in arrays if one.array.stored in touched]
+    whole = np.full_like(model.tiles, sum(one.bytes for one in own))
+    once = np.full_like(model.tiles, sum(one.bytes * (one.reads + one.writes) for one in own))
+    work, counted = model.work, model.counted
+    served = counted.accesses.astype(np.float64)
+    levels = level_traffic(device.memories, served, (footprint,), (model.tiles * moved,))
+    lanes = lanes_of(device, max((one.bytes for one in model.traffic.arrays), default=1))
+    return Demand(
+        operations=counted.operations.astype(np.float64),
+        traffic=_kept(device, levels, whole, once),
+        tiles=model.tiles,
+        rounds=work.rounds,
+        filled=np.asarray(np.minimum(work.points / np.maximum(work.warps * lanes, 1), 1.0), dtype=np.float64),
+        launches=work.wavefronts,
+    )
+
+
+def _kept(device: Device, levels: tuple[Numbers, ...], whole: Numbers, once: Numbers) -> tuple[Numbers, ...]:
+    """The bytes from each memory, no more than `once` behind one that all units share and that holds the `whole`."""
+    found = [levels[0]]
+    for nearer, level in zip(device.memories, levels[1:], strict=False):
+        fits = (nearer.sharers >= units_of(device)) & (whole <= (nearer.size or np.inf))
+        found.append(np.minimum(np.where(fits, np.minimum(level, once), level), found[-1]))
+    return tuple(found)
+
+
+def _moved(one: ArrayTraffic, transaction: int) -> Numbers:
+    """Bytes of a tile's rows, in whole transactions."""
+    parts = ((one.read, one.read_rows), (one.written, one.written_rows))
+    moved = [row_bytes(-(-length // np.maximum(rows, 1)), rows, one.bytes, transaction) for length, rows in parts]
+    return np.asarray(moved[0] + moved[1], dtype=np.float64)
 
 
 def _wavefronts(work: LaunchWork, tiles: Integers, share: Numbers) -> TileWavefronts:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from tilepragma.ir.accesses import uses
 from tilepragma.ir.looptree import Block, Buffered, ExpressionStatement, If, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.counting import Counter
@@ -13,6 +14,7 @@ from tilepragma.plan.evaluation import Values
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.lanes import Counts, Lanes, Leaf, declared_along, is_leaf, places
 from tilepragma.plan.operations import operations_in
+from tilepragma.plan.tile_traffic import element_bytes, is_of_memory
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,29 @@ class SourceCounts:
         """Floating-point operations of the leaf's statements, of those under conditions on data too."""
         return sum(self._operations.get(place, 0) for place in leaf)
 
+    def accesses(self, leaf: Leaf) -> int:
+        """Bytes that the leaf's statements read and write in memory, as often as they do."""
+        return sum(self._accesses.get(place, 0) for place in leaf)
+
     @cached_property
     def _operations(self) -> dict[object, int]:
-        bodies = (self.plan.kernel.body, *(one.body for one in (*self.plan.host, *self.plan.device)))
-        statements = (one for body in bodies for one in walk(body) if isinstance(one, ExpressionStatement))
-        return {place: operations_in(one) for one in statements for place in places(one)}
+        return {place: operations_in(one) for place, one in self._statements}
+
+    @cached_property
+    def _accesses(self) -> dict[object, int]:
+        return {place: _accessed(one) for place, one in self._statements}
+
+    @property
+    def _statements(self) -> Iterator[tuple[object, ExpressionStatement]]:
+        for body in (self.plan.kernel.body, *(one.body for one in (*self.plan.host, *self.plan.device))):
+            for one in walk(body):
+                if isinstance(one, ExpressionStatement):
+                    yield from ((place, one) for place in places(one))
+
+
+def _accessed(statement: ExpressionStatement) -> int:
+    found = (one for one in uses(statement) if is_of_memory(one))
+    return sum((one.reads + one.writes) * element_bytes(one.object) for one in found)
 
 
 def leaves_under(node: Statement, lanes: Lanes) -> set[Leaf]:

@@ -29,12 +29,17 @@ BUDGET = 2**21
 
 @dataclass(frozen=True, eq=False)
 class ArrayTraffic:
-    """Elements of `array`, of so many `bytes`, that a tile reads and that it writes, in each case."""
+    """Elements of `array`, of so many `bytes`, that a tile reads, that it writes, and that it does either with, in each case; and the rows (values
+    of all subscripts but the last) in which those lie that it reads and that it writes.
+    """
 
     array: DataObject
     bytes: int
     read: Numbers
     written: Numbers
+    touched: Numbers
+    read_rows: Numbers
+    written_rows: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,15 +194,18 @@ class _Images:
 
     def traffic(self, cases: int) -> tuple[ArrayTraffic, ...]:
         """How many elements of each array there are in each case."""
-        arrays = dict.fromkeys(array for array, _ in self.touched)
-        return tuple(
-            ArrayTraffic(
-                array,
-                element_bytes(array),
-                _distinct(self.touched.get((array, False), []), cases),
-                _distinct(self.touched.get((array, True), []), cases),
-            )
-            for array in arrays
+        return tuple(self._of_array(array, cases) for array in dict.fromkeys(array for array, _ in self.touched))
+
+    def _of_array(self, array: DataObject, cases: int) -> ArrayTraffic:
+        read, written = (self.touched.get((array, writes), []) for writes in (False, True))
+        return ArrayTraffic(
+            array,
+            element_bytes(array),
+            read=_distinct(read, cases),
+            written=_distinct(written, cases),
+            touched=_distinct([*read, *written], cases),
+            read_rows=_distinct([one[:-1] for one in read], cases),
+            written_rows=_distinct([one[:-1] for one in written], cases),
         )
 
 

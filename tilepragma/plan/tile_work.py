@@ -37,9 +37,10 @@ class DealtNest:
 
     def trips(self) -> tuple[Numbers, ...]:
         """The iterations of each of the loops. Raises UncountableError."""
-        return tuple(
-            in_parts(self.lanes, lambda part, loop=one.loop: part.evaluation.trips(loop)) for one in self.loops
-        )
+        return tuple(self._trips(one.loop) for one in self.loops)
+
+    def _trips(self, loop: Loop) -> Numbers:
+        return in_parts(self.lanes, lambda part: part.evaluation.trips(loop))
 
     def at_part(self, numerator: int, denominator: int) -> Lanes:
         """The cases inside the iteration that such a part of all iterations is before, along each loop."""

@@ -7,7 +7,7 @@ are found from small tiles, and compared with some of the tiles asked for.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,14 +46,14 @@ def _fitted(tile: GangTile, points: Numbers | None) -> TileTraffic:
     varied = _Varied.of(tile)
     if not len(varied.values):
         same = counted_traffic(varied.with_values(np.zeros((0, 1), dtype=np.int64)))
-        return TileTraffic(tuple(_repeated(one, tile.cases) for one in same), 0.0)
+        return TileTraffic(tuple(_changed(one, lambda own: np.repeat(own, tile.cases)) for one in same), 0.0)
     degree = max((one.object.rank for one in _uses_of(tile.place)), default=1)
     powers = [p for p in itertools.product(range(degree + 1), repeat=len(varied.values)) if sum(p) <= degree]
     generator = np.random.default_rng(len(powers))
     small = generator.integers(*_SMALL, (len(varied.values), _EACH * len(powers)), endpoint=True)
     terms, wanted = _terms(small, powers), _terms(varied.values, powers)
     found = tuple(
-        replace(one, read=_polynomial(terms, one.read, wanted), written=_polynomial(terms, one.written, wanted))
+        _changed(one, lambda values: _polynomial(terms, values, wanted))
         for one in counted_traffic(varied.with_values(small))
     )
     return TileTraffic(found, max(_errors(varied, found, points), default=1.0))
@@ -72,8 +72,17 @@ def _errors(varied: _Varied, found: tuple[ArrayTraffic, ...], points: Numbers | 
         yield abs(int(guess[case]) - int(exact[0])) / max(int(exact[0]), 1)
 
 
-def _repeated(one: ArrayTraffic, cases: int) -> ArrayTraffic:
-    return replace(one, read=np.repeat(one.read, cases), written=np.repeat(one.written, cases))
+def _changed(one: ArrayTraffic, change: Callable[[Numbers], Numbers]) -> ArrayTraffic:
+    """With all numbers changed."""
+    return ArrayTraffic(
+        one.array,
+        one.bytes,
+        read=change(one.read),
+        written=change(one.written),
+        touched=change(one.touched),
+        read_rows=change(one.read_rows),
+        written_rows=change(one.written_rows),
+    )
 
 
 def _polynomial(terms: npt.NDArray[np.float64], values: Numbers, wanted: npt.NDArray[np.float64]) -> Numbers:

@@ -48,7 +48,8 @@ class LaunchWork:
     out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is one of so many.
 
     `working` are the tiles of each entry that have points, where the plan lets tiles without any go by; None where it does not say.
-    `points` and `operations`, of floating type, are what all of them make together, one number a case. `tile` stands for all.
+    `points`, `operations` of floating type and `accesses` to memory, in bytes, are those of all launches together, one number a case. `tile`
+    stands for all.
     """
 
     place: Place
@@ -59,6 +60,7 @@ class LaunchWork:
     working: Numbers | None
     points: Numbers
     operations: Numbers
+    accesses: Numbers
     tile: TileWork
 
     @property
@@ -125,7 +127,6 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
         trips = nest.trips()
         loops = tuple(DealtLoop(*axis_of(one), own) for one, own in zip(nest.loops, trips, strict=True))
         working = None if any(one.workers for one in loops) else working_tiles(nest, trips)
-    operations = total(values * source.operations(leaf) for leaf, values in counts.items())
     return LaunchWork(
         place=place,
         starts=found.starts,
@@ -134,7 +135,8 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
         exact=found.exact and (working is None or working[1]),
         working=None if working is None else working[0],
         points=place.lanes.all(total(counts.values())),
-        operations=place.lanes.all(operations),
+        operations=place.lanes.all(total(own * source.operations(leaf) for leaf, own in counts.items())),
+        accesses=place.lanes.all(total(own * source.accesses(leaf) for leaf, own in counts.items())),
         tile=representative_tile(place.launch, found),
     )
 

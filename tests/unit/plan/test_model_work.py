@@ -8,10 +8,12 @@ from source import plan
 
 from tilepragma.ir.directives import Target
 from tilepragma.model.box_wavefronts import intra_tile_wavefronts, warps_of_boxes, widest_wavefront
+from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.devices import Overheads
 from tilepragma.model.execution_time import Coefficients, predict
 from tilepragma.model.skewed_tiles import SkewedNest, inter_tile_wavefronts, tile_rounds
-from tilepragma.plan.model_work import LaunchModel, Organisation, model_works
+from tilepragma.plan.array_bytes import array_bytes
+from tilepragma.plan.model_work import LaunchModel, Organisation, model_works, roofline_demand
 from tilepragma.plan.work import PlanWork, plan_work
 
 ONE = """void f(int n, int steps, float a[n]) {
@@ -33,6 +35,7 @@ PRODUCT = """void f(int n, int m, int p, float a[n][p], float b[p][m], float c[n
     for (int j = 0; j < m; j++)
       for (int k = 0; k < p; k++) c[i][j] += a[i][k] * b[k][j];
 }"""
+DEVICE = named_device("a100")
 GPU = Organisation(units=30, lanes=32, workers=(32, 8, 1))
 
 
@@ -81,7 +84,8 @@ def test_an_element_of_the_product_is_one_point_of_a_gang() -> None:
     assert found.work.transfers[0] == 64 * 64 + 64 * 128 + 2 * 64 * 128
     assert found.work.rounds[0] == 1
     assert found.work.shared[0] > 0
-    assert found.transfer_error == 0
+    assert found.traffic is not None
+    assert found.traffic.error == 0
 
 
 def test_times_on_cores_follow_from_the_same_numbers() -> None:
@@ -92,3 +96,23 @@ def test_times_on_cores_follow_from_the_same_numbers() -> None:
     # Two cores, 8 lanes, one nanosecond each: never faster than all of them at once, nor slower than one core.
     assert np.all(parts.total >= points / 16 * 1e-9 * 0.999)
     assert np.all(parts.total <= points / 8 * 1e-9 * 1.001)
+
+
+@pytest.mark.parametrize(("size", "cached"), [(256, True), (8192, False)])
+def test_a_product_asks_the_far_memory_for_arrays_once_where_they_fit_before_it(size: int, cached: bool) -> None:
+    found = plan(PRODUCT)
+    scalars = {"n": size, "m": size, "p": size}
+    model = models(PRODUCT, scalars, {})
+    arrays = array_bytes(found, scalars)
+    assert arrays is not None
+    demand = roofline_demand(model, DEVICE, arrays)
+    assert demand is not None
+    assert demand.operations[0] == 2 * size**3
+    near, middle, far = (int(one[0]) for one in demand.traffic)
+    assert near == 4 * 4 * size**3
+    assert demand.filled[0] == 1
+    tiles = (size / 64) * (size / 128)
+    elements = 64 * size + size * 128 + 2 * 64 * 128
+    # Each row of a tile may begin anywhere in a transaction.
+    assert 4 * tiles * elements <= middle < 1.5 * 4 * tiles * elements
+    assert far == (4 * 4 * size**2 if cached else middle)
