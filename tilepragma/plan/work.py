@@ -17,10 +17,13 @@ from tilepragma.plan.counting import Counter
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
 from tilepragma.plan.lanes import Counts, Lanes, Numbers, chosen, summed, total
-from tilepragma.plan.launch_entries import ENTRIES, Place, entries_of, places_of
+from tilepragma.plan.launch_entries import ENTRIES, Entries, Place, entries_of, places_of
 from tilepragma.plan.source_counts import SourceCounts
 from tilepragma.plan.tile_work import TileWork, axis_of, dealt_nest, representative_tile
 from tilepragma.plan.working_tiles import working_tiles
+
+#: Iterations that are gone through to count what all launches of a plan run that runs more than the user's text does.
+RUN_BUDGET = 2**22
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class DealtLoop:
 class LaunchWork:
     """One launch in each case of the sizes. `starts` has where each case's entries begin; an entry stands for `repeats` launches that deal
     out `loops` alike (0 where a case has none at all): exactly where `exact`, else it is one of so many.
+    Not `exact` is also what the points of a tile that stands for all were multiplied for.
 
     `working` are the tiles of each entry that have points, where the plan lets tiles without any go by; None where it does not say.
     `points`, `operations` of floating type and `accesses` to memory, in bytes, are those of all launches together, one number a case. `tile`
@@ -117,32 +121,50 @@ def plan_work(
 
 def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most: int) -> LaunchWork:
     found = entries_of(place, most)
-    counts = source.of_launch(place.launch, among, found.lanes)
-    if counts is None:
-        counts = _run(place)
+    tile = representative_tile(place.launch, found)
     nest = dealt_nest(place.launch, found.lanes)
     loops: tuple[DealtLoop, ...] = ()
-    working = None
+    tiles, working, exact = np.ones_like(found.repeats), None, found.exact
     if nest is not None:
         trips = nest.trips()
         loops = tuple(DealtLoop(*axis_of(one), own) for one, own in zip(nest.loops, trips, strict=True))
-        working = None if any(one.workers for one in loops) else working_tiles(nest, trips)
+        tiles = np.prod(trips, axis=0, dtype=np.int64)
+        held = None if any(one.workers for one in loops) else working_tiles(nest, trips)
+        if held is not None:
+            working, all_held = held
+            tiles, exact = working, exact and all_held
+    counts = source.of_launch(place.launch, among, found.lanes)
+    if counts is None:
+        counts, all_run = _run(place, found, tile, tiles)
+        exact = exact and all_run
     return LaunchWork(
         place=place,
         starts=found.starts,
         repeats=found.repeats,
         loops=loops,
-        exact=found.exact and (working is None or working[1]),
-        working=None if working is None else working[0],
+        exact=exact,
+        working=working,
         points=place.lanes.all(total(counts.values())),
         operations=place.lanes.all(total(own * source.operations(leaf) for leaf, own in counts.items())),
         accesses=place.lanes.all(total(own * source.accesses(leaf) for leaf, own in counts.items())),
-        tile=representative_tile(place.launch, found),
+        tile=tile,
     )
 
 
-def _run(place: Place) -> Counts:
-    """What all launches run, by their own text. Raises UncountableError."""
-    found = entries_of(place, None)
-    counts = Counter().count(place.launch.body, found.lanes)
-    return {leaf: summed(found.case, found.repeats * values, place.lanes.count) for leaf, values in counts.items()}
+def _run(place: Place, entries: Entries, tile: TileWork, tiles: Numbers) -> tuple[Counts, bool]:
+    """What all launches run, by their own text; where that takes too long, as if all tiles were like the one that stands for them, and False.
+    Raises UncountableError.
+    """
+    cases = place.lanes.count
+    try:
+        found = entries_of(place, None)
+        counts = Counter(RUN_BUDGET).count(place.launch.body, found.lanes)
+        return {leaf: summed(found.case, found.repeats * own, cases) for leaf, own in counts.items()}, True
+    except UncountableError:
+        of_launches, of_tiles = tile.order[0]
+        nest = dealt_nest(place.launch, entries.at_part(*of_launches))
+        if nest is None:
+            raise
+        counts = Counter().count(nest.body, nest.at_part(*of_tiles))
+        every = summed(entries.case, entries.repeats * tiles, cases)
+        return {leaf: every * own for leaf, own in counts.items()}, False
