@@ -315,8 +315,21 @@ def explain(reports: Sequence[KernelFacts]) -> str:
     return report_text(reports) or "No kernel regions: the program runs as it was written.\n"
 
 
-def kernel_reports(result: TranslateResult, sizes: Sizes | None = None) -> tuple[KernelFacts, ...]:
-    """What a report says of each kernel; `sizes` are numbers for the kernels' parameters.
+def calibrated_processor() -> Device | None:
+    """This machine's cores as `tilepragma devices --calibrate` has measured them; None where it has not, or its file was broken since."""
+    from tilepragma.base.diagnostics import LocatedError
+    from tilepragma.model.descriptor_files import read_descriptor, users_descriptors
+
+    try:
+        return read_descriptor(users_descriptors() / "threads.json")
+    except (OSError, LocatedError):
+        return None
+
+
+def kernel_reports(
+    result: TranslateResult, sizes: Sizes | None = None, device: Device | None = None
+) -> tuple[KernelFacts, ...]:
+    """What a report says of each kernel; `sizes` are numbers for the kernels' parameters, and times are predicted for the device.
 
     Raises SizeError where they name no parameter of any kernel.
     """
@@ -327,7 +340,7 @@ def kernel_reports(result: TranslateResult, sizes: Sizes | None = None) -> tuple
     numbers = Sizes() if sizes is None else sizes
     check_sizes(numbers, [plan.kernel for plan in result.plans])
     source = source_text(result.unit.files if result.unit is not None else ())
-    return tuple(kernel_facts(plan, source, numbers) for plan in result.plans)
+    return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
 
 
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:

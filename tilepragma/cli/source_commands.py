@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tilepragma.base.files import write_atomically
 from tilepragma.cli.compiler_arguments import read_command
@@ -23,6 +24,9 @@ from tilepragma.driver import (
     explain,
     translate,
 )
+
+if TYPE_CHECKING:
+    from tilepragma.driver import Device
 
 
 class WrongUsageError(Exception):
@@ -132,20 +136,20 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
     if not result.succeeded:
         return 1
     if options.command == "explain":
-        _explain(options, result)
+        _explain(options, result, request.device)
     elif options.command == "translate":
         _write(options, result)
     return 0
 
 
-def _explain(options: argparse.Namespace, result: TranslateResult) -> None:
+def _explain(options: argparse.Namespace, result: TranslateResult, device: Device | None) -> None:
     """The report as text on standard output, as a page and as pictures. Raises WrongUsageError for sizes that are none."""
-    from tilepragma.driver import explain_page, kernel_reports
+    from tilepragma.driver import calibrated_processor, explain_page, kernel_reports
     from tilepragma.report.sizes import SizeError, parse_sizes
 
     try:
         sizes = parse_sizes(options.size)
-        reports = kernel_reports(result, sizes)
+        reports = kernel_reports(result, sizes, device or calibrated_processor())
     except SizeError as error:
         raise WrongUsageError(str(error)) from None
     if options.html != "-":

@@ -186,8 +186,8 @@ def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
 
 def _box(staged: Staged, workers: tuple[int, int, int]) -> int:
     lengths = [_side(side, workers) for side in staged.sides]
-    if staged.odd:
-        lengths[-1] |= 1
+    if staged.odd is not None and lengths[-1] % 2 != staged.odd:
+        lengths[-1] += 1
     return _bytes(staged.object, lengths)
 
 

@@ -22,8 +22,10 @@ from tilepragma.plan.summary import all_steps, has_shapes
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_text
+from tilepragma.report.work_facts import WorkFacts, work_facts
 
 if TYPE_CHECKING:
+    from tilepragma.model.devices import Device
     from tilepragma.polyhedral.dependences import Dependence
     from tilepragma.polyhedral.nest_analysis import LoopFacts, NestAnalysis, Owned
     from tilepragma.polyhedral.scop import ScopStatement
@@ -103,6 +105,7 @@ class KernelFacts:
     as_written: str | None
     storage: tuple[str, ...]
     """what the kernel keeps in arrays of its own, and why"""
+    work: WorkFacts
     counted: tuple[tuple[str, str], ...]
     """iterators that the user has not written, with what they count"""
     rejected: tuple[str, ...]
@@ -118,8 +121,8 @@ class KernelFacts:
     """the region's lines with their numbers"""
 
 
-def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFacts:
-    """Everything a report says of one region."""
+def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Device | None = None) -> KernelFacts:
+    """Everything a report says of one region; what is predicted is of the device."""
     start = plan.kernel.range.start
     kernel = plan.stepped or plan.source or plan.kernel
     nests = [loop for statement in kernel.body.statements for loop in top_loops(statement)]
@@ -130,6 +133,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes) -> KernelFa
         targets=_targets(plan),
         as_written=plan.as_written,
         storage=plan.storage,
+        work=work_facts(plan, sizes, device),
         counted=tuple(dict.fromkeys(_counted(plan))),
         rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_long_arrays(plan, sizes)))),
         checks=tuple(_checks(plan)),

@@ -30,6 +30,10 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
         yield f"  {'after it':<10}  {', '.join(facts.finals)} as the loops leave them"
     if facts.tile_sizes:
         yield f"  {'tile sizes':<10}  {facts.tile_sizes}"
+    for counts in facts.work.work:
+        yield from _wrapped(f"  {'work':<10}  ", counts)
+    if facts.work.predicted:
+        yield from _wrapped(f"  {'predicted':<10}  ", facts.work.predicted)
     for check in facts.checks:
         yield from _wrapped(f"  {'checked':<10}  ", f"at each launch: {check}")
     for iterator, counted in facts.counted:

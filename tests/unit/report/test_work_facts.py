@@ -1,0 +1,64 @@
+"""What explain says of a kernel's work at the user's sizes, and of the time that a device is expected to take."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tilepragma.driver import TranslateRequest, device_named, explain, kernel_reports, translate
+from tilepragma.report.sizes import parse_sizes
+
+SCALED = """
+void f(int n, int m, double *restrict a, const double *restrict b) {
+#pragma tilek kernel
+  for (int t = 0; t < m; t++)
+    for (int i = 0; i < n; i++) a[i] += b[i] * 2.0;
+}"""
+BY_DATA = """
+void f(int n, const int *restrict ends, double *restrict a) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < ends[i]; j++) a[i] += 1.0;
+}"""
+
+
+def said(source: str, sizes: list[str], device: str | None) -> str:
+    result = translate(TranslateRequest("t.c", text=source.encode(), last="plan"))
+    named = None if device is None else device_named(device)
+    return re.sub(r"\s+", " ", explain(kernel_reports(result, parse_sizes(sizes), named)))
+
+
+def test_points_and_operations_are_counted() -> None:
+    text = said(SCALED, ["n=3000000", "m=7"], "processor")
+    assert "21 million points, 42 million floating-point operations" in text
+
+
+@pytest.mark.parametrize("device", ["processor", "h100"])
+def test_a_time_is_predicted_that_grows_with_the_work(device: str) -> None:
+    found = []
+    for n in (10**6, 10**8):
+        predicted = re.search(r"predicted ([0-9.e+-]+) (ns|us|ms|s) on ", said(SCALED, [f"n={n}", "m=3"], device))
+        assert predicted is not None
+        found.append(float(predicted[1]) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}[predicted[2]])
+    assert 50 < found[1] / found[0] < 10000
+
+
+def test_what_limits_a_stream_is_memory() -> None:
+    text = said(SCALED, ["n=100000000", "m=1"], "processor")
+    assert re.search(r"predicted .* on a processor, at least: f [0-9.]+ m?s \(DRAM\)", text)
+
+
+def test_a_machine_that_nobody_measured_is_predicted_nothing() -> None:
+    text = said(SCALED, ["n=1000", "m=1"], None)
+    assert "predicted nothing: this machine is not calibrated (tilepragma devices --calibrate)" in text
+
+
+def test_trip_counts_in_data_are_said_to_be_unknown() -> None:
+    assert "predicted nothing: " in said(BY_DATA, ["n=1000"], "processor")
+
+
+def test_without_sizes_nothing_is_said() -> None:
+    text = said(SCALED, [], "processor")
+    assert "predicted" not in text
+    assert " work " not in text
