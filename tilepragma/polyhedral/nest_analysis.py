@@ -271,6 +271,10 @@ def trip_count(analysis: NestAnalysis, loop: Loop, sizes: Callable[[str], int | 
     if domain.is_empty():
         return TripCount(0, 0)
     depth = domain.dim(isl.dim_type.set) - 1
+    if not domain.dim_has_upper_bound(isl.dim_type.set, depth) or not domain.dim_has_lower_bound(
+        isl.dim_type.set, depth
+    ):
+        return None  # data say how often
     # { [i_1, …, i_(k-1)] -> [i_k] }
     runs = isl.Map.from_range(domain).move_dims(isl.dim_type.in_, 0, isl.dim_type.out, 0, depth)
     try:
