@@ -16,7 +16,7 @@ void f(int n, int m, double *restrict a, const double *restrict b) {
     for (int i = 0; i < n; i++) a[i] += b[i] * 2.0;
 }"""
 BY_DATA = """
-void f(int n, const int *restrict ends, double *restrict a) {
+void f(int n, const int ends[restrict n], double a[restrict n]) {
 #pragma tilek kernel
   for (int i = 0; i < n; i++)
     for (int j = 0; j < ends[i]; j++) a[i] += 1.0;
