@@ -44,12 +44,12 @@ class ArrayTraffic:
 
 @dataclass(frozen=True, eq=False)
 class TileTraffic:
-    """Of the tile in the middle of a launch. `error`: by what part the sum of all was off in the cases that were compared; 0 where all were
-    counted.
+    """Of the tile that stands for all of a launch. `error`: by what part the sum of all was off in the cases that were compared; 0 where all were
+    counted, None where none could be compared.
     """
 
     arrays: tuple[ArrayTraffic, ...]
-    error: float
+    error: float | None
 
     @property
     def elements(self) -> Numbers:

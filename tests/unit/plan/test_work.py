@@ -12,6 +12,8 @@ from tilepragma.ir.directives import Target, TemporalTiles
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.planner import PlanDefaults
+from tilepragma.plan.tile_traffic import GangTile, TileTraffic, counted_traffic
+from tilepragma.plan.traffic_boxes import boxed_traffic
 from tilepragma.plan.traffic_polynomials import tile_traffic
 from tilepragma.plan.work import PlanWork, Uncounted, plan_work
 
@@ -200,3 +202,24 @@ def test_bytes_of_arrays_are_those_of_their_sections() -> None:
         "out": (4 * 60, 4 * 60),
     }
     assert array_bytes(planned("convolution"), {"n": 10}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "more"),
+    [
+        ("jacobi 2-d skewed", Target.THREADS, 0.01),
+        ("sgemm", Target.THREADS, 0.5),
+        ("convolution", Target.CUDA, 0.0),
+        ("jacobi 1-d overlapped", Target.CUDA, 0.0),
+        ("sor 2-d", Target.THREADS, 0.1),
+        ("jacobi 2-d diamond", Target.THREADS, 1.0),
+    ],
+)
+def test_boxes_hold_all_that_a_tile_touches(name: str, target: Target, more: float) -> None:
+    scalars = {"n": 400, "m": 300, "p": 40, "q": 3, "steps": 40}
+    sizes = {one.object.name: np.array([8, 12]) for one in planned(name).sizes}
+    (launch, *_) = work_of(name, scalars, sizes, target).launches
+    tile = GangTile(launch.place, launch.tile.order, {0: 4} if target is Target.CUDA else {})
+    exact, boxes = (TileTraffic(traffic(tile), None) for traffic in (counted_traffic, boxed_traffic))
+    assert np.all(boxes.elements >= exact.elements)
+    assert np.all(boxes.elements <= exact.elements * (1 + more))
