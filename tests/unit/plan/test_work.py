@@ -240,3 +240,11 @@ def test_tiles_that_are_done_in_two_ways_all_have_points() -> None:
         numbers = {"n": 60, **{one.object.name: 7 for one in found.sizes}}
         runs = [run for run in run_steps(found.host_steps, numbers) if run.name == launch.name]
         check_launch(launch, 0, runs)
+
+
+def test_points_of_very_long_triangles_are_counted_in_samples() -> None:
+    n = 40001
+    (launch,) = work_of("lu", {"n": n}, {}, Target.CUDA).launches
+    assert not launch.exact
+    inner = sum(i * (i - 1) // 2 + (n - i) * i for i in range(n))
+    assert launch.points[0] == pytest.approx(inner + n * (n - 1) // 2, rel=1e-4)
