@@ -16,7 +16,7 @@ import numpy as np
 from tilepragma.ir.expressions import Access, Expression
 from tilepragma.ir.looptree import Barrier, Block, Buffered, Declaration, If, Loop, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.evaluation import UncountableError
+from tilepragma.plan.evaluation import TooManyError, Values
 from tilepragma.plan.guarded_points import guarded_points
 from tilepragma.plan.lanes import Counts, Lanes, Numbers, add, chosen, declared_along, is_leaf, places, ragged, summed
 
@@ -26,9 +26,12 @@ BUDGET = 2**26
 
 @dataclass
 class Counter:
-    """Counts; `spent` are the iterations gone through so far, of which there may be `budget`."""
+    """Counts; `spent` are the iterations gone through so far, of which there may be `budget`. Of a loop with more iterations than `samples` so
+    many are gone through, each in the middle of those that it stands for.
+    """
 
     budget: int = BUDGET
+    samples: int | None = None
     spent: int = 0
     _decisive: dict[int, tuple[Any, frozenset[str]]] = field(default_factory=dict)
 
@@ -84,10 +87,23 @@ class Counter:
         if guarded is not None:
             return guarded
         counts: Counts = {}
-        for index, child in self.iterations(loop, lanes):
+        for index, child, repeats in self._some(loop, lanes, trips):
             for leaf, values in self._loops(inner, body, child).items():
-                add(counts, {leaf: summed(index, values, lanes.count)})
+                add(counts, {leaf: summed(index, repeats * values, lanes.count)})
         return counts
+
+    def _some(self, loop: Loop, lanes: Lanes, trips: Values) -> Iterator[tuple[Numbers, Lanes, Values]]:
+        """As `iterations`, or samples of them, and for how many each stands."""
+        if self.samples is None:
+            yield from ((index, child, 1) for index, child in self.iterations(loop, lanes))
+            return
+        lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
+        every = lanes.all(trips)
+        taken = np.minimum(every, self.samples)
+        for index, place in ragged(taken):
+            first, beyond = place * every[index] // taken[index], (place + 1) * every[index] // taken[index]
+            value = chosen(lower, index) + chosen(step, index) * ((first + beyond - 1) // 2)
+            yield index, lanes.at(index, {loop.iterator.name: value}), beyond - first
 
     def iterations(self, loop: Loop, lanes: Lanes) -> Iterator[tuple[Numbers, Lanes]]:
         """All iterations in order, some at a time: the cases that they belong to, and what they are cases of themselves.
@@ -97,7 +113,7 @@ class Counter:
         lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
         self.spent += int(trips.sum())
         if self.spent > self.budget:
-            raise UncountableError(f"there are more than {self.budget} iterations to go through")
+            raise TooManyError(f"there are more than {self.budget} iterations to go through")
         for index, place in ragged(trips):
             value = chosen(lower, index) + chosen(step, index) * place
             yield index, lanes.at(index, {loop.iterator.name: value})

@@ -31,6 +31,10 @@ class UncountableError(Exception):
     """A value that depends on data, or on what has no number; the text is a clause for the middle of a sentence."""
 
 
+class TooManyError(UncountableError):
+    """Counting would take too long."""
+
+
 class Evaluation:
     """What expressions come to where scalars have these `values`, by name. Each expression is evaluated once."""
 

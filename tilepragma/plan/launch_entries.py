@@ -54,9 +54,9 @@ class Entries:
         return np.flatnonzero(np.diff(self.case, prepend=-1))
 
     def at_part(self, numerator: int, denominator: int) -> Lanes:
-        """Of each case the entry that such a part of its entries is before."""
+        """Of each case the entry that such a part of the others is before, to the nearest."""
         lengths = np.diff(np.append(self.starts, len(self.case)))
-        return self.lanes.at(self.starts + (lengths - 1) * numerator // denominator)
+        return self.lanes.at(self.starts + (2 * (lengths - 1) * numerator + denominator) // (2 * denominator))
 
 
 def entries_of(place: Place, most: int | None) -> Entries:

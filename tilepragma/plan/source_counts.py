@@ -10,25 +10,33 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.looptree import Block, Buffered, ExpressionStatement, If, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.counting import Counter
-from tilepragma.plan.evaluation import Values
+from tilepragma.plan.evaluation import TooManyError, Values
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.lanes import Counts, Lanes, Leaf, declared_along, is_leaf, places
 from tilepragma.plan.operations import operations_in
 from tilepragma.plan.tile_traffic import element_bytes, is_of_memory
 
+#: Iterations of one loop that stand for all of them where all are too many.
+SAMPLES = 512
+
 
 @dataclass(frozen=True)
 class SourceCounts:
-    """How often the statements of the region run as the user wrote them, by their places."""
+    """How often the statements of the region run as the user wrote them, by their places; nearly so where not `exact`."""
 
     plan: KernelPlan
     counts: Mapping[object, Values]
+    exact: bool
 
     @staticmethod
     def of(plan: KernelPlan, scalars: Mapping[str, int]) -> SourceCounts:
         """Of the region that the plan uses. Raises UncountableError."""
-        found = Counter().count(plan.kernel.body, Lanes(1, scalars))
-        return SourceCounts(plan, {place: values for leaf, values in found.items() for place in leaf})
+        lanes, exact = Lanes(1, scalars), True
+        try:
+            found = Counter().count(plan.kernel.body, lanes)
+        except TooManyError:
+            found, exact = Counter(samples=SAMPLES).count(plan.kernel.body, lanes), False
+        return SourceCounts(plan, {place: values for leaf, values in found.items() for place in leaf}, exact)
 
     def of_launch(self, launch: Launch, among: tuple[Launch, ...], lanes: Lanes) -> Counts | None:
         """How often what the launch runs is run by the region; None where one of `among`, the launches of its tree, runs some of that too, or

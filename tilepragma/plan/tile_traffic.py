@@ -19,7 +19,7 @@ from tilepragma.ir.looptree import Block, Buffered, Declaration, If, Loop, State
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.plan.counting import Counter, branches, names_behind
 from tilepragma.plan.evaluation import UncountableError, Values
-from tilepragma.plan.lanes import Lanes, Numbers, chosen, declared_along, is_leaf, ragged
+from tilepragma.plan.lanes import Lanes, Numbers, chosen, declared_along, is_leaf
 from tilepragma.plan.launch_entries import ENTRIES, Place, entries_of
 from tilepragma.plan.tile_work import DealtNest, TileParts, axis_of, dealt_nest
 
@@ -44,12 +44,12 @@ class ArrayTraffic:
 
 @dataclass(frozen=True, eq=False)
 class TileTraffic:
-    """Of the tile in the middle of a launch. `error`: by what part the sum of all was off in the cases that were compared; 0 where all were
-    counted.
+    """Of the tile that stands for all of a launch. `error`: by what part the sum of all was off in the cases that were compared; 0 where all were
+    counted, None where none could be compared.
     """
 
     arrays: tuple[ArrayTraffic, ...]
-    error: float
+    error: float | None
 
     @property
     def elements(self) -> Numbers:
@@ -117,7 +117,11 @@ class _Gang:
             extent = np.minimum(
                 lanes.all(chosen(self.workers.get(dimension, 1), case) * points), (beyond - first) // step
             )
-            index, place = (np.concatenate(parts) for parts in zip(*ragged(np.maximum(extent, 0)), strict=True))
+            lengths = np.maximum(extent, 0)
+            if lengths.sum() > BUDGET:
+                raise UncountableError(f"there are more than {BUDGET} iterations to go through")
+            index = np.repeat(np.arange(lanes.count), lengths)
+            place = np.arange(len(index)) - (np.cumsum(lengths) - lengths)[index]
             lanes = lanes.at(index, {name: chosen(first, index) + chosen(step, index) * place})
             case = case[index]
         return lanes, case
@@ -227,6 +231,8 @@ def _distinct(parts: list[tuple[Numbers, ...]], cases: int) -> Numbers:
     if not parts:
         return np.zeros(cases, dtype=np.int64)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    if not len(columns[0]):
+        return np.zeros(cases, dtype=np.int64)
     place = columns[0]
     for column in columns[1:]:
         least = column.min()

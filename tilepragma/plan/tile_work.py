@@ -43,11 +43,11 @@ class DealtNest:
         return in_parts(self.lanes, lambda part: part.evaluation.trips(loop))
 
     def at_part(self, numerator: int, denominator: int) -> Lanes:
-        """The cases inside the iteration that such a part of all iterations is before, along each loop."""
+        """The cases inside the iteration that such a part of the others is before, to the nearest, along each loop."""
         there = self.lanes
         for tiled in self.loops:
             evaluation, loop = there.evaluation, tiled.loop
-            place = (evaluation.trips(loop) - 1) * numerator // denominator
+            place = (2 * (evaluation.trips(loop) - 1) * numerator + denominator) // (2 * denominator)
             value = evaluation.value(loop.lower) + evaluation.value(loop.step) * place
             there = there.inside({loop.iterator.name: value})
         return there

@@ -22,13 +22,19 @@ from tilepragma.plan.lanes import Numbers
 from tilepragma.plan.launch_entries import Place
 from tilepragma.plan.tile_traffic import BUDGET, ArrayTraffic, GangTile, TileTraffic, counted_traffic, is_of_memory
 from tilepragma.plan.tile_work import TileWork
+from tilepragma.plan.traffic_boxes import boxed_traffic
 
 #: Extents of the tiles from which polynomials are found; how many tiles for each unknown; how many of those asked for are compared.
 _SMALL, _EACH, _COMPARED = (2, 7), 3, 6
+#: By what part polynomials may be off to be taken for right.
+_RIGHT = 0.02
 
 
 def tile_traffic(place: Place, tile: TileWork, workers: Mapping[int, Values]) -> TileTraffic:
-    """The traffic of the tile that stands for all of a launch, where a gang has so many `workers` along each dimension. Raises UncountableError."""
+    """The traffic of the tile that stands for all of a launch, where a gang has so many `workers` along each dimension.
+
+    It is counted where there are few points, else from polynomials where these are right, else from boxes. Raises UncountableError.
+    """
     gang = GangTile(place, tile.order, workers)
     few = gang.cases == 1
     iterations = np.prod([np.max(count) for count in workers.values()], dtype=np.int64)
@@ -36,9 +42,22 @@ def tile_traffic(place: Place, tile: TileWork, workers: Mapping[int, Values]) ->
         try:
             return TileTraffic(counted_traffic(gang), 0.0)
         except UncountableError:
-            if few:
-                raise
-    return _fitted(gang, tile.points)
+            pass
+    found = None if few else _maybe_fitted(gang, tile.points)
+    if found is not None and found.error is not None and found.error <= _RIGHT:
+        return found
+    boxes = boxed_traffic(gang)
+    error = max(_errors(_Varied.of(gang), boxes, tile.points), default=None)
+    if found is not None and found.error is not None and error is not None and found.error < error:
+        return found
+    return TileTraffic(boxes, error)
+
+
+def _maybe_fitted(gang: GangTile, points: Numbers | None) -> TileTraffic | None:
+    try:
+        return _fitted(gang, points)
+    except UncountableError:
+        return None
 
 
 def _fitted(tile: GangTile, points: Numbers | None) -> TileTraffic:
@@ -56,7 +75,7 @@ def _fitted(tile: GangTile, points: Numbers | None) -> TileTraffic:
         _changed(one, lambda values: _polynomial(terms, values, wanted))
         for one in counted_traffic(varied.with_values(small))
     )
-    return TileTraffic(found, max(_errors(varied, found, points), default=1.0))
+    return TileTraffic(found, max(_errors(varied, found, points), default=None))
 
 
 def _errors(varied: _Varied, found: tuple[ArrayTraffic, ...], points: Numbers | None) -> Iterator[float]:

@@ -137,6 +137,8 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
     if counts is None:
         counts, all_run = _run(place, found, tile, tiles)
         exact = exact and all_run
+    else:
+        exact = exact and source.exact
     return LaunchWork(
         place=place,
         starts=found.starts,

@@ -24,7 +24,8 @@ def working_tiles(nest: DealtNest, trips: tuple[Numbers, ...]) -> tuple[Numbers,
     """For each case of the nest, whose loops have so many iterations, how many of its tiles have points, or satisfy the plan's condition of
     having some, which may be a little weaker; and whether all were counted. None where tiles have no condition.
     """
-    if not isinstance(_content(nest.body), If):
+    content = _content(nest.body)
+    if not isinstance(content, If) or content.otherwise is not None:
         return None
     launched = np.prod(trips, axis=0, dtype=np.int64)
     order = sorted(range(len(trips)), key=lambda place: int(trips[place].sum()))

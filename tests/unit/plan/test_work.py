@@ -12,6 +12,8 @@ from tilepragma.ir.directives import Target, TemporalTiles
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.planner import PlanDefaults
+from tilepragma.plan.tile_traffic import GangTile, TileTraffic, counted_traffic
+from tilepragma.plan.traffic_boxes import boxed_traffic
 from tilepragma.plan.traffic_polynomials import tile_traffic
 from tilepragma.plan.work import PlanWork, Uncounted, plan_work
 
@@ -200,3 +202,49 @@ def test_bytes_of_arrays_are_those_of_their_sections() -> None:
         "out": (4 * 60, 4 * 60),
     }
     assert array_bytes(planned("convolution"), {"n": 10}) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "more"),
+    [
+        ("jacobi 2-d skewed", Target.THREADS, 0.01),
+        ("sgemm", Target.THREADS, 0.5),
+        ("convolution", Target.CUDA, 0.0),
+        ("jacobi 1-d overlapped", Target.CUDA, 0.05),
+        ("sor 2-d", Target.THREADS, 0.1),
+        ("jacobi 2-d diamond", Target.THREADS, 1.0),
+    ],
+)
+def test_boxes_hold_all_that_a_tile_touches(name: str, target: Target, more: float) -> None:
+    scalars = {"n": 400, "m": 300, "p": 40, "q": 3, "steps": 40}
+    sizes = {one.object.name: np.array([8, 12]) for one in planned(name).sizes}
+    (launch, *_) = work_of(name, scalars, sizes, target).launches
+    tile = GangTile(launch.place, launch.tile.order, {0: 4} if target is Target.CUDA else {})
+    exact, boxes = (TileTraffic(traffic(tile), None) for traffic in (counted_traffic, boxed_traffic))
+    assert np.all(boxes.elements >= exact.elements)
+    assert np.all(boxes.elements <= exact.elements * (1 + more))
+
+
+def test_tiles_that_are_done_in_two_ways_all_have_points() -> None:
+    found = plan("""void f(int n, double l[n][n], double *x, const double *b) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++) {
+    x[i] = b[i];
+    for (int j = 0; j < i; j++) x[i] -= l[i][j] * x[j];
+    x[i] = x[i] / l[i][i];
+  }
+}""")
+    work = plan_work(found, {"n": 60}, {one.object.name: np.array([7]) for one in found.sizes}, Target.THREADS)
+    assert isinstance(work, PlanWork)
+    for launch in work.launches:
+        numbers = {"n": 60, **{one.object.name: 7 for one in found.sizes}}
+        runs = [run for run in run_steps(found.host_steps, numbers) if run.name == launch.name]
+        check_launch(launch, 0, runs)
+
+
+def test_points_of_very_long_triangles_are_counted_in_samples() -> None:
+    n = 40001
+    (launch,) = work_of("lu", {"n": n}, {}, Target.CUDA).launches
+    assert not launch.exact
+    inner = sum(i * (i - 1) // 2 + (n - i) * i for i in range(n))
+    assert launch.points[0] == pytest.approx(inner + n * (n - 1) // 2, rel=1e-4)
