@@ -32,8 +32,8 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
         yield f"  {'tile sizes':<10}  {facts.tile_sizes}"
     for counts in facts.work.work:
         yield from _wrapped(f"  {'work':<10}  ", counts)
-    if facts.work.predicted:
-        yield from _wrapped(f"  {'predicted':<10}  ", facts.work.predicted)
+    if facts.work.limits:
+        yield from _wrapped(f"  {'limits':<10}  ", facts.work.limits)
     for check in facts.checks:
         yield from _wrapped(f"  {'checked':<10}  ", f"at each launch: {check}")
     for iterator, counted in facts.counted:

@@ -1,4 +1,4 @@
-"""What a kernel has to do at the user's sizes, and how long a device is expected to take: counts of the plan's own bounds, under roofs."""
+"""What a kernel has to do at the user's sizes, and what a device needs for that at least: counts of the plan's own bounds, under two roofs."""
 
 from __future__ import annotations
 
@@ -12,20 +12,17 @@ from tilepragma.report.sizes import Sizes
 
 if TYPE_CHECKING:
     from tilepragma.model.devices import Device
-    from tilepragma.plan.model_work import LaunchModel
     from tilepragma.plan.work import PlanWork
 
-#: Launches that a report names one by one; of more, those that take longest.
-_MOST_NAMED = 4
-_PREFIXES = (("", 1.0), ("thousand ", 1e3), ("million ", 1e6), ("billion ", 1e9), ("trillion ", 1e12))
+_SIZES = (("", 1.0), (" thousand", 1e3), (" million", 1e6), (" billion", 1e9), (" trillion", 1e12))
 
 
 @dataclass(frozen=True)
 class WorkFacts:
-    """`work` has a clause on each launch's counts; `predicted` one on the time, or on why there is none. Both are empty without sizes."""
+    """`work` has a clause on each launch's counts; `limits` one on the least time, or on why none is known. Both are empty without sizes."""
 
     work: tuple[str, ...] = ()
-    predicted: str = ""
+    limits: str = ""
 
 
 def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFacts:
@@ -40,11 +37,11 @@ def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFac
     tiles = {size.object.name: numbers[size.object.name] for size in plan.sizes if size.object.name in numbers}
     found = plan_work(plan, numbers, tiles, target)
     if not isinstance(found, PlanWork):
-        return WorkFacts(predicted=f"nothing: {found.reason}")
+        return WorkFacts(limits=f"not known: {found.reason}")
     if device is None:
-        said = "nothing: this machine is not calibrated (tilepragma devices --calibrate), and no --device is named"
-        return WorkFacts(_counts(found), said)
-    return WorkFacts(_counts(found), _predicted(plan, found, numbers, device))
+        unknown = "not known: this machine is not calibrated (tilepragma devices --calibrate), and no --device is named"
+        return WorkFacts(_counts(found), unknown)
+    return WorkFacts(_counts(found), _limits(plan, found, numbers, device))
 
 
 def _counts(work: PlanWork) -> tuple[str, ...]:
@@ -58,53 +55,40 @@ def _counts(work: PlanWork) -> tuple[str, ...]:
     return tuple(clauses)
 
 
-def _predicted(plan: KernelPlan, work: PlanWork, numbers: dict[str, int], device: Device) -> str:
-    """`12 ms on NAME: nest1 8 ms (DRAM), nest2 4 ms (arithmetic)`, by the roofline of each launch."""
-    from tilepragma.model.devices import Gpu
-    from tilepragma.model.roofline import lanes_of, roofline, units_of
+def _limits(plan: KernelPlan, work: PlanWork, numbers: dict[str, int], device: Device) -> str:
+    """The classical roofline: all operations by the rate of arithmetic, all arrays once by the bandwidth of the furthest memory."""
     from tilepragma.plan.array_bytes import array_bytes
-    from tilepragma.plan.model_work import Organisation, model_works, roofline_demand
 
     arrays = array_bytes(plan, numbers)
     if arrays is None:
-        return "nothing: the length of a section is not known"
-    element = max((_width(one.object.element) for one in plan.arrays), default=4)
-    workers = (32, 8, 1) if isinstance(device, Gpu) else (1, 1, 1)
-    models: tuple[LaunchModel, ...] = model_works(
-        work, Organisation(units_of(device), lanes_of(device, element), workers)
-    )
-    times: list[tuple[float, str, str]] = []
-    unknown: set[str] = set()
-    left_out: list[str] = []
-    for model in models:
-        demand = roofline_demand(model, device, arrays)
-        if demand is None:
-            left_out.append(model.counted.name)
-            continue
-        roofs = roofline(demand, device, element > 4)
-        launching = float(roofs.launches[0]) > float(roofs.parts[:, 0].max())
-        times.append((float(roofs.total[0]), model.counted.name, "launches" if launching else roofs.limits()[0]))
-        unknown |= set(roofs.unknown)
+        return "not known: the length of a section is not"
+    operations = sum(float(launch.operations[0]) for launch in work.launches)
+    moved = sum(one.bytes * (one.reads + one.writes) for one in arrays)
+    memory = device.memories[-1]
+    times: dict[str, float] = {}
+    if operations:
+        times[f"arithmetic {{}} ({_number(operations)} operations)"] = operations / _rate(plan, device)
+    if memory.bandwidth is not None:
+        times[f"{memory.name} {{}} ({_number(moved)} bytes, each array once)"] = moved / memory.bandwidth
     if not times:
-        return "nothing: what a tile moves cannot be counted"
-    longest = sorted(times, reverse=True)[:_MOST_NAMED]
-    parts = ", ".join(f"{name} {_time(seconds)} ({limit})" for seconds, name, limit in longest)
-    blind = f"; without {' and '.join(left_out)}, of which nobody can say what a tile moves" if left_out else ""
-    blind += f"; nobody has measured its {' and '.join(sorted(unknown))}" if unknown else ""
-    blind += "; launches are not counted, which nobody has measured" if device.overheads is None else ""
-    return f"{_time(sum(seconds for seconds, _, _ in times))} on {device.name}, at least: {parts}{blind}"
+        return f"not known: nobody has measured the {memory.name} of {device.name}"
+    parts = ", ".join(text.format(_time(seconds)) for text, seconds in times.items())
+    return f"at least {_time(max(times.values()))} on {device.name}: {parts}"
 
 
-def _width(element: object) -> int:
-    return element.bits // 8 if isinstance(element, ScalarType) and not element.is_integer else 4
+def _rate(plan: KernelPlan, device: Device) -> float:
+    """Operations a second, of double precision where some array has elements of it."""
+    elements = [one.object.element for one in plan.arrays]
+    double = any(isinstance(one, ScalarType) and not one.is_integer and one.bits > 32 for one in elements)
+    return device.double_rate if double else device.float_rate
 
 
 def _number(value: float) -> str:
     """`12`, `1.3 million`"""
     if value < 1e4:
         return f"{value:.0f}"
-    word, size = next((word, size) for word, size in reversed(_PREFIXES) if value >= size)
-    return f"{value / size:.3g} {word.strip()}"
+    word, size = next((word, size) for word, size in reversed(_SIZES) if value >= size)
+    return f"{value / size:.3g}{word}"
 
 
 def _time(seconds: float) -> str:
