@@ -51,6 +51,13 @@ class Findings:
         parts = [(one.word.partition(":"), one) for one in self.series if one.samples]
         return ascending((int(argument), one.median) for (name, _, argument), one in parts if name == measure)
 
+    def steadier(self, again: Findings) -> Findings:
+        """These, but for what spreads less in `again`."""
+        better = {one.word: one for one in again.series if one.samples}
+        return Findings(
+            tuple(min((one, better.get(one.word, one)), key=lambda each: each.spread) for one in self.series)
+        )
+
     def failures(self) -> list[Series]:
         """The measurements that failed."""
         return [one for one in self.series if one.failure]

@@ -64,6 +64,14 @@ def test_costs_are_those_of_one_kind() -> None:
     assert [one.word for one in found.wide()] == ["wavefront:16"]
 
 
+def test_the_steadier_of_two_runs_is_taken() -> None:
+    calm, wild = Series("clock", (1.0, 1.0, 1.0)), Series("clock", (1.0, 2.0, 9.0))
+    other, failed = Series("vector", (64.0,)), Series("clock", (), "lost")
+    assert Findings((wild, other)).steadier(Findings((calm,))) == Findings((calm, other))
+    assert Findings((calm, other)).steadier(Findings((wild,))) == Findings((calm, other))
+    assert Findings((wild,)).steadier(Findings((failed,))) == Findings((wild,))
+
+
 def test_rows_for_people() -> None:
     found = Findings(
         (
