@@ -31,7 +31,7 @@ def calibrate(quick: bool) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder:
             program = _built(Path(folder))
-            measured = _measure_all(program, effort.QUICK if quick else effort.FULL)
+            measured = _measure_all(program, quick)
     except (runtime_library.RuntimeLibraryError, OSError) as error:
         runtime_library.report(error)
         return 1
@@ -68,7 +68,8 @@ def _built(folder: Path) -> Path:
     raise complaints[-1]
 
 
-def _measure_all(program: Path, how: effort.Effort) -> list[Measured]:
+def _measure_all(program: Path, quick: bool) -> list[Measured]:
+    how = effort.QUICK if quick else effort.FULL
     host = this_host()
     found = [device for device in [*host_devices(), *accelerators()] if device.number is not None]
     subjects = [subject_of(device) for device in found if device.target != "serial"]
@@ -82,6 +83,8 @@ def _measure_all(program: Path, how: effort.Effort) -> list[Measured]:
             progress.update(task, description=subject.key)
             try:
                 results = runner.run(program, subject, words[subject], milliseconds, _advance(progress, task))
+                if not quick:
+                    results = runner.run_again(program, subject, results, milliseconds)
                 measured.append(calibration.described(subject, host, how, results, measured))
             except CalibrationError as failure:
                 _warn(progress, f"{subject.key} ({subject.name}) is left out: {failure}")

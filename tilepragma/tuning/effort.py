@@ -14,7 +14,9 @@ _QUICK_BLOCKS_A_UNIT = (1, 16)
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured. `seconds` are for all devices together; `copy` and `stream` are bytes, those of a stream in a GPU's memory."""
+    """How much is measured. `seconds` are for all devices together, without what is measured again; `copy` and `stream` are bytes, those
+    of a stream in a GPU's memory.
+    """
 
     seconds: float
     block_sizes: tuple[int, ...]
@@ -25,7 +27,7 @@ class Effort:
     """a stream from the host's memory is so many times as long as its last caches"""
 
 
-FULL = Effort(40.0, _BLOCK_SIZES, _BLOCKS_A_UNIT, 16 * _MIB, 512 * _MIB, 4)
+FULL = Effort(22.0, _BLOCK_SIZES, _BLOCKS_A_UNIT, 16 * _MIB, 512 * _MIB, 4)
 QUICK = Effort(2.0, _QUICK_BLOCK_SIZES, _QUICK_BLOCKS_A_UNIT, _MIB, 128 * _MIB, 2)
 
 #: No number is measured longer, or shorter, than so many milliseconds; the program's warm-up takes about as much again as the share says.

@@ -1,4 +1,4 @@
-"""What the calibration program found: series of samples, their medians and spreads, and tables of costs made of them."""
+"""What the calibration program found: series of samples, their typical values and spreads, and tables of costs made of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 #: A spread beyond this is worth a word: something else ran at the same time.
 WIDE_SPREAD = 0.2
+#: Measurements whose samples are amounts a second; those of the others are seconds.
+RATES = frozenset({"clock", "rate", "stream", "cached", "shared"})
 
 
 @dataclass(frozen=True)
@@ -22,17 +24,26 @@ class Series:
     failure: str = ""
 
     @property
-    def median(self) -> float:
-        """The middle one. There are samples."""
-        return statistics.median(self.samples)
+    def typical(self) -> float:
+        """The median of the faster half. There are samples.
+
+        What else runs on a machine only makes a run slower: of all samples the median holds while fewer than half are disturbed, of
+        the faster half while fewer than three quarters are; on a quiet machine the two are hardly apart.
+        """
+        low, _, high = self._quartiles()
+        return high if self.word.partition(":")[0] in RATES else low
 
     @property
     def spread(self) -> float:
         """How far the middle half of the samples lies apart, relative to the median; 0 for one sample."""
-        if len(self.samples) < 2 or self.median == 0:
-            return 0.0
-        low, _, high = statistics.quantiles(self.samples, n=4, method="inclusive")
-        return abs((high - low) / self.median)
+        low, median, high = self._quartiles()
+        return abs((high - low) / median) if median else 0.0
+
+    def _quartiles(self) -> tuple[float, float, float]:
+        if len(self.samples) < 2:
+            return (self.samples[0],) * 3 if self.samples else (0.0,) * 3
+        low, median, high = statistics.quantiles(self.samples, n=4, method="inclusive")
+        return low, median, high
 
 
 @dataclass(frozen=True)
@@ -42,14 +53,21 @@ class Findings:
     series: tuple[Series, ...]
 
     def value(self, measure: str, argument: int = 0) -> float | None:
-        """The median of one measurement; None where it was not made or failed."""
+        """The typical value of one measurement; None where it was not made or failed."""
         found = [one for one in self.series if one.word == word(measure, argument) and one.samples]
-        return found[0].median if found else None
+        return found[0].typical if found else None
 
     def costs(self, measure: str) -> tuple[tuple[int, float], ...]:
         """Seconds by argument, of all measurements of one kind, as `ascending` makes them."""
         parts = [(one.word.partition(":"), one) for one in self.series if one.samples]
-        return ascending((int(argument), one.median) for (name, _, argument), one in parts if name == measure)
+        return ascending((int(argument), one.typical) for (name, _, argument), one in parts if name == measure)
+
+    def steadier(self, again: Findings) -> Findings:
+        """These, but for what spreads less in `again`."""
+        better = {one.word: one for one in again.series if one.samples}
+        return Findings(
+            tuple(min((one, better.get(one.word, one)), key=lambda each: each.spread) for one in self.series)
+        )
 
     def failures(self) -> list[Series]:
         """The measurements that failed."""

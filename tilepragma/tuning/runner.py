@@ -56,6 +56,15 @@ def run(
     return Findings(tuple(series))
 
 
+def run_again(program: Path, subject: Subject, found: Findings, milliseconds: float) -> Findings:
+    """What was found, with what spreads widely measured once more, and the steadier of the two taken: what disturbed may be over."""
+    wide = [one.word for one in found.wide()]
+    try:
+        return found.steadier(run(program, subject, wide, milliseconds, lambda _: None)) if wide else found
+    except CalibrationError:
+        return found
+
+
 def _listen(process: subprocess.Popen[str], heard: Callable[[Series], None]) -> list[Series]:
     """The program's lines, until it ends or is silent for too long, and is then ended."""
     series = []

@@ -47,10 +47,10 @@ def _amount(one: Series) -> str:
         return f"not measured: {one.failure}"
     measure = one.word.partition(":")[0]
     if measure == "vector":
-        return f"{one.median:.0f} bytes"
+        return f"{one.typical:.0f} bytes"
     if measure in _RATES:
-        return scaled(one.median, _RATES[measure])
-    return seconds(one.median)
+        return scaled(one.typical, _RATES[measure])
+    return seconds(one.typical)
 
 
 def _spread(one: Series) -> str:

@@ -1,4 +1,4 @@
-"""Medians, spreads and tables of costs."""
+"""Typical values, spreads and tables of costs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,16 @@ from tilepragma.tuning.findings import Findings, Series, ascending, parsed
 from tilepragma.tuning.table import rows, scaled, seconds, size
 
 
-def test_one_slow_sample_moves_neither_median_nor_spread() -> None:
+def test_slow_samples_move_nothing() -> None:
     series = Series("launch:2", (1.0, 1.02, 0.98, 1.0, 50.0))
-    assert series.median == 1.0
+    assert series.typical == 1.0
     assert series.spread == pytest.approx(0.02)
+
+
+def test_what_is_typical_holds_where_most_samples_are_disturbed() -> None:
+    assert Series("launch:2", (1.0, 1.0, 1.0, 5.0, 6.0, 7.0, 8.0, 9.0)).typical == pytest.approx(1.0)
+    assert Series("stream:64", (9.0, 9.0, 9.0, 1.0, 2.0, 3.0, 4.0, 5.0)).typical == pytest.approx(9.0)
+    assert Series("vector", (64.0,)).typical == 64.0
 
 
 def test_the_spread_is_that_of_the_middle_half() -> None:
@@ -57,11 +63,19 @@ def test_costs_are_those_of_one_kind() -> None:
             Series("wavefront:64", (), "no memory"),
         )
     )
-    assert found.costs("wavefront") == ((1, 1e-6), (16, 2e-6))
+    assert found.costs("wavefront") == ((1, 1e-6), (16, 1.5e-6))
     assert found.value("launch", 2) == 9e-6
     assert found.value("wavefront", 64) is None
     assert [one.word for one in found.failures()] == ["wavefront:64"]
     assert [one.word for one in found.wide()] == ["wavefront:16"]
+
+
+def test_the_steadier_of_two_runs_is_taken() -> None:
+    calm, wild = Series("clock", (1.0, 1.0, 1.0)), Series("clock", (1.0, 2.0, 9.0))
+    other, failed = Series("vector", (64.0,)), Series("clock", (), "lost")
+    assert Findings((wild, other)).steadier(Findings((calm,))) == Findings((calm, other))
+    assert Findings((calm, other)).steadier(Findings((wild,))) == Findings((calm, other))
+    assert Findings((wild,)).steadier(Findings((failed,))) == Findings((wild,))
 
 
 def test_rows_for_people() -> None:
@@ -77,7 +91,7 @@ def test_rows_for_people() -> None:
     )
     assert rows(found, {"stream:24576": "L1"}) == [
         ("floats", "2.5 TFLOP/s", "0%"),
-        ("L1", "2 GB/s", "50% !"),
+        ("L1", "2.5 GB/s", "50% !"),
         ("barrier of 1 thread", "20 ns", ""),
         ("copy of 1 MiB to the device", "30 us", ""),
         ("reads of 4 MiB again and again", "not measured: no memory", ""),

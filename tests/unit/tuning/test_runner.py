@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tilepragma.tuning import runner
-from tilepragma.tuning.findings import Series
-from tilepragma.tuning.runner import run
+from tilepragma.tuning.findings import Findings, Series
+from tilepragma.tuning.runner import run, run_again
 from tilepragma.tuning.subjects import CalibrationError, Subject
 
 SUBJECT = Subject("opencl", 2, "a device", False, 2, 0)
@@ -51,3 +51,12 @@ def test_a_program_that_falls_silent_is_ended(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(runner, "PATIENCE", 0.3)
     with pytest.raises(CalibrationError, match="signal 9 at rate:4"):
         run(program(tmp_path, 'printf "clock\\t1\\n"; exec sleep 30'), SUBJECT, ["clock", "rate:4"], 1, lambda _: None)
+
+
+def test_what_spreads_is_measured_again(tmp_path: Path) -> None:
+    found = Findings((Series("clock", (1.0, 2.0, 9.0)), Series("rate:4", (3.0, 3.0))))
+    script = program(tmp_path, 'printf "$2\\t7\\t7\\n"')  # of one word alone
+    again = run_again(script, SUBJECT, found, 1)
+    assert again == Findings((Series("clock", (7.0, 7.0)), Series("rate:4", (3.0, 3.0))))
+    assert run_again(program(tmp_path, "exit 1"), SUBJECT, found, 1) == found
+    assert run_again(tmp_path / "absent", SUBJECT, again, 1) == again
