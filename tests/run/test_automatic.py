@@ -25,8 +25,6 @@ KINDS = {
         ("lu_left", WAVEFRONTS),
         ("cholesky_rows", WAVEFRONTS),
         ("pascal_square", WAVEFRONTS),
-        ("shortest", WAVEFRONTS),
-        ("reaches", WAVEFRONTS),
         ("local_alignment", WAVEFRONTS),
         ("global_alignment", WAVEFRONTS),
         ("solve", WAVEFRONTS),
