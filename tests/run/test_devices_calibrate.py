@@ -127,7 +127,15 @@ def test_an_interrupt_leaves_what_was_kept(
 ) -> None:
     paths = [descriptor(environment, name) for name in present()]
     before = [path.read_bytes() for path in paths]
-    process = subprocess.Popen(CALIBRATE, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    # A shell that starts the tests in the background has them ignore the signal, and children with them.
+    process = subprocess.Popen(
+        CALIBRATE,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     time.sleep(3)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
