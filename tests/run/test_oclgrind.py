@@ -138,7 +138,7 @@ def test_overlapped_tiles_run_clean(workshop: Workshop, form: str) -> None:
 
 
 #: Strategies with small tiles; scratch storage, steps, launches in host loops, neighbours under conditions, rows with strides, factorisations.
-NAMES = ("strategies", "storage", "steps", "structure", "neighbours", "flattened", "algebra")
+NAMES = ("strategies", "storage", "steps", "structure", "neighbours", "flattened", "algebra", "meetings")
 #: Oclgrind's compiler makes llvm.usub.sat.i64 of this, which its interpreter does not know.
 UNKNOWN = {("flattened", "cpu")}
 RUNS = [
