@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tilepragma.base.quantities import seconds
 from tilepragma.ir.directives import Target
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan
-from tilepragma.report.sizes import Sizes
+from tilepragma.report.sizes import Sizes, byte_text
 
 if TYPE_CHECKING:
     from tilepragma.model.devices import Device
@@ -69,11 +70,11 @@ def _limits(plan: KernelPlan, work: PlanWork, numbers: dict[str, int], device: D
     if operations:
         times[f"arithmetic {{}} ({_number(operations)} operations)"] = operations / _rate(plan, device)
     if memory.bandwidth is not None:
-        times[f"{memory.name} {{}} ({_number(moved)} bytes, each array once)"] = moved / memory.bandwidth
+        times[f"{memory.name} {{}} ({byte_text(moved)}, each array once)"] = moved / memory.bandwidth
     if not times:
         return f"not known: nobody has measured the {memory.name} of {device.name}"
-    parts = ", ".join(text.format(_time(seconds)) for text, seconds in times.items())
-    return f"at least {_time(max(times.values()))} on {device.name}: {parts}"
+    parts = ", ".join(text.format(seconds(time)) for text, time in times.items())
+    return f"at least {seconds(max(times.values()))} on {device.name}: {parts}"
 
 
 def _rate(plan: KernelPlan, device: Device) -> float:
@@ -89,10 +90,3 @@ def _number(value: float) -> str:
         return f"{value:.0f}"
     word, size = next((word, size) for word, size in reversed(_SIZES) if value >= size)
     return f"{value / size:.3g}{word}"
-
-
-def _time(seconds: float) -> str:
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tilepragma.base.quantities import seconds
 from tilepragma.tuning.findings import WIDE_SPREAD, Findings, Series
 
 _WORDS = {
@@ -67,14 +68,6 @@ def scaled(value: float, unit: str) -> str:
                 f"{value / power:.3g} {prefix}{unit}" if value < 1e3 * power else f"{value / power:.0f} {prefix}{unit}"
             )
     return f"{value:.3g} {unit}"
-
-
-def seconds(value: float) -> str:
-    """`3.1 us`."""
-    for unit, length in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if abs(value) >= length:
-            return f"{value / length:.3g} {unit}"
-    return f"{value * 1e9:.3g} ns"
 
 
 def size(count: int) -> str:

@@ -48,7 +48,7 @@ def test_what_limits_a_stream_is_memory() -> None:
     text = said(SCALED, ["n=100000000", "m=1"], "processor")
     # 3 * 8 * 1e8 bytes by 40 GB/s, 2e8 operations by 384 GFLOP/s
     assert "limits at least 60 ms on a processor: arithmetic 521 us (200 million operations)" in text
-    assert "DRAM 60 ms (2.4 billion bytes, each array once)" in text
+    assert "DRAM 60 ms (2.4 GB, each array once)" in text
 
 
 def test_a_machine_that_nobody_measured_has_no_limits() -> None:

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tilepragma.base.quantities import seconds
 from tilepragma.tuning.findings import Findings, Series, ascending, parsed
-from tilepragma.tuning.table import rows, scaled, seconds, size
+from tilepragma.tuning.table import rows, scaled, size
 
 
 def test_slow_samples_move_nothing() -> None:
