@@ -153,6 +153,11 @@ def int_sum(part: Polynomial) -> Expression:
     return expression(part, INT)
 
 
+def typed_sum(value: Polynomial, iterator: DataObject) -> Expression:
+    """C for a value of an iterator, as `int_sum` where it is an int."""
+    return int_sum(value) if iterator.element == INT else expression(value)
+
+
 def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
     """The body without declarations of locals that only subscripts read, which are written out now."""
     mentioned = Counter(node.object for node in walk(after) if isinstance(node, Access))

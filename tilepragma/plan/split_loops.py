@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import Use, leaves_early, uses
 from tilepragma.ir.expressions import Access, DataObject, Expression, access_to, conjunction
 from tilepragma.ir.looptree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import (
     Polynomial,
-    expression,
     is_scalar,
     maximum,
     minimum,
@@ -27,9 +27,12 @@ from tilepragma.ir.polynomial import (
     polynomial,
 )
 from tilepragma.ir.traversal import loops_in, with_blocks
-from tilepragma.ir.types import INT, is_signed
-from tilepragma.plan.rows import int_sum
+from tilepragma.ir.types import is_signed
+from tilepragma.plan.rows import typed_sum
 from tilepragma.plan.strategy import Region
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.loop_values import Passing
 
 #: Statements that loops may come to have where they are taken apart; each loop makes three of one.
 _MOST_STATEMENTS = 32
@@ -37,12 +40,10 @@ _MOST_STATEMENTS = 32
 
 @dataclass(frozen=True)
 class _Split:
-    """Where a loop is taken apart: at `value`, which it meets `always`, or only where a test says so; what lies `before` and `after`."""
+    """A loop is taken apart at `value`, which it passes through as `met` says."""
 
     value: Polynomial
-    always: bool
-    before: bool
-    after: bool
+    met: Passing
 
 
 def with_split_loops(region: Region) -> Region | None:
@@ -74,51 +75,42 @@ def _split(loop: Loop, region: Region) -> _Split | None:
     for value in dict.fromkeys(_values(loop, region)):
         met = passing(region.scop, loop, value)
         if met is not None and (met.before or met.after):
-            found.append(_Split(value, met.always, met.before, met.after))
+            found.append(_Split(value, met))
     return found[0] if len(found) == 1 else None
 
 
 def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
     """x with subscript(x) of a write = subscript of another access to the array, which stays where it is while the loop runs."""
     inside = [one for one in uses(loop.body, region.kernel.functions) if one.subscripts]
-    known = _Known(loop, region)
+    varying = region.written - _around(loop, region) | {loop.iterator, *(one.iterator for one in loops_in(loop.body))}
+
+    def varies(atom: Expression) -> bool:
+        return not (isinstance(atom, Access) and is_scalar(atom)) or atom.object in varying
+
     for write in (one for one in inside if one.writes):
         for other in (one for one in inside if one.object == write.object and one is not write):
-            yield from known.meetings(write, other)
+            for value in _meetings(loop.iterator, write, other):
+                if not any(map(varies, value.atoms)):
+                    yield value
 
 
-@dataclass(frozen=True)
-class _Known:
-    """What has one value each time that the loop runs."""
+def _around(loop: Loop, region: Region) -> set[DataObject]:
+    """The iterators of the loops around, which have one value while the loop runs."""
+    return {
+        one.iterator
+        for one in loops_in(Block(region.statements))
+        if any(inner.index == loop.index for inner in loops_in(one.body))
+    }
 
-    loop: Loop
-    region: Region
 
-    def meetings(self, write: Use, other: Use) -> Iterator[Polynomial]:
-        """The values of the iterator at which two accesses agree in a subscript."""
-        atom = access_to(self.loop.iterator)
-        for mine, theirs in zip(write.subscripts, other.subscripts, strict=False):
-            parts, there = polynomial(mine).split(atom), polynomial(theirs)
-            if parts is None or parts[0].constant not in (1, -1) or atom in there.atoms:
-                continue
-            distance = there - parts[1]
-            value = distance if parts[0].constant == 1 else number(0) - distance
-            if all(map(self._is_steady, value.atoms)):
-                yield value
-
-    def _is_steady(self, atom: Expression) -> bool:
-        if not isinstance(atom, Access) or not is_scalar(atom):
-            return False
-        inner = {self.loop.iterator, *(one.iterator for one in loops_in(self.loop.body))}
-        outer = self._around()
-        return atom.object not in inner and (atom.object in outer or atom.object not in self.region.written)
-
-    def _around(self) -> set[DataObject]:
-        return {
-            one.iterator
-            for one in loops_in(Block(self.region.statements))
-            if any(inner.index == self.loop.index for inner in loops_in(one.body))
-        }
+def _meetings(iterator: DataObject, write: Use, other: Use) -> Iterator[Polynomial]:
+    """The values of the iterator at which two accesses agree in a subscript that only the first one's moves."""
+    atom = access_to(iterator)
+    for mine, theirs in zip(write.subscripts, other.subscripts, strict=False):
+        parts, there = polynomial(mine).split(atom), polynomial(theirs)
+        if parts is not None and parts[0].constant in (1, -1) and atom not in there.atoms:
+            # parts[0] x + parts[1] = there
+            yield (there - parts[1]) * parts[0]
 
 
 def _simple(statement: Statement) -> Iterator[Statement]:
@@ -169,22 +161,19 @@ class _Parts:
 
 def _parts(loop: Loop, split: _Split) -> Iterator[Loop | If]:
     """The loops over what lies before the value, at it, and after it."""
-    value, one = split.value, number(1)
+    value, met, one = split.value, split.met, number(1)
     lower, upper = polynomial(loop.lower), polynomial(loop.upper)
     beyond = upper + one if loop.comparison == "<=" else upper
-    if split.before:
-        end = value if split.always else minimum((value, beyond))
-        yield replace(loop, comparison="<", upper=_written(end, loop))
-    itself = replace(loop, lower=_written(value, loop), comparison="<=", upper=_written(value, loop))
-    if split.always:
+    if met.before:
+        end = value if met.always else minimum((value, beyond))
+        yield replace(loop, comparison="<", upper=typed_sum(end, loop.iterator))
+    at = typed_sum(value, loop.iterator)
+    itself = replace(loop, lower=at, comparison="<=", upper=at)
+    if met.always:
         yield itself
     else:
         tests = (not_negative(value - lower), not_negative(beyond - one - value))
         yield If(conjunction(tests), Block((itself,)), None, loop.header)
-    if split.after:
-        start = value + one if split.always else maximum((value + one, lower))
-        yield replace(loop, lower=_written(start, loop))
-
-
-def _written(value: Polynomial, loop: Loop) -> Expression:
-    return int_sum(value) if loop.iterator.element == INT else expression(value)
+    if met.after:
+        start = value + one if met.always else maximum((value + one, lower))
+        yield replace(loop, lower=typed_sum(start, loop.iterator))

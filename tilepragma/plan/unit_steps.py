@@ -23,7 +23,7 @@ from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import FinalValue
 from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.row_loops import Names, names_in
-from tilepragma.plan.rows import int_sum
+from tilepragma.plan.rows import typed_sum
 
 #: Numbers of the loops that last values are computed from begin here: no plan has as many loops.
 _FIRST_OF_FINALS = 1 << 20
@@ -171,7 +171,7 @@ def _trip(loop: Loop) -> Expression:
 
 def _with_value(body: Block, iterator: DataObject, value: Polynomial, index: DataObject) -> Block:
     """The body with this value in place of the iterator; sums in subscripts are collected."""
-    written = _written(value, iterator)
+    written = typed_sum(value, iterator)
 
     def change(access: Access) -> Expression:
         if access.object == iterator:
@@ -180,7 +180,7 @@ def _with_value(body: Block, iterator: DataObject, value: Polynomial, index: Dat
 
     def collected(subscript: Expression) -> Expression:
         found = polynomial(subscript)
-        return _written(found, iterator) if mentions(subscript, index) and _is_short(found) else subscript
+        return typed_sum(found, iterator) if mentions(subscript, index) and _is_short(found) else subscript
 
     return with_accesses(body, change)
 
@@ -188,7 +188,3 @@ def _with_value(body: Block, iterator: DataObject, value: Polynomial, index: Dat
 def _is_short(value: Polynomial) -> bool:
     varying = [monomial for monomial, _ in value.terms if monomial]
     return len(varying) < 3 and all(len(one) == 1 and is_scalar(one[0]) and one[0].type == INT for one in varying)
-
-
-def _written(value: Polynomial, iterator: DataObject) -> Expression:
-    return int_sum(value) if iterator.element == INT else expression(value)

@@ -1,7 +1,10 @@
-"""Whether a loop passes through a value, as its statements' domains have it.
+"""Whether a loop passes through a value that is known outside it.
 
-runs     { [o, x] : some statement under the loop runs at x, inside iterations o of the loops around it }
-at       runs . { [o, x] : x = value(o) }
+    runs      { [o, x] : some statement under the loop runs at x, inside iterations o of the loops around it }
+    reached   { [o] : the bounds of the loops around hold }
+    meeting   { [o] : lower(o) <= value(o) and value(o) < upper(o) }
+
+The loop meets the value whenever it is reached if reached <= meeting; `runs` cannot tell, which has nothing where the loop does not run.
 """
 
 from __future__ import annotations
