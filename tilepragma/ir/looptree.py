@@ -93,6 +93,11 @@ class Loop:
     range: SourceRange = field(default=NOWHERE, compare=False)
     header: SourceRange = field(default=NOWHERE, compare=False)
 
+    @property
+    def holds_inside(self) -> str:
+        """The comparison with `upper` that holds of the iterator in all iterations of a loop that ends: an order for != too."""
+        return self.comparison if self.comparison != "!=" else ">" if self.decreasing else "<"
+
 
 @dataclass(frozen=True)
 class ForLoop:

@@ -315,8 +315,7 @@ class _Extraction:
         end = self._affine(loop.upper, frame)
         if end is None:
             return None
-        comparison = loop.comparison if loop.comparison != "!=" else ">" if loop.decreasing else "<"
-        return compare(frame.iterator(len(frame.iterators) - 1), comparison, end)
+        return compare(frame.iterator(len(frame.iterators) - 1), loop.holds_inside, end)
 
     def _stride(self, loop: Loop, frame: Frame) -> isl.Set | None:
         """{ [i] : (i_n - lower) mod |step| = 0 }"""

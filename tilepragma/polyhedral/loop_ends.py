@@ -117,9 +117,8 @@ class _Walk:
         frame = at.frame.inside(loop.iterator)
         place = frame.iterator(len(frame.iterators) - 1)
         lower, upper = affine(loop.lower, frame), affine(loop.upper, frame)
-        toward = loop.comparison if loop.comparison != "!=" else ">" if loop.decreasing else "<"
         domain = at.domain.add_dims(_SET, 1).intersect(compare(place, ">=" if step > 0 else "<=", lower))
-        domain = domain.intersect(compare(place, toward, upper))
+        domain = domain.intersect(compare(place, loop.holds_inside, upper))
         distance = place.sub(lower).mod_val(whole_number(frame.context, abs(step)))
         domain = domain.intersect(distance.eq_set(frame.number(0)))
         outer = tuple(one.add_dims(isl.dim_type.in_, 1) for one in times)

@@ -70,7 +70,7 @@ def _reached(scop: Scop, around: tuple[Loop, ...]) -> isl.Set:
         iterator = Frame(scop.context, iterators, scop.written).iterator(place)
         lower, upper = (affine(end, frame).add_dims(isl.dim_type.in_, rest) for end in (one.lower, one.upper))
         result = result.intersect(compare(iterator, "<=" if one.decreasing else ">=", lower))
-        result = result.intersect(compare(iterator, one.comparison, upper))
+        result = result.intersect(compare(iterator, one.holds_inside, upper))
     return result
 
 

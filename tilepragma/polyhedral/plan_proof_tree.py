@@ -348,10 +348,9 @@ class _Walk:
             here = here.hidden("left early", loop.body)
         frame = here.frame.inside(loop.iterator)
         domain = here.domain.add_dims(isl.dim_type.set, 1)
-        upward = loop.comparison if loop.comparison != "!=" else ">" if loop.decreasing else "<"
         limits: tuple[tuple[str, Expression, Callable[[], isl.Set]], ...] = (
             ("lower", loop.lower, lambda: _beyond("<=" if loop.decreasing else ">=", loop.lower, here.frame, frame)),
-            ("upper", loop.upper, lambda: _beyond(upward, loop.upper, here.frame, frame)),
+            ("upper", loop.upper, lambda: _beyond(loop.holds_inside, loop.upper, here.frame, frame)),
             ("step", loop.step, lambda: _strides(loop, here.frame, frame)),
         )
         hidden = here
