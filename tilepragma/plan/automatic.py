@@ -115,6 +115,8 @@ class _Search:
             if self.second_best is None and _gains(answer):
                 self.second_best = answer
         self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
+        if answer.plainer is not None:
+            self.look_at(answer.plainer)
 
     def _replace(self, best: Automatic, answer: Automatic) -> None:
         """Take the later answer, or its part for cores, where that is faster."""

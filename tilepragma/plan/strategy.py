@@ -140,6 +140,8 @@ class Automatic:
     storage: tuple[DataObject, ...] = ()
     kept: tuple[str, ...] = ()
     strips: bool = False
+    plainer: Automatic | None = None
+    """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
 
     @property
     def is_settled(self) -> bool:

@@ -97,7 +97,8 @@ def structure(region: Region) -> Automatic | Refusal:
     if isinstance(other, Refusal) or not other.is_settled or other.depths.launched <= depths.launched:
         return answer
     # What the parts of a statement step through is what the statement does, once.
-    return dataclasses.replace(other, strategy=SPLIT, steps=_steps(region))
+    plainer = None if isinstance(answer, Refusal) else answer
+    return dataclasses.replace(other, strategy=SPLIT, steps=_steps(region), plainer=plainer)
 
 
 def _as_it_stands(region: Region) -> Automatic | Refusal:
