@@ -76,14 +76,14 @@ class Evaluation:
             case Cast(type=ScalarType(is_integer=True)):
                 return self.value(node.operand)
             case Unary():
-                return _UNARY[node.operator](self.value(node.operand))
-            case Binary(operator=operator) if operator in _BINARY:
-                return _BINARY[operator](self.value(node.left), self.value(node.right))
+                return UNARY[node.operator](self.value(node.operand))
+            case Binary(operator=operator) if operator in BINARY:
+                return BINARY[operator](self.value(node.left), self.value(node.right))
             case Conditional():
                 return _select(*(self.value(one) for one in (node.condition, node.then, node.otherwise)))
-            case Call(callee=Callee.HELPER, function=function) if function in _HELPERS:
+            case Call(callee=Callee.HELPER, function=function) if function in HELPERS:
                 left, right = (self.value(argument) for argument in node.arguments)
-                return _HELPERS[function](left, right)
+                return HELPERS[function](left, right)
         raise UncountableError(f"'{expression_text(node)}' depends on data")
 
     def _scalar(self, node: Access) -> Values:
@@ -140,13 +140,14 @@ def _number(truth: Any) -> Values:
     return int(truth) if isinstance(truth, (bool, np.bool_)) else truth.astype(np.int64)
 
 
-_UNARY: dict[str, Callable[[Values], Values]] = {
+#: C's operators and the runtime's helpers, by name; ints give ints.
+UNARY: dict[str, Callable[[Values], Values]] = {
     "+": lambda value: value,
     "-": lambda value: -value,
     "~": lambda value: -1 - value,
     "!": lambda value: _number(value == 0),
 }
-_BINARY: dict[str, Callable[[Values, Values], Values]] = {
+BINARY: dict[str, Callable[[Values, Values], Values]] = {
     "+": lambda left, right: left + right,
     "-": lambda left, right: left - right,
     "*": lambda left, right: left * right,
@@ -166,7 +167,7 @@ _BINARY: dict[str, Callable[[Values, Values], Values]] = {
     "&&": lambda left, right: _number((left != 0) & (right != 0)),
     "||": lambda left, right: _number((left != 0) | (right != 0)),
 }
-_HELPERS: dict[str, Callable[[Values, Values], Values]] = {
+HELPERS: dict[str, Callable[[Values, Values], Values]] = {
     "tilek_minimum": minimum,
     "tilek_maximum": maximum,
     "tilek_floor_quotient": _floor_quotient,

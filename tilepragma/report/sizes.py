@@ -25,9 +25,11 @@ from tilepragma.ir.looptree import Kernel, Loop
 from tilepragma.ir.traversal import loops_in
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.invariance import written_objects
+from tilepragma.plan.tiling import trip_count
 
 _ASSIGNMENT = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>[+-]?[0-9]+)\s*")
 _LARGEST = 2**63 - 1
+_BITS = 64
 
 
 class SizeError(Exception):
@@ -102,13 +104,9 @@ def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | N
     if isinstance(expression, Cast):
         return value_of(expression.operand, sizes)
     if isinstance(expression, Unary):
-        inner = value_of(expression.operand, sizes)
-        return (
-            None if inner is None else {"-": -inner, "+": inner, "!": int(not inner), "~": ~inner}[expression.operator]
-        )
+        return _unary(expression.operator, value_of(expression.operand, sizes))
     if isinstance(expression, Binary):
-        left, right = value_of(expression.left, sizes), value_of(expression.right, sizes)
-        return None if left is None or right is None else _binary(expression.operator, left, right)
+        return _binary(expression.operator, value_of(expression.left, sizes), value_of(expression.right, sizes))
     if isinstance(expression, Conditional):
         holds = value_of(expression.condition, sizes)
         return None if holds is None else value_of(expression.then if holds else expression.otherwise, sizes)
@@ -118,62 +116,38 @@ def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | N
 
 
 def iterations(loop: Loop, sizes: Sizes) -> int | None:
-    """The trip count of a loop whose bounds the sizes say: N = max(0, ceil((upper - lower) / step))."""
+    """The trip count of a loop whose bounds the sizes say; None where they do not, or it would not end."""
     lower, upper, step = (value_of(bound, sizes) for bound in (loop.lower, loop.upper, loop.step))
     if lower is None or upper is None or not step:
         return None
-    if loop.comparison in ("<=", ">="):
-        upper += 1 if loop.comparison == "<=" else -1
-    return max(0, -((lower - upper) // step))
+    found = trip_count(lower, upper, step, loop.comparison)
+    return found if found >= 0 else None
 
 
-def _binary(operator: str, left: int, right: int) -> int | None:
-    if operator in ("/", "%"):
-        if right == 0:
-            return None
-        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        return quotient if operator == "/" else left - quotient * right
-    match operator:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "<":
-            return int(left < right)
-        case "<=":
-            return int(left <= right)
-        case ">":
-            return int(left > right)
-        case ">=":
-            return int(left >= right)
-        case "==":
-            return int(left == right)
-        case "!=":
-            return int(left != right)
-        case "&&":
-            return int(bool(left and right))
-        case "||":
-            return int(bool(left or right))
-    return None
+def _unary(operator: str, value: int | None) -> int | None:
+    from tilepragma.plan.evaluation import UNARY
+
+    return None if value is None else int(UNARY[operator](value))
+
+
+def _binary(operator: str, left: int | None, right: int | None) -> int | None:
+    from tilepragma.plan.evaluation import BINARY
+
+    if left is None or right is None or operator not in BINARY:
+        return None
+    if (operator in ("/", "%") and right == 0) or (operator in ("<<", ">>") and not 0 <= right < _BITS):
+        return None
+    return int(BINARY[operator](left, right))
 
 
 def _helper(call: Call, sizes: Sizes) -> int | None:
+    from tilepragma.plan.evaluation import HELPERS
+
     values = [value_of(argument, sizes) for argument in call.arguments]
-    known = [value for value in values if value is not None]
-    if len(known) != 2 or len(values) != 2:
+    if call.function not in HELPERS or None in values:
         return None
-    match call.function:
-        case "tilek_minimum":
-            return min(known)
-        case "tilek_maximum":
-            return max(known)
-        case "tilek_floor_quotient":
-            return known[0] // known[1] if known[1] else None
-        case "tilek_ceiling_quotient":
-            return -(-known[0] // known[1]) if known[1] else None
-    return None
+    left, right = (value for value in values if value is not None)
+    return None if right == 0 and call.function.endswith("quotient") else int(HELPERS[call.function](left, right))
 
 
 def _clause_value(text: str, sizes: Sizes) -> int | None:
