@@ -200,6 +200,8 @@ class KernelPlan:
     source: Kernel | None = None
     constants: tuple[DataObject, ...] = ()
     stepped: Kernel | None = None
+    split: tuple[str, ...] = ()
+    """a clause on each loop of the user's that launches take apart"""
 
     @property
     def host(self) -> tuple[Launch, ...]:

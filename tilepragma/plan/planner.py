@@ -434,6 +434,7 @@ def _plan(
             *region.assumptions,
         ),
         storage=steps.kept,
+        split=steps.split,
     )
     return with_constants(plan)
 

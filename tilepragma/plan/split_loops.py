@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import Use, leaves_early, uses
+from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Access, DataObject, Expression, access_to, conjunction
 from tilepragma.ir.looptree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import (
@@ -46,9 +47,18 @@ class _Split:
     met: Passing
 
 
-def with_split_loops(region: Region) -> Region | None:
+@dataclass(frozen=True)
+class SplitRegion:
+    """The region with loops taken apart; `places` has a clause on each of these."""
+
+    region: Region
+    places: tuple[str, ...]
+
+
+def with_split_loops(region: Region) -> SplitRegion | None:
     """The region with loops taken apart, all iterations in their order; None where there is no such loop. Raises OperationLimitError."""
-    found = {loop.index: split for loop in _loops(region) if (split := _split(loop, region)) is not None}
+    loops = {loop.index: loop for loop in _loops(region)}
+    found = {index: split for index, loop in loops.items() if (split := _split(loop, region)) is not None}
     if not found:
         return None
     parts = _Parts(found, region.first_index)
@@ -56,7 +66,13 @@ def with_split_loops(region: Region) -> Region | None:
     if sum(1 for one in statements for _ in _simple(one)) > _MOST_STATEMENTS:
         return None
     kernel = replace(region.kernel, body=Block(statements, region.kernel.body.range))
-    return replace(region, kernel=kernel, statements=statements, known=None)
+    places = tuple(_place(loops[index], split) for index, split in found.items())
+    return SplitRegion(replace(region, kernel=kernel, statements=statements, known=None), places)
+
+
+def _place(loop: Loop, split: _Split) -> str:
+    value = plain_text(typed_sum(split.value, loop.iterator))
+    return f"the loop over {loop.iterator.host}, line {loop.header.start.line}, at {value}, which others of its iterations read"
 
 
 def _loops(region: Region) -> Iterator[Loop]:

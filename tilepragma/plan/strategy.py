@@ -140,6 +140,8 @@ class Automatic:
     storage: tuple[DataObject, ...] = ()
     kept: tuple[str, ...] = ()
     strips: bool = False
+    split: tuple[str, ...] = ()
+    """clauses on loops that are taken apart"""
     plainer: Automatic | None = None
     """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
 

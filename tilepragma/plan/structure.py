@@ -93,12 +93,12 @@ def structure(region: Region) -> Automatic | Refusal:
         return answer
     if apart is None:
         return answer
-    other = _as_it_stands(apart)
+    other = _as_it_stands(apart.region)
     if isinstance(other, Refusal) or not other.is_settled or other.depths.launched <= depths.launched:
         return answer
     # What the parts of a statement step through is what the statement does, once.
     plainer = None if isinstance(answer, Refusal) else answer
-    return dataclasses.replace(other, strategy=SPLIT, steps=_steps(region), plainer=plainer)
+    return dataclasses.replace(other, strategy=SPLIT, steps=_steps(region), split=apart.places, plainer=plainer)
 
 
 def _as_it_stands(region: Region) -> Automatic | Refusal:

@@ -106,6 +106,8 @@ class KernelFacts:
     storage: tuple[str, ...]
     """what the kernel keeps in arrays of its own, and why"""
     work: WorkFacts
+    split: tuple[str, ...]
+    """loops that are taken apart"""
     counted: tuple[tuple[str, str], ...]
     """iterators that the user has not written, with what they count"""
     rejected: tuple[str, ...]
@@ -134,6 +136,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         as_written=plan.as_written,
         storage=plan.storage,
         work=work_facts(plan, sizes, device),
+        split=plan.split,
         counted=tuple(dict.fromkeys(_counted(plan))),
         rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_long_arrays(plan, sizes)))),
         checks=tuple(_checks(plan)),

@@ -36,6 +36,8 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
         yield from _wrapped(f"  {'limits':<10}  ", facts.work.limits)
     for check in facts.checks:
         yield from _wrapped(f"  {'checked':<10}  ", f"at each launch: {check}")
+    for split in facts.split:
+        yield from _wrapped(f"  {'taken apart':<10} ", split)
     for iterator, counted in facts.counted:
         yield from _wrapped(f"  {'counted':<10}  ", f"{iterator}: {counted}")
     for storage in facts.storage:

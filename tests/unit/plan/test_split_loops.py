@@ -44,7 +44,7 @@ def headers(statements: tuple[Statement, ...]) -> list[str]:
 
 def split(parameters: str, body: str) -> tuple[Statement, ...] | None:
     found = with_split_loops(region(parameters, body))
-    return None if found is None else found.statements
+    return None if found is None else found.region.statements
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,12 @@ def test_parts_are_nodes_of_their_own_with_numbers_of_their_own() -> None:
     assert len(loops) == len({one.index for one in loops}) == 1 + 3 + 9
     nodes = [id(node) for statement in found for node in walk(statement) if isinstance(node, Statement)]
     assert len(nodes) == len(set(nodes))
+
+
+def test_explain_can_say_where() -> None:
+    places = planned(*FLOYD).split
+    assert places == tuple(f"the loop over {one}, line 3, at k, which others of its iterations read" for one in "ij")
+    assert planned("int n, double *a", "for (int i = 0; i < n; i++) a[i] = i;").split == ()
 
 
 def test_all_of_a_step_but_the_pivot_runs_at_once() -> None:

@@ -143,6 +143,16 @@ def test_iterators_that_the_user_has_not_written_are_explained() -> None:
     assert text.count("  counted") == 1
 
 
+def test_loops_that_are_taken_apart_are_named() -> None:
+    source = """
+    void f(int n, double *a, int p) {
+    #pragma tilek kernel
+      for (int i = 0; i < n; i++) a[i] += a[p];
+    }"""
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    assert "  taken apart the loop over i, line 4, at p, which others of its iterations read\n" in text
+
+
 def launches_of(source: str) -> str:
     """What the report of the text's only kernel says before its nests."""
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
