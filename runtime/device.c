@@ -197,7 +197,8 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
         status = place->backend->wait(place->device, place->queue, why);
         job->waiting = 0;
     }
-    if (status == TILEK_OK && job->profiling) tilek_record_step(job->state, place->target, job->form.is_hosts, launch, start, nanoseconds, tilek_share(run, launch, job->touched));
+    if (status == TILEK_OK && job->profiling)
+        tilek_record_step(job->state, place->target, job->form.is_hosts, launch, run->sizes, start, nanoseconds, tilek_share(run, launch, job->touched));
     return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, why) : status;
 }
 

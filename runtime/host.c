@@ -117,7 +117,7 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
         const tilek_reduction *reduction = &shape->reductions[index];
         (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, places[index], numbers->instances);
     }
-    if (job->profiling) tilek_record_step(job->state, job->target, 1, launch, start, tilek_now() - start, tilek_share(run, launch, job->touched));
+    if (job->profiling) tilek_record_step(job->state, job->target, 1, launch, run->sizes, start, tilek_now() - start, tilek_share(run, launch, job->touched));
     return TILEK_OK;
 }
 

@@ -17,7 +17,17 @@
 
 enum { MOST_EVENTS = 1 << 20 };
 
-typedef struct event { const tilek_state *state; const char *name; /* of the launch, NULL for others */ tilek_target target; tilek_activity activity; int64_t start, duration; size_t bytes; uint64_t thread; } event;
+typedef struct event {
+    const tilek_state *state;
+    const char *name; /* of the launch, NULL for others */
+    int is_hosts; /* it is one of hosts */
+    tilek_target target;
+    tilek_activity activity;
+    int64_t start, duration;
+    size_t bytes;
+    uint64_t thread;
+    const tilek_taken *taken; /* NULL: none */
+} event;
 
 static const char *const activity_names[] = {"kernel", "copy in", "copy out", "compile"};
 
@@ -62,10 +72,24 @@ static uint64_t thread_number(void)
     return number >> 12 & 0xffffffu; /* JSON readers keep 53 bits */
 }
 
-static void record(tilek_state *state, const char *name, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes)
+/* The kernel's own copy of a call's tile sizes; NULL where there are none, or memory is exhausted. */
+static const tilek_taken *taken_by(tilek_state *state, const int64_t sizes[])
+{
+    const size_t bytes = (size_t)state->kernel->size_count * sizeof *sizes;
+    tilek_taken *taken = state->taken;
+    if (bytes == 0) return NULL;
+    while (taken != NULL && memcmp(taken->sizes, sizes, bytes) != 0) taken = taken->next;
+    if (taken != NULL || (taken = malloc(sizeof *taken + bytes)) == NULL) return taken;
+    memcpy(taken->sizes, sizes, bytes);
+    taken->next = state->taken;
+    state->taken = taken;
+    return taken;
+}
+
+static void record(tilek_state *state, const char *name, int is_hosts, tilek_target target, tilek_activity activity, const int64_t sizes[], int64_t start,
+                   int64_t duration, size_t bytes)
 {
     tilek_figures *figures = state != NULL ? &state->figures[target] : &data_figures[target];
-    const event added = {state, name, target, activity, start, duration, bytes, thread_number()};
     switch (activity) {
     case TILEK_ACTIVITY_KERNEL: figures->kernel_nanoseconds += duration; figures->bytes_touched += (int64_t)bytes; break;
     case TILEK_ACTIVITY_COPY_IN: figures->copy_nanoseconds += duration; figures->bytes_in += (int64_t)bytes; break;
@@ -74,14 +98,17 @@ static void record(tilek_state *state, const char *name, tilek_target target, ti
     }
     if (owner == 0) owner = getpid();
     if (first_time == 0 || start < first_time) first_time = start;
-    if (tilek_get_settings()->trace != NULL) add_event(&added);
+    if (tilek_get_settings()->trace != NULL) {
+        const event added = {state, name, is_hosts, target, activity, start, duration, bytes, thread_number(), sizes != NULL ? taken_by(state, sizes) : NULL};
+        add_event(&added);
+    }
 }
 
 void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes)
 {
     if (!tilek_profiling()) return;
     (void)pthread_mutex_lock(&mutex);
-    record(state, NULL, target, activity, start, duration, bytes);
+    record(state, NULL, 0, target, activity, NULL, start, duration, bytes);
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -92,7 +119,7 @@ static const char *launch_name(const tilek_kernel *kernel, int is_hosts, int lau
     return (is_hosts ? kernel->host_launches : kernel->device_launches)[launch].entry;
 }
 
-void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, int launch, int64_t start, int64_t duration, size_t bytes)
+void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, int launch, const int64_t sizes[], int64_t start, int64_t duration, size_t bytes)
 {
     if (!tilek_profiling()) return;
     (void)pthread_mutex_lock(&mutex);
@@ -102,7 +129,7 @@ void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, in
         ++(*figures)[launch].steps;
         (*figures)[launch].nanoseconds += duration;
     }
-    record(state, launch_name(state->kernel, is_hosts, launch), target, TILEK_ACTIVITY_KERNEL, start, duration, bytes);
+    record(state, launch_name(state->kernel, is_hosts, launch), is_hosts, target, TILEK_ACTIVITY_KERNEL, sizes, start, duration, bytes);
     (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -194,6 +221,17 @@ static void write_string(FILE *file, const char *text)
     (void)fputc('"', file);
 }
 
+static void write_sizes(FILE *file, const tilek_kernel *kernel, const int64_t sizes[])
+{
+    (void)fputs(", \"tile sizes\": {", file);
+    for (int index = 0; index < kernel->size_count; ++index) {
+        if (index > 0) (void)fputs(", ", file);
+        write_string(file, kernel->sizes[index].name);
+        (void)fprintf(file, ": %" PRId64, sizes[index]);
+    }
+    (void)fputc('}', file);
+}
+
 static void write_event(FILE *file, const event *one)
 {
     (void)fprintf(file, "{\"ph\": \"X\", \"pid\": %ld, \"tid\": %" PRIu64 ", \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", \"name\": ", (long)owner, one->thread,
@@ -201,9 +239,12 @@ static void write_event(FILE *file, const event *one)
     write_string(file, one->name != NULL ? one->name : one->activity == TILEK_ACTIVITY_KERNEL && one->state != NULL ? one->state->kernel->name : activity_names[one->activity]);
     (void)fprintf(file, ", \"args\": {\"target\": \"%s\", \"bytes\": %zu, \"kernel\": ", tilek_target_name(one->target), one->bytes);
     write_string(file, one->state != NULL ? one->state->kernel->name : "");
+    if (one->activity == TILEK_ACTIVITY_KERNEL) (void)fprintf(file, ", \"form\": \"%s\"", one->is_hosts ? "host" : "device");
     (void)fputs(", \"source\": ", file);
     write_string(file, one->state != NULL ? one->state->kernel->file : "");
-    (void)fprintf(file, ", \"line\": %d}}", one->state != NULL ? one->state->kernel->line : 0);
+    (void)fprintf(file, ", \"line\": %d", one->state != NULL ? one->state->kernel->line : 0);
+    if (one->taken != NULL) write_sizes(file, one->state->kernel, one->taken->sizes);
+    (void)fputs("}}", file);
 }
 
 /* The trace appears under its name when it is complete. */

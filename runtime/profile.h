@@ -16,8 +16,8 @@ int64_t tilek_now(void);
  * original loop. `bytes`: moved. Does nothing unless profiling. */
 void tilek_record(tilek_state *state, tilek_target target, tilek_activity activity, int64_t start, int64_t duration, size_t bytes);
 
-/* Likewise a kernel's launch among its steps, by its number among the host's or the device's. */
-void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, int launch, int64_t start, int64_t duration, size_t bytes);
+/* Likewise a kernel's launch among its steps, by its number among the host's or the device's. `sizes`: the call's tile sizes, for the trace. */
+void tilek_record_step(tilek_state *state, tilek_target target, int is_hosts, int launch, const int64_t sizes[], int64_t start, int64_t duration, size_t bytes);
 
 /* Counts a launch. */
 void tilek_record_launch(tilek_state *state, tilek_target target, const tilek_call *call);

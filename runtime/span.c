@@ -68,6 +68,17 @@ tilek_status tilek_span_of(const tilek_array_shape *shape, const tilek_array *ar
     return shape->storage == TILEK_ROWS ? span_rows(shape, array, span, why) : span_contiguous(shape, array, span, why);
 }
 
+size_t tilek_section_bytes(const tilek_array_shape *shape, const tilek_array *array)
+{
+    size_t bytes = shape->element_size;
+    int beyond = shape->rank > TILEK_MAX_RANK;
+    for (int dimension = 0; dimension < shape->rank && dimension < TILEK_MAX_RANK; ++dimension) {
+        if (array->length[dimension] <= 0) return 0;
+        beyond |= __builtin_mul_overflow(bytes, (size_t)array->length[dimension], &bytes);
+    }
+    return beyond ? SIZE_MAX : bytes;
+}
+
 int tilek_spans_meet(const tilek_span *a, const tilek_span *b)
 {
     return a->bytes > 0 && b->bytes > 0 && (uintptr_t)a->start < (uintptr_t)b->start + b->bytes && (uintptr_t)b->start < (uintptr_t)a->start + a->bytes;

@@ -16,6 +16,9 @@ typedef struct tilek_span {
 /* TILEK_INVALID where the section is no part of any object (negative numbers, sizes beyond the address space). */
 tilek_status tilek_span_of(const tilek_array_shape *shape, const tilek_array *array, tilek_span *span, tilek_message *why);
 
+/* The bytes of a section's elements, on rows too; SIZE_MAX where they are more than can be counted. Lengths below 0 count as 0. */
+size_t tilek_section_bytes(const tilek_array_shape *shape, const tilek_array *array);
+
 int tilek_spans_meet(const tilek_span *a, const tilek_span *b);
 int tilek_span_inside(const tilek_span *inner, const tilek_span *outer);
 

@@ -86,6 +86,11 @@ static void finish(void)
             free(state->steps[target][0]);
             free(state->steps[target][1]);
         }
+        while (state->taken != NULL) {
+            tilek_taken *taken = state->taken;
+            state->taken = taken->next;
+            free(taken);
+        }
         free(state->differences);
         free(state->scratch);
         free(state);

@@ -15,6 +15,9 @@ typedef struct tilek_figures {
 /* Those of one launch among a kernel's steps. */
 typedef struct tilek_step_figures { int64_t steps, nanoseconds; } tilek_step_figures;
 
+/* Tile sizes of some call of a kernel, for the trace. */
+typedef struct tilek_taken { struct tilek_taken *next; int64_t sizes[]; } tilek_taken;
+
 /* The largest differences that TILEK_VERIFY found in one array. */
 typedef struct tilek_difference { double absolute, relative; int64_t comparisons; } tilek_difference;
 
@@ -42,6 +45,7 @@ typedef struct tilek_state {
     unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
     tilek_step_figures *steps[TILEK_TARGETS][2]; /* per launch, NULL before the first step that is measured; [1]: of the host's form */
+    tilek_taken *taken;     /* different ones each; guarded by the profile's mutex */
     void *scratch;          /* memory of the last launch's temporaries, for the next; NULL while one has it */
     size_t scratch_bytes;
     tilek_difference *differences; /* per array, NULL before the first verification */

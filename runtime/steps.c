@@ -2,8 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "steps.h"
 
-#include "environment.h"
 #include "message.h"
+#include "sizes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -50,14 +50,12 @@ tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const t
         run->planned[index].bounds = carve(&block, (size_t)run->launches[index].loop_count * sizeof(tilek_bounds));
         run->planned[index].numbers.values = carve(&block, tiles_of(&run->launches[index]) * sizeof(tilek_tile));
     }
-    for (int index = 0; index < kernel->size_count; ++index)
-        run->sizes[index] = tilek_given_size(kernel->name, kernel->sizes[index].name, form->is_hosts ? kernel->sizes[index].host : kernel->sizes[index].device);
     for (int index = 0; index < run->launch_count; ++index) {
         if (run->launches[index].loop_count <= TILEK_MAX_LOOPS) continue;
         tilek_say(why, "a nest has %d tiled loops, and the runtime takes %d", run->launches[index].loop_count, (int)TILEK_MAX_LOOPS);
         return TILEK_UNSUPPORTED;
     }
-    return TILEK_OK;
+    return tilek_choose_sizes(kernel, call, form->is_hosts, run->sizes, why);
 }
 
 static int64_t bounded_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }

@@ -3,6 +3,7 @@
 #include "temporaries.h"
 
 #include "message.h"
+#include "span.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,17 +22,6 @@ int tilek_has_temporaries(const tilek_kernel *kernel, int devices)
     for (int index = 0; index < kernel->array_count; ++index)
         if (is_wanted(&kernel->arrays[index], devices)) return 1;
     return 0;
-}
-
-/* The bytes of an array's section; SIZE_MAX where they are more than can be counted. */
-static size_t bytes_of(const tilek_array_shape *shape, const tilek_array *array)
-{
-    size_t bytes = shape->element_size;
-    for (int dimension = 0; dimension < shape->rank; ++dimension) {
-        if (array->length[dimension] <= 0) return 0;
-        if (__builtin_mul_overflow(bytes, (size_t)array->length[dimension], &bytes)) return SIZE_MAX;
-    }
-    return bytes;
 }
 
 static size_t sum(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a + b; }
@@ -71,7 +61,7 @@ tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int device
     size_t wanted = 0, others = 0, place = align(arrays);
     tilek_array *own;
     for (int index = 0; index < kernel->array_count; ++index) {
-        const size_t bytes = bytes_of(&kernel->arrays[index], &call->arrays[index]);
+        const size_t bytes = tilek_section_bytes(&kernel->arrays[index], &call->arrays[index]);
         if (is_wanted(&kernel->arrays[index], devices)) wanted = sum(wanted, align(bytes));
         else if ((kernel->arrays[index].flags & TILEK_TEMPORARY) == 0) others = sum(others, bytes);
     }
@@ -89,7 +79,7 @@ tilek_status tilek_take_scratch(tilek_state *state, tilek_call *call, int device
     for (int index = 0; index < kernel->array_count; ++index) {
         if (!is_wanted(&kernel->arrays[index], devices)) continue;
         own[index].base = (char *)scratch->block + place;
-        place += align(bytes_of(&kernel->arrays[index], &own[index]));
+        place += align(tilek_section_bytes(&kernel->arrays[index], &own[index]));
     }
     return TILEK_OK;
 }

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from tilepragma.ir.looptree import TranslationUnit
     from tilepragma.model.descriptor_files import KnownDevice
     from tilepragma.model.devices import Device as Device
-    from tilepragma.plan.kernel_plan import KernelPlan
+    from tilepragma.plan.kept_sizes import KeptSizes
+    from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
     from tilepragma.report.facts import KernelFacts
@@ -41,8 +42,8 @@ class TranslateRequest:
     read from there. `output_name` is how the output is named in its own `#line`s. `options` are the compiler's options,
     raw; `quote_folders` and `folders` those of -iquote and -I among them. `targets` are those to build for (empty: all).
     `temporal` is a value of TemporalTiles (empty: what TILEK_TILES says). `device` is the one to plan for (`device_named`).
-    `kernel_folder` receives the readable kernels. `last` is the pass after which to stop; `dump` names passes whose result
-    is handed to the caller as text.
+    `kernel_folder` receives the readable kernels. `kept`: whether tile sizes that are kept beside the source are taken.
+    `last` is the pass after which to stop; `dump` names passes whose result is handed to the caller as text.
     """
 
     source: str
@@ -55,6 +56,7 @@ class TranslateRequest:
     temporal: str = ""
     device: Device | None = None
     kernel_folder: Path | None = None
+    kept: bool = True
     last: str = "emit"
     dump: frozenset[str] = frozenset()
 
@@ -64,7 +66,8 @@ class TranslateResult:
     """What came of it. `output` is None where there are errors, or where the request stopped earlier.
 
     `dependencies` are the files that the output depends on, the source first; `system_dependencies` the headers of the
-    system, known where a region was parsed; `inlined` those whose text stands in the output.
+    system, known where a region was parsed; `inlined` those that compilers of the output do not see any more: headers whose text
+    stands in it, tile sizes that were kept.
     `unit` and `plans` are for explaining. `dumps` are (pass, text).
     """
 
@@ -90,6 +93,7 @@ class State:
     plain: bool = False
     unit: TranslationUnit | None = None
     planned: tuple[Planned, ...] = ()
+    kept_files: tuple[str, ...] = ()
     proven: tuple[Proven, ...] = ()
     output: bytes | None = None
 
@@ -130,9 +134,12 @@ def plan(state: State) -> State:
         return state
     from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.planner import make_plan
+    from tilepragma.plan.tuned import with_kept_sizes
     from tilepragma.plan.verifier import PlanFault
 
-    defaults = PlanDefaults(_targets(state.request.targets), _temporal(state), state.request.device)
+    request = state.request
+    defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, state.unit.vectors)
+    kept, files = _kept_sizes(state)
     planned = []
     refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
@@ -146,8 +153,34 @@ def plan(state: State) -> State:
                 raise
             continue
         if made is not None:
-            planned.append(made)
-    return replace(state, planned=tuple(planned))
+            planned.append(_with_choices(with_kept_sizes(made, kept, state.diagnostics), state.request.device))
+    return replace(state, planned=tuple(planned), kept_files=files)
+
+
+def _with_choices(planned: Planned, device: Device | None) -> Planned:
+    """With what the model chooses for cores: those that are planned for, or this machine's where it is calibrated. What is proven of a plan is so
+    whatever its sizes are.
+    """
+    from tilepragma.model.devices import Processor
+    from tilepragma.plan.model_choices import with_model_choices
+
+    processor = device if isinstance(device, Processor) else calibrated_device()
+    if not planned.plan.sizes or not isinstance(processor, Processor):
+        return planned
+    return replace(planned, plan=with_model_choices(planned.plan, processor))
+
+
+def _kept_sizes(state: State) -> tuple[tuple[KeptSizes, ...], tuple[str, ...]]:
+    """What `tilepragma tune` has kept beside the source, and the file where it is. Raises OSError where it cannot be read."""
+    from tilepragma.plan.kept_sizes import kept_file, read_kept, warn_of_unknown
+
+    request = state.request
+    path = kept_file(request.source)
+    if request.text is not None or not request.kept or state.unit is None or not path.is_file():
+        return (), ()
+    found = read_kept(path.read_text(encoding="utf-8", errors="replace"), str(path), state.diagnostics)
+    warn_of_unknown(found, [kernel.name for kernel in state.unit.kernels], state.diagnostics)
+    return found, (str(path),)
 
 
 def verify(state: State) -> State:
@@ -293,9 +326,11 @@ def translate(request: TranslateRequest) -> TranslateResult:
     return TranslateResult(
         diagnostics=tuple(state.diagnostics),
         output=None if failed else state.output,
-        dependencies=_as_make_names(unit.dependencies if unit is not None else state.scanned),
+        dependencies=_as_make_names((*(unit.dependencies if unit is not None else state.scanned), *state.kept_files)),
         system_dependencies=unit.system_dependencies if unit is not None else (),
-        inlined=_as_make_names([file.path for file in unit.files[1:]] if unit is not None else []),
+        inlined=_as_make_names(
+            [*(file.path for file in (unit.files[1:] if unit is not None else ())), *state.kept_files]
+        ),
         unit=unit,
         plans=state.plans,
         dumps=tuple(dumps),
@@ -315,13 +350,15 @@ def explain(reports: Sequence[KernelFacts]) -> str:
     return report_text(reports) or "No kernel regions: the program runs as it was written.\n"
 
 
-def calibrated_processor() -> Device | None:
-    """This machine's cores as `tilepragma devices --calibrate` has measured them; None where it has not, or its file was broken since."""
+def calibrated_device(key: str = "threads") -> Device | None:
+    """What is here as `tilepragma devices --calibrate` has measured it, by the name of its descriptor; None where it has not, or its file was
+    broken since.
+    """
     from tilepragma.base.diagnostics import LocatedError
     from tilepragma.model.descriptor_files import read_descriptor, users_descriptors
 
     try:
-        return read_descriptor(users_descriptors() / "threads.json")
+        return read_descriptor(users_descriptors() / f"{key}.json")
     except (OSError, LocatedError):
         return None
 
@@ -369,7 +406,10 @@ def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes:
     for plan, facts in zip(result.plans, reports, strict=True):
         named = sizes.by_name(plan.kernel)
         pictures = [nest_pictures(nest, named) for nest in facts.nests]
-        pages.append(kernel_page(facts, pictures))
+        page = kernel_page(facts, pictures)
+        pages.append(page)
+        if page.landscape is not None:
+            drawn.append((f"{facts.name}-{page.landscape.name}.svg", page.landscape.svg))
         drawn += [
             (f"{facts.name}-{number}-{figure.name}.svg", figure.svg)
             for number, nest in enumerate(pictures, 1)

@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 3
+#define TILEK_ABI 4
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -165,6 +165,10 @@ typedef struct tilek_launch_shape {
 /* A tile's extent that is chosen at launch: by TILEK_SIZES=name=8,kernel.name=32, or one of these. */
 typedef struct tilek_size { const char *name; int64_t host, device; } tilek_size;
 
+/* What hosts take in place of tilek_size.host in a call whose arrays have `bytes` bytes together at most (their sections', those of devices only left out) and
+ * whose outermost loop has `trips` iterations at most; INT64_MAX: however many. One size per tile size of the kernel, each >= 1. */
+typedef struct tilek_choice { int64_t bytes, trips; const int64_t *sizes; } tilek_choice;
+
 /* The order in which a kernel's launches run, with loops around them: calls tilek_step once for each, and returns at once with what
  * tilek_step returned where that is nonzero; else 0. It changes nothing but its own variables, and may be called more than once. */
 typedef int (*tilek_steps)(struct tilek_run *run, const struct tilek_call *call);
@@ -205,6 +209,8 @@ typedef struct tilek_kernel {
     tilek_steps device_steps;
     int size_count;
     const tilek_size *sizes;
+    int choice_count;
+    const tilek_choice *choices; /* the first one that holds counts */
     void **state; /* the runtime's memory of this kernel: address of a static void * that starts NULL */
 } tilek_kernel;
 
@@ -232,6 +238,7 @@ typedef struct tilek_call {
     int wait_count;           /* -1 = wait for all queues */
     int enabled;              /* if(e) */
     double operations;        /* floating-point operations of the region, for profiles; 0 where not known */
+    int64_t trips;            /* iterations of the region's outermost loop, -1 where endless; for `choices` of the kernel that ask for them */
     void *state;              /* the runtime's; NULL at first */
 } tilek_call;
 

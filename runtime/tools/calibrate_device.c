@@ -182,6 +182,23 @@ static running running_of(const tilek_subject *subject, int64_t count, int64_t g
     return job;
 }
 
+/* Samples of a job, if it is prepared; it is given back in any case. */
+static tilek_status measured(running *job, tilek_status prepared, tilek_samples *samples, tilek_message *why)
+{
+    const tilek_status status = prepared != TILEK_OK ? prepared : tilek_take_samples(job->subject, run, job, samples, why);
+    give_back(job);
+    return status;
+}
+
+/* The same in rounds of one launch, as a rate: each worker does `amount` a round. */
+static tilek_status measured_rate(running *job, tilek_status prepared, double amount, tilek_samples *samples, tilek_message *why)
+{
+    job->rounds_grow = 1;
+    const tilek_status status = measured(job, prepared, samples, why);
+    tilek_as_rates(samples, amount * (double)(job->groups[0] * job->group[0]));
+    return status;
+}
+
 /* ---- The measurements -------------------------------------------------------------------------------------------- */
 
 /* Gangs a unit, where it is to be filled; of 256 workers each. */
@@ -191,8 +208,7 @@ tilek_status tilek_measure_device_stream(const tilek_subject *subject, int64_t a
 {
     running job = running_of(subject, argument / (int64_t)sizeof(float), subject->units * FILLING * 2);
     tilek_status status = prepare(&job, stream_text, sizeof(float), subject->limits->is_gpu ? GROUP_SIZE : 1, why);
-    if (status == TILEK_OK) status = tilek_take_samples(subject, run, &job, samples, why);
-    give_back(&job);
+    status = measured(&job, status, samples, why);
     tilek_as_rates(samples, 3.0 * (double)(job.count / 2) * sizeof(float));
     return status;
 }
@@ -203,22 +219,14 @@ tilek_status tilek_measure_cached(const tilek_subject *subject, int64_t argument
     tilek_status status = TILEK_INVALID;
     if (job.count < 1 || (job.count & (job.count - 1)) != 0) tilek_say(why, "%lld bytes are no power of 2", (long long)argument);
     else status = prepare(&job, cached_text, sizeof(float), GROUP_SIZE, why);
-    job.rounds_grow = 1;
-    if (status == TILEK_OK) status = tilek_take_samples(subject, run, &job, samples, why);
-    give_back(&job);
-    tilek_as_rates(samples, 4.0 * sizeof(float) * (double)(job.groups[0] * job.group[0]));
-    return status;
+    return measured_rate(&job, status, 4.0 * sizeof(float), samples, why);
 }
 
 tilek_status tilek_measure_shared(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
 {
     running job = running_of(subject, subject->units * FILLING * argument, subject->units * FILLING);
-    tilek_status status = prepare(&job, shared_text, sizeof(float), argument, why);
-    job.rounds_grow = 1;
-    if (status == TILEK_OK) status = tilek_take_samples(subject, run, &job, samples, why);
-    give_back(&job);
-    tilek_as_rates(samples, 8.0 * sizeof(float) * (double)(job.groups[0] * job.group[0]));
-    return status;
+    const tilek_status status = prepare(&job, shared_text, sizeof(float), argument, why);
+    return measured_rate(&job, status, 8.0 * sizeof(float), samples, why);
 }
 
 /* One gang a unit: none waits for another. */
@@ -231,9 +239,7 @@ tilek_status tilek_measure_barrier(const tilek_subject *subject, int64_t argumen
         tilek_say(why, "gangs have %lld workers at most", (long long)job.group[0]);
         status = TILEK_UNSUPPORTED;
     }
-    if (status == TILEK_OK) status = tilek_take_samples(subject, run, &job, samples, why);
-    give_back(&job);
-    return status;
+    return measured(&job, status, samples, why);
 }
 
 tilek_status tilek_measure_device_rate(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
@@ -242,9 +248,5 @@ tilek_status tilek_measure_device_rate(const tilek_subject *subject, int64_t arg
     tilek_status status = TILEK_INVALID;
     if (argument != (int64_t)sizeof(float) && argument != (int64_t)sizeof(double)) tilek_say(why, "there are no numbers of %lld bytes", (long long)argument);
     else status = prepare(&job, rate_text, argument, GROUP_SIZE, why);
-    job.rounds_grow = 1;
-    if (status == TILEK_OK) status = tilek_take_samples(subject, run, &job, samples, why);
-    give_back(&job);
-    tilek_as_rates(samples, (double)RATE_OPERATIONS * (double)(job.groups[0] * job.group[0]));
-    return status;
+    return measured_rate(&job, status, (double)RATE_OPERATIONS, samples, why);
 }

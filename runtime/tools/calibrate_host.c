@@ -18,6 +18,21 @@ enum { VECTOR = 16 };
 typedef float floats __attribute__((vector_size(VECTOR)));
 typedef double doubles __attribute__((vector_size(VECTOR)));
 
+/* What every core does at once; the first thing that a body's own context has. */
+typedef struct everywhere {
+    int64_t cores, repeats; /* the body does its work `repeats` times */
+    void (*body)(void *context, int64_t part);
+} everywhere;
+
+static tilek_status run_on_all(void *context, int64_t repeats, tilek_message *why)
+{
+    everywhere *job = context;
+    (void)why;
+    job->repeats = repeats;
+    tilek_parallel(job->cores, job->body, job);
+    return TILEK_OK;
+}
+
 /* ---- Clock and vectors ------------------------------------------------------------------------------------------- */
 
 /* Additions that wait for one another: one a cycle on every processor that there is. */
@@ -78,7 +93,7 @@ DEFINE_FUSED(fused_floats, floats, float)
 DEFINE_FUSED(fused_doubles, doubles, double)
 
 typedef struct arithmetic {
-    int64_t cores, repeats;
+    everywhere all;
     int is_double;
     volatile double results[2]; /* of the calling thread and of the others: nobody reads them, but the compiler cannot know */
 } arithmetic;
@@ -86,30 +101,21 @@ typedef struct arithmetic {
 static void compute(void *context, int64_t part)
 {
     arithmetic *job = context;
-    const int64_t rounds = job->repeats * ROUNDS;
+    const int64_t rounds = job->all.repeats * ROUNDS;
     const double result = job->is_double ? fused_doubles(rounds, (double)part) : (double)fused_floats(rounds, (float)part);
     if (part == 0) job->results[0] = result;
     else if (result < 0) job->results[1] = result; /* never: the sums are of positive numbers */
 }
 
-static tilek_status compute_on_all(void *context, int64_t repeats, tilek_message *why)
-{
-    arithmetic *job = context;
-    (void)why;
-    job->repeats = repeats;
-    tilek_parallel(job->cores, compute, job);
-    return TILEK_OK;
-}
-
 tilek_status tilek_measure_host_rate(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
 {
-    arithmetic job = {subject->units, 0, argument == (int64_t)sizeof(double), {0, 0}};
+    arithmetic job = {{subject->units, 0, compute}, argument == (int64_t)sizeof(double), {0, 0}};
     tilek_status status;
     if (argument != (int64_t)sizeof(float) && argument != (int64_t)sizeof(double)) {
         tilek_say(why, "there are no numbers of %lld bytes", (long long)argument);
         return TILEK_INVALID;
     }
-    status = tilek_take_samples(subject, compute_on_all, &job, samples, why);
+    status = tilek_take_samples(subject, run_on_all, &job, samples, why);
     tilek_as_rates(samples, 2.0 * CHAINS * ROUNDS * (double)(VECTOR / argument) * (double)subject->units);
     return status;
 }
@@ -120,7 +126,7 @@ tilek_status tilek_measure_host_rate(const tilek_subject *subject, int64_t argum
 enum { GAP = 2112, ALIGNMENT = 64 };
 
 typedef struct streams {
-    int64_t cores, repeats;
+    everywhere all;
     size_t count;  /* floats of one array */
     size_t stride; /* bytes from one core's stretch to the next */
     char *block;
@@ -141,7 +147,7 @@ static void stream(void *context, int64_t part)
     const streams *job = context;
     float *y = stretch_of(job, part);
     const float *x = second_of(job, y);
-    for (int64_t repeat = 0; repeat < job->repeats; ++repeat) update(job->count, x, y);
+    for (int64_t repeat = 0; repeat < job->all.repeats; ++repeat) update(job->count, x, y);
 }
 
 /* The core that streams touches its stretch first: its pages lie near it. */
@@ -152,29 +158,20 @@ static void fill(void *context, int64_t part)
     for (size_t index = 0; index < job->stride / sizeof *place; ++index) place[index] = 0.0f;
 }
 
-static tilek_status stream_on_all(void *context, int64_t repeats, tilek_message *why)
-{
-    streams *job = context;
-    (void)why;
-    job->repeats = repeats;
-    tilek_parallel(job->cores, stream, job);
-    return TILEK_OK;
-}
-
 tilek_status tilek_measure_host_stream(const tilek_subject *subject, int64_t argument, tilek_samples *samples, tilek_message *why)
 {
-    streams job = {subject->units, 0, (size_t)argument / (2 * ALIGNMENT) * ALIGNMENT / sizeof(float), 0, NULL};
+    streams job = {{subject->units, 0, stream}, (size_t)argument / (2 * ALIGNMENT) * ALIGNMENT / sizeof(float), 0, NULL};
     void *block = NULL;
     tilek_status status;
     job.stride = 2 * job.count * sizeof(float) + 2 * GAP;
-    if (job.count == 0 || posix_memalign(&block, ALIGNMENT, job.stride * (size_t)job.cores) != 0) {
+    if (job.count == 0 || posix_memalign(&block, ALIGNMENT, job.stride * (size_t)job.all.cores) != 0) {
         tilek_say(why, "there is no memory for streams of %lld bytes a core", (long long)argument);
         return TILEK_NO_MEMORY;
     }
     job.block = block;
-    tilek_parallel(job.cores, fill, &job);
-    status = tilek_take_samples(subject, stream_on_all, &job, samples, why);
-    tilek_as_rates(samples, 3.0 * (double)(job.count * sizeof(float)) * (double)job.cores);
+    tilek_parallel(job.all.cores, fill, &job);
+    status = tilek_take_samples(subject, run_on_all, &job, samples, why);
+    tilek_as_rates(samples, 3.0 * (double)(job.count * sizeof(float)) * (double)job.all.cores);
     free(block);
     return status;
 }

@@ -1,5 +1,5 @@
 /* blocks.c: the threads of a block. Without barriers they run one after another; with barriers each is a fiber, and all run up to
- * the next barrier in turn. A barrier that not all threads reach, or not all at the same line, ends the launch, as does an access outside of
+ * the next barrier in turn. A fiber is made once and goes on in later blocks: swapcontext would enter the kernel each time. A barrier that not all threads reach, or not all at the same line, ends the launch, as does an access outside of
  * what is mapped (driver.c puts guard pages around every allocation). */
 #define _GNU_SOURCE
 #include "standin.h"
@@ -15,8 +15,9 @@
 enum { STACK_BYTES = 256 * 1024, MOST_FIBERS = 1024 };
 
 typedef struct fiber {
-    ucontext_t context;
+    jmp_buf place; /* where it goes on, once it has begun */
     standin_index thread;
+    int begun;
     int finished;
     int line; /* of the barrier it waits at */
 } fiber;
@@ -28,7 +29,7 @@ static struct {
     fiber *fibers; /* MOST_FIBERS of them, made at the first launch that needs them */
     char *stacks;
     fiber *current;
-    ucontext_t scheduler;
+    jmp_buf scheduler;
     pthread_t runner;
     sigjmp_buf fault;
     int reversed;
@@ -41,19 +42,56 @@ static unsigned placed(unsigned k, unsigned count)
     return state.reversed ? count - 1 - k : k;
 }
 
+/* Back to the scheduler, until that resumes the fiber. */
+static void leave(fiber *self)
+{
+    if (_setjmp(self->place) == 0)
+        _longjmp(state.scheduler, 1);
+}
+
 static void fiber_main(void)
 {
-    state.kernel->call(state.parameters);
-    state.current->finished = 1;
-    (void)swapcontext(&state.current->context, &state.scheduler);
+    for (;;) {
+        state.kernel->call(state.parameters);
+        state.current->finished = 1;
+        leave(state.current);
+    }
 }
 
 static void wait_at_barrier(int line)
 {
     fiber *self = state.current;
     self->line = line;
-    (void)swapcontext(&self->context, &state.scheduler);
+    leave(self);
     *state.kernel->thread = self->thread;
+}
+
+static void begin(fiber *self)
+{
+    ucontext_t context;
+    self->begun = 1;
+    (void)getcontext(&context);
+    context.uc_stack.ss_sp = state.stacks + (size_t)(self - state.fibers) * STACK_BYTES;
+    context.uc_stack.ss_size = STACK_BYTES;
+    context.uc_link = NULL;
+    makecontext(&context, fiber_main, 0);
+    (void)setcontext(&context);
+}
+
+static void resume(fiber *next)
+{
+    if (_setjmp(state.scheduler) != 0)
+        return;
+    if (next->begun)
+        _longjmp(next->place, 1);
+    begin(next);
+}
+
+/* What did not end well left its fibers in the midst of the kernel. */
+static void forget_fibers(void)
+{
+    for (int k = 0; state.fibers != NULL && k < MOST_FIBERS; ++k)
+        state.fibers[k].begun = 0;
 }
 
 static int make_fibers(void)
@@ -77,7 +115,7 @@ static int run_to_barrier(int count)
             continue;
         state.current = &state.fibers[k];
         *state.kernel->thread = state.current->thread;
-        (void)swapcontext(&state.scheduler, &state.current->context);
+        resume(state.current);
         waiting += !state.current->finished;
     }
     return waiting;
@@ -92,11 +130,6 @@ static standin_outcome run_fibers(standin_index block)
                 fiber *next = &state.fibers[count];
                 next->thread = (standin_index){placed(x, block.x), placed(y, block.y), placed(z, block.z)};
                 next->finished = 0;
-                (void)getcontext(&next->context);
-                next->context.uc_stack.ss_sp = state.stacks + (size_t)count * STACK_BYTES;
-                next->context.uc_stack.ss_size = STACK_BYTES;
-                next->context.uc_link = NULL;
-                makecontext(&next->context, fiber_main, 0);
             }
     for (;;) {
         const int waiting = run_to_barrier(count);
@@ -166,6 +199,8 @@ standin_outcome standin_run(const standin_kernel *kernel, standin_index grid, st
     (void)sigaction(SIGBUS, &action, &bus);
     if (sigsetjmp(state.fault, 1) == 0)
         outcome = run_blocks(grid, block);
+    if (outcome != STANDIN_DONE)
+        forget_fibers();
     (void)sigaction(SIGSEGV, &segment, NULL);
     (void)sigaction(SIGBUS, &bus, NULL);
     return outcome;

@@ -18,6 +18,8 @@ from tests.support.targets import TargetEnvironment
 from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
 
 FILE = file_named("strategies")
+#: The vectors for which the register tiles below are made.
+WIDE_VECTORS = "-march=x86-64-v4"
 #: What `explain` says of each kernel: on cores, on devices, of its storage.
 SHOWN = {
     "launches": ("diamond tiles", "for (t = 0; t < steps) in order", "stages a[i - 1 : 3][j - 1 : 3]"),
@@ -47,7 +49,7 @@ def planned(folder: Path) -> TranslateResult:
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "strategies.c"
     source.write_text(FILE.program(FILE.cases))
-    return translate(TranslateRequest(str(source), options=(f"-I{SUPPORT}",), last="plan"))
+    return translate(TranslateRequest(str(source), options=(f"-I{SUPPORT}", WIDE_VECTORS), last="plan"))
 
 
 def test_each_kernel_shows_its_strategy(workshop: Workshop) -> None:

@@ -79,6 +79,11 @@ void steps_queued(void);
 void steps_concurrent(void);
 void steps_verified(void);
 void steps_size(void);
+void steps_chosen(void);
+void steps_chosen_extremes(void);
+void steps_chosen_arrays(void);
+void steps_misled(void);
+void steps_choice_cost(void);
 void steps_cost(void);
 void steps_workers(void);
 

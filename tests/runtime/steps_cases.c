@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
 #include "numbers.h"
+#include "sizes.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -95,21 +96,27 @@ static const tilek_array_shape arrays[] = {
 static const size_t scalar_sizes[] = {sizeof(int64_t), sizeof(int)};
 static const char *const text[] = {"the fake device reads no text", NULL};
 static const tilek_size sizes[] = {{"size", 3, 3}};
+static const int64_t in_small[] = {4}, in_short[] = {5}, in_wrong[] = {0};
+static const tilek_choice choices[] = {{10 * sizeof(double) + 8, INT64_MAX, in_small}, {INT64_MAX, 2, in_short}};
+static const tilek_choice wrong_choices[] = {{INT64_MAX, INT64_MAX, in_wrong}};
 static const int64_t tile_arguments[3];
 
-#define KERNEL(kernel_name, own_hosts, own_devices, steps, own_flags, own_state)                                                                    \
+#define KERNEL(kernel_name, own_hosts, own_devices, steps, own_flags, own_state, own_choices, own_choice_count)                                  \
     {                                                                                                                                        \
         .abi = TILEK_ABI, .name = kernel_name, .file = "steps.c", .line = 7, .flags = TILEK_USES_DOUBLE | (own_flags), .targets = 15,        \
         .preferred = TILEK_AUTO, .opencl = text, .array_count = 2, .arrays = arrays, .scalar_count = 2, .scalar_sizes = scalar_sizes,        \
         .host_launch_count = 2, .host_launches = own_hosts, .device_launch_count = 2, .device_launches = own_devices,                        \
-        .tile_argument_count = 3, .host_steps = steps, .device_steps = steps, .size_count = 1, .sizes = sizes, .state = own_state            \
+        .tile_argument_count = 3, .host_steps = steps, .device_steps = steps, .size_count = 1, .sizes = sizes, .choice_count = own_choice_count,      \
+        .choices = own_choices, .state = own_state                                                                                           \
     }
-static void *states[5];
-static const tilek_kernel kernel = KERNEL("decay", hosts, devices, order, TILEK_VARYING_STEPS, &states[0]);
-static const tilek_kernel narrow_kernel = KERNEL("narrow", narrow_hosts, narrow_devices, order, TILEK_VARYING_STEPS, &states[1]);
-static const tilek_kernel wrong_kernel = KERNEL("wrong", hosts, wrong_devices, order, TILEK_VARYING_STEPS, &states[2]);
-static const tilek_kernel unsaid_kernel = KERNEL("unsaid", hosts, wrong_devices, order, 0, &states[3]); /* it does not say that its steps vary, either */
-static const tilek_kernel tiny_kernel = KERNEL("tiny", hosts, devices, tiny_order, TILEK_VARYING_STEPS, &states[4]);
+static void *states[7];
+static const tilek_kernel kernel = KERNEL("decay", hosts, devices, order, TILEK_VARYING_STEPS, &states[0], NULL, 0);
+static const tilek_kernel narrow_kernel = KERNEL("narrow", narrow_hosts, narrow_devices, order, TILEK_VARYING_STEPS, &states[1], NULL, 0);
+static const tilek_kernel wrong_kernel = KERNEL("wrong", hosts, wrong_devices, order, TILEK_VARYING_STEPS, &states[2], NULL, 0);
+static const tilek_kernel unsaid_kernel = KERNEL("unsaid", hosts, wrong_devices, order, 0, &states[3], NULL, 0); /* it does not say that its steps vary, either */
+static const tilek_kernel tiny_kernel = KERNEL("tiny", hosts, devices, tiny_order, TILEK_VARYING_STEPS, &states[4], NULL, 0);
+static const tilek_kernel choosing_kernel = KERNEL("choosing", hosts, devices, order, TILEK_VARYING_STEPS, &states[5], choices, 2);
+static const tilek_kernel misled_kernel = KERNEL("misled", hosts, devices, order, TILEK_VARYING_STEPS, &states[6], wrong_choices, 1);
 
 void register_step_kernels(void)
 {
@@ -311,6 +318,80 @@ void steps_size(void)
     own.A[0] = 0;
     CHECK(tilek_launch(&kernel, &own.call) == 0);
     (void)printf("%g\n", own.A[0]);
+}
+
+/* What a launch whose first array has `length` elements and whose outermost loop has `trips` iterations takes for the size. */
+static double size_at(int64_t length, int64_t trips)
+{
+    step_call own;
+    make(&own, 1, 1);
+    own.A[0] = 0;
+    own.arrays[0].length[0] = length;
+    own.arrays[0].extent[0] = -1;
+    own.call.trips = trips;
+    CHECK(tilek_launch(&choosing_kernel, &own.call) == 0);
+    return own.A[0];
+}
+
+/* Prints the sizes of launches that are small enough for a choice, or not: in bytes, in trips, in neither, in both; and without an end. */
+void steps_chosen(void)
+{
+    static const int64_t launches[][2] = {{10, 3}, {11, 2}, {11, 3}, {10, 0}, {11, -1}};
+    for (size_t index = 0; index < sizeof launches / sizeof launches[0]; ++index) (void)printf("%g ", size_at(launches[index][0], launches[index][1]));
+}
+
+/* Likewise of an empty section, which does not count, and of ones beyond 32 and 64 bits. */
+void steps_chosen_extremes(void)
+{
+    static const int64_t launches[][2] = {{-5, 3}, {INT64_C(1) << 32, 3}, {INT64_C(1) << 61, 3}, {INT64_MAX / 8, 3}, {INT64_MAX, 2}};
+    for (size_t index = 0; index < sizeof launches / sizeof launches[0]; ++index) (void)printf("%g ", size_at(launches[index][0], launches[index][1]));
+}
+
+/* What counts: rows, what is the kernel's own on hosts, scalars; not what hosts have no memory for, nor arrays without elements. */
+void steps_chosen_arrays(void)
+{
+    static const tilek_array_shape shapes[] = {{"rows", TILEK_ROWS, 2, sizeof(double), 1, number, TILEK_READS},
+                                               {"own", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_WRITES | TILEK_TEMPORARY},
+                                               {"far", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_WRITES | TILEK_TEMPORARY | TILEK_DEVICES_ONLY},
+                                               {"none", TILEK_CONTIGUOUS, 2, sizeof(double), 1, number, TILEK_READS},
+                                               {"s", TILEK_SCALAR, 0, sizeof(double), 1, number, TILEK_WRITES}};
+    static const tilek_choice exact[] = {{12 * sizeof(double), 7, in_small}}, close[] = {{12 * sizeof(double) - 1, 7, in_small}};
+    tilek_array own[] = {{.length = {3, 2}}, {.length = {5}}, {.length = {1000}}, {.length = {1000, 0}}, {.base = NULL}};
+    const tilek_call call = {.arrays = own, .trips = 7};
+    const tilek_choice *const tables[] = {exact, close};
+    for (int table = 0; table < 2; ++table) {
+        const tilek_kernel made = {.name = "made", .array_count = 5, .arrays = shapes, .size_count = 1, .sizes = sizes, .choice_count = 1, .choices = tables[table]};
+        tilek_message why;
+        int64_t taken;
+        CHECK(tilek_choose_sizes(&made, &call, 1, &taken, &why) == TILEK_OK && taken == (table == 0 ? 4 : 3));
+        CHECK(tilek_choose_sizes(&made, &call, 0, &taken, &why) == TILEK_OK && taken == 3);
+    }
+}
+
+/* A choice that breaks the contract: nothing has run when that is found. */
+void steps_misled(void)
+{
+    step_call own;
+    make(&own, 1, 1);
+    own.A[0] = 0;
+    CHECK(tilek_launch(&misled_kernel, &own.call) == 1 && own.A[0] == 0);
+    tilek_complete(&misled_kernel, &own.call);
+}
+
+/* Prints the mean cost of a launch, in nanoseconds of processor time, of a kernel that chooses sizes and of one that does not. */
+void steps_choice_cost(void)
+{
+    enum { COUNT = 100000 };
+    const tilek_kernel *const kernels[] = {&choosing_kernel, &kernel};
+    for (int which = 0; which < 2; ++which) {
+        struct timespec from, to;
+        step_call own;
+        make(&own, 2, 1);
+        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+        for (int count = 0; count < COUNT; ++count) CHECK(tilek_launch(kernels[which], &own.call) == 0);
+        (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+        (void)printf("%.1f\n", ((double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec)) / COUNT);
+    }
 }
 
 /* Prints the mean cost of a step of one iteration, its rehearsal included, in nanoseconds of processor time. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -237,8 +238,6 @@ def test_profile_table(program: Path) -> None:
 
 
 def test_profile_trace(program: Path, tmp_path: Path) -> None:
-    import json
-
     trace = tmp_path / "trace.json"
     done = run(program, "twice", TILEK_TARGET="opencl", TILEK_PROFILE=str(trace))
     assert done.returncode == 0, done.stderr
@@ -323,6 +322,45 @@ def test_unknown_tile_sizes(program: Path) -> None:
         "tilek: warning: TILEK_SIZES names lu.size, and no kernel lu with a tile size size ran",
         "tilek: warning: TILEK_SIZES names decay.j, and no kernel decay with a tile size j ran",
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "sizes", "extremes"),
+    [("", "4 5 3 4 3", "4 3 3 3 5"), ("size=7", "7 7 7 7 7", "7 7 7 7 7"), ("decay.size=7", "4 5 3 4 3", "4 3 3 3 5")],
+)
+def test_chosen_tile_sizes(program: Path, given: str, sizes: str, extremes: str) -> None:
+    for target in ("serial", "threads"):
+        assert run(program, "steps_chosen", TILEK_TARGET=target, TILEK_SIZES=given).stdout == f"{sizes} "
+        assert run(program, "steps_chosen_extremes", TILEK_TARGET=target, TILEK_SIZES=given).stdout == f"{extremes} "
+
+
+def test_arrays_that_count_for_choices(program: Path) -> None:
+    done = run(program, "steps_chosen_arrays")
+    assert done.returncode == 0, done.stderr
+
+
+def test_devices_have_no_choices(program: Path) -> None:
+    assert run(program, "steps_chosen", TILEK_TARGET="opencl").stdout == "3 3 3 3 3 "
+
+
+def test_choices_below_1_are_refused(program: Path) -> None:
+    done = run(program, "steps_misled", TILEK_TARGET="serial")
+    assert done.returncode == 0, done.stderr
+    assert "kernel misled cannot run on serial: the tile size size is 0; it runs as the original loop" in done.stderr
+
+
+def test_the_trace_has_the_sizes_of_each_launch(program: Path, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    assert run(program, "steps_chosen", TILEK_TARGET="threads", TILEK_PROFILE=str(trace)).returncode == 0
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert [event["args"]["tile sizes"]["size"] for event in events] == [4, 5, 3, 4, 3]
+
+
+def test_choices_are_cheap(program: Path) -> None:
+    if program.name != "plain":
+        pytest.skip("sanitizers are slow")
+    chosen, plain = map(float, run(program, "steps_choice_cost", TILEK_TARGET="serial").stdout.split())
+    assert chosen < plain + 1000
 
 
 def test_a_step_is_cheap(program: Path) -> None:

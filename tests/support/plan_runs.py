@@ -61,13 +61,13 @@ class LaunchRun:
 
 def run_steps(steps: tuple[Step, ...], scalars: Mapping[str, int]) -> list[LaunchRun]:
     """All launches in order; a point is a run of statements that stand together in a block."""
-    run = _Run(dict(scalars))
+    run = StepsRun(dict(scalars))
     run.steps(steps)
     return run.launches
 
 
 @dataclass
-class _Run(Interpreter):
+class StepsRun(Interpreter):
     launches: list[LaunchRun] = field(default_factory=list)
 
     def steps(self, steps: tuple[Step, ...]) -> None:

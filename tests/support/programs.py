@@ -36,7 +36,8 @@ def tool_environment(cache: Path) -> dict[str, str]:
     """The environment in which our own commands run from this source tree."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("TILEK_")}
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return kept | {"PYTHONPATH": path, "TILEK_CACHE_DIR": str(cache), "TILEK_CC": COMPILER}
+    folders = {"TILEK_CACHE_DIR": str(cache), "TILEK_DATA_DIR": str(cache / "no-data")}  # the machine may be calibrated
+    return kept | {"PYTHONPATH": path, "TILEK_CC": COMPILER} | folders
 
 
 class Failure(Exception):

@@ -25,7 +25,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "patterns": frozenset({"base", "ir", "polyhedral"}),
     "plan": frozenset({"base", "ir", "polyhedral", "model", "patterns"}),
     "codegen": frozenset({"base", "ir", "plan"}),
-    "report": frozenset({"base", "ir", "polyhedral", "model", "plan"}),
+    "report": frozenset({"base", "ir", "polyhedral", "model", "patterns", "plan"}),
     "host": frozenset({"base", "ir", "plan", "codegen"}),
     "pyruntime": frozenset({"base", "codegen.manifest"}),
     "driver": frozenset(

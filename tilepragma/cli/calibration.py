@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.cli import runtime_library
 from tilepragma.cli.devices import accelerators, host_devices, subject_of
+from tilepragma.cli.progress import measuring_progress, warn
 from tilepragma.tuning import calibration, effort, kept, runner
 from tilepragma.tuning.calibration import Measured
 from tilepragma.tuning.findings import Series
@@ -77,7 +78,7 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
     count = sum(map(len, words.values()))
     milliseconds = effort.milliseconds_a_number(how, count)
     measured: list[Measured] = []
-    with _progress() as progress:
+    with measuring_progress() as progress:
         task = progress.add_task("calibrating", total=count)
         for subject in subjects:
             progress.update(task, description=subject.key)
@@ -87,7 +88,7 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
                     results = runner.run_again(program, subject, results, milliseconds)
                 measured.append(calibration.described(subject, host, how, results, measured))
             except CalibrationError as failure:
-                _warn(progress, f"{subject.key} ({subject.name}) is left out: {failure}")
+                warn(progress, f"{subject.key} ({subject.name}) is left out: {failure}")
             progress.update(task, completed=sum(len(words[one]) for one in subjects[: subjects.index(subject) + 1]))
     return measured
 
@@ -95,28 +96,11 @@ def _measure_all(program: Path, quick: bool) -> list[Measured]:
 # ---- What is said ------------------------------------------------------------------------------------------------------
 
 
-def _progress() -> Progress:
-    """A bar on standard error, where that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
-    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
-
-
 def _advance(progress: Progress, task: object) -> Callable[[Series], None]:
     def heard(_: Series) -> None:
         progress.advance(task)  # type: ignore[arg-type]
 
     return heard
-
-
-def _warn(progress: Progress, text: str) -> None:
-    if progress.disable:
-        print(f"tilepragma: warning: {text}", file=sys.stderr)
-    else:
-        progress.console.print(f"tilepragma: warning: {text}", markup=False, highlight=False)
 
 
 def _show(one: Measured, path: Path) -> None:

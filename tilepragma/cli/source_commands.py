@@ -1,4 +1,4 @@
-"""The commands on one source file: translate, check, explain."""
+"""The commands on one source file: translate, check, explain, tune."""
 
 from __future__ import annotations
 
@@ -57,6 +57,12 @@ def run_source_command(options: argparse.Namespace, compiler_options: tuple[str,
 
 
 def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> TranslateRequest:
+    if options.command == "tune":
+        from tilepragma.cli.tune import usage_problem
+
+        problem = usage_problem(options)
+        if problem:
+            raise WrongUsageError(problem)
     command = read_command(compiler_options)
     unknown = [name for name in options.dump if name not in {step.name for step in PASSES}]
     if unknown:
@@ -70,6 +76,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
         device=chosen_device("--device", options.device),
+        kept=options.command != "tune",
         last="verify",
         dump=frozenset(options.dump),
     )
@@ -139,17 +146,30 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
         _explain(options, result, request.device)
     elif options.command == "translate":
         _write(options, result)
+    elif options.command == "tune":
+        return _tune(options, request, result)
     return 0
+
+
+def _tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """Returns the exit status. Raises WrongUsageError for sizes that are none."""
+    from tilepragma.cli.tune import tune
+    from tilepragma.report.sizes import SizeError
+
+    try:
+        return tune(options, request, result)
+    except SizeError as error:
+        raise WrongUsageError(str(error)) from None
 
 
 def _explain(options: argparse.Namespace, result: TranslateResult, device: Device | None) -> None:
     """The report as text on standard output, as a page and as pictures. Raises WrongUsageError for sizes that are none."""
-    from tilepragma.driver import calibrated_processor, explain_page, kernel_reports
+    from tilepragma.driver import calibrated_device, explain_page, kernel_reports
     from tilepragma.report.sizes import SizeError, parse_sizes
 
     try:
         sizes = parse_sizes(options.size)
-        reports = kernel_reports(result, sizes, device or calibrated_processor())
+        reports = kernel_reports(result, sizes, device or calibrated_device())
     except SizeError as error:
         raise WrongUsageError(str(error)) from None
     if options.html != "-":

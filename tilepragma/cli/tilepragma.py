@@ -1,4 +1,4 @@
-"""The `tilepragma` command: translate, check, explain, devices, and what a build needs to know."""
+"""The `tilepragma` command: translate, check, explain, tune, devices, and what a build needs to know."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def main() -> int:
 def run(arguments: Sequence[str]) -> int:
     """Run one command; returns the exit status: 0 done, 1 errors in the source, 2 wrong usage, 3 a fault of ours."""
     parser = _parser()
-    options, others = parser.parse_known_args(_separated(arguments))
+    own, program = _before_program(arguments)
+    options, others = parser.parse_known_args(_separated(own))
+    options.program = program
     if options.query:
         return _answer(options.query)
     if options.command is None:
@@ -45,7 +47,7 @@ def run(arguments: Sequence[str]) -> int:
         if others:
             parser.error(f"unrecognized arguments: {' '.join(others)}")
         return _devices(options)
-    if options.command == "explain":
+    if options.command in ("explain", "tune"):
         options.size += [word for word in others if _SIZE.match(word)]
         others = [word for word in others if not _SIZE.match(word)]
     refused = [word for word in others if not word.startswith(_COMPILER_PREFIXES)]
@@ -86,6 +88,14 @@ _JOINT = "\x1f"
 _SIZE = re.compile(r"[A-Za-z_][^-=]*=")
 
 
+def _before_program(arguments: Sequence[str]) -> tuple[Sequence[str], tuple[str, ...]]:
+    """The command's own words, and those behind `--` of a command that runs a program."""
+    if arguments[:1] != ["tune"] or "--" not in arguments:
+        return arguments, ()
+    end = arguments.index("--")
+    return arguments[:end], tuple(arguments[end + 1 :])
+
+
 def _separated(arguments: Sequence[str]) -> list[str]:
     """Join compiler options to their separate values, so that argparse sees one unknown word each."""
     joined: list[str] = []
@@ -122,6 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("--loops", action="store_true", help="note what each loop is: DOALL, DOACROSS or sequential")
     _add_explain(commands)
+    _add_tune(commands)
     _add_devices(commands)
     return parser
 
@@ -169,20 +180,50 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     explain = _add_source_command(
         commands, "explain", "say what became of each kernel: loops, dependences, tiles, wavefronts, mapping, data"
     )
+    _add_sizes(explain)
     explain.add_argument(
+        "--html", metavar="FILE", help="write a page with pictures of tiles and dependences, or - for standard output"
+    )
+    explain.add_argument(
+        "--figures",
+        metavar="DIR",
+        type=Path,
+        help="write each picture as KERNEL-NEST-PICTURE.svg into that folder, predicted times as KERNEL-landscape.svg",
+    )
+
+
+def _add_sizes(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--size",
         metavar="NAME=INTEGER",
         action="extend",
         nargs=1,
         default=[],
-        help="a number for a parameter of the kernels; several stand one after another",
+        help="a number for a parameter of the kernels; several stand one after another, or with commas between them",
     )
-    explain.add_argument(
-        "--html", metavar="FILE", help="write a page with pictures of tiles and dependences, or - for standard output"
+
+
+def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    tune = _add_source_command(
+        commands, "tune", "time tile sizes in your program, and keep the fastest beside the source, in IN.tilek.json"
     )
-    explain.add_argument(
-        "--figures", metavar="DIR", type=Path, help="write each picture as KERNEL-NEST-PICTURE.svg into that folder"
+    tune.usage = (
+        "tilepragma tune IN.c --quick [--kernel K] [--size NAME=INTEGER …] [--target T] [--device NAME] [--best N] [--no-keep] "
+        "[options of the C compiler] -- PROGRAM [ARGUMENT …]"
     )
+    tune.add_argument("--quick", action="store_true", help="time only what the model takes to be best, and the default")
+    tune.add_argument("--kernel", metavar="K", default="", help="tune this kernel only (default: each in turn)")
+    _add_sizes(tune)
+    tune.add_argument(
+        "--target",
+        choices=("serial", "threads", "opencl", "cuda"),
+        default="",
+        help="where to run it (default: where the program runs by itself)",
+    )
+    tune.add_argument(
+        "--best", metavar="N", type=int, default=12, help="layouts to time besides the default (default: %(default)s)"
+    )
+    tune.add_argument("--no-keep", dest="keep", action="store_false", help="write no file, only say what is fastest")
 
 
 def _add_source_command(

@@ -19,6 +19,7 @@ from tilepragma.codegen.launches import (
 from tilepragma.codegen.manifest import (
     LAUNCH_ALWAYS,
     ArrayShape,
+    ChoiceShape,
     FieldShape,
     KernelManifest,
     LaunchShape,
@@ -34,9 +35,9 @@ from tilepragma.codegen.steps import step_functions
 from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
 from tilepragma.ir.looptree import TiledLoop
-from tilepragma.ir.traversal import mentions
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.size_choices import is_of_devices_only
 
 _OPERATORS = {
     "+": "ADD", "*": "MULTIPLY", "min": "MINIMUM", "max": "MAXIMUM", "&": "BIT_AND", "|": "BIT_OR", "^": "BIT_XOR",
@@ -85,6 +86,7 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
         host_steps=steps.host,
         device_steps=steps.device,
         sizes=tuple(SizeShape(size.object.name, size.host, size.device) for size in plan.sizes),
+        choices=tuple(ChoiceShape(choice.bytes, choice.trips, choice.sizes) for choice in plan.choices),
     )
 
 
@@ -136,15 +138,14 @@ def _fields(type_: Type, name: str, offset: int, count: int) -> list[FieldShape]
 
 
 def _motions(argument: ArrayArgument, plan: KernelPlan) -> tuple[str, ...]:
-    temporary = argument.object.scope is Scope.TEMPORARY
     chosen = {
         "READS": argument.reads,
         "WRITES": argument.writes,
         "COPY_IN": argument.copy_in,
         "COPY_OUT": argument.copy_out,
         "MUST_BE_PRESENT": argument.present,
-        "TEMPORARY": temporary,
-        "DEVICES_ONLY": temporary and not any(mentions(launch.body, argument.object) for launch in plan.host),
+        "TEMPORARY": argument.object.scope is Scope.TEMPORARY,
+        "DEVICES_ONLY": is_of_devices_only(plan, argument),
         "UNKNOWN_EXTENT": bool(argument.object.rank and not argument.section),
     }
     return tuple(name for name, holds in chosen.items() if holds)

@@ -25,6 +25,7 @@ def kernel_constants(manifest: KernelManifest) -> str:
         quote=quote,
         flags=_flags,
         int64=_int64,
+        limit=_limit,
         programs=[
             (name, pieces(text))
             for name, text in (
@@ -61,6 +62,10 @@ def _numbers(launches: tuple[LaunchShape, ...]) -> list[int]:
 
 def _flags(names: tuple[str, ...]) -> str:
     return " | ".join(f"TILEK_{name}" for name in names) or "0"
+
+
+def _limit(value: int | None) -> str:
+    return "INT64_MAX" if value is None else _int64(value)
 
 
 def _int64(value: int) -> str:

@@ -117,6 +117,15 @@ class SizeShape:
 
 
 @dataclass(frozen=True)
+class ChoiceShape:
+    """tilek_choice; None: however many. `sizes` are in the order of KernelManifest.sizes."""
+
+    bytes: int | None
+    trips: int | None
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class KernelManifest:
     """tilek_kernel. `flags`, `targets` and `preferred` are the C names' endings; `scalar_sizes` in bytes.
 
@@ -142,6 +151,7 @@ class KernelManifest:
     host_steps: str | None
     device_steps: str | None
     sizes: tuple[SizeShape, ...]
+    choices: tuple[ChoiceShape, ...]
 
 
 #: The bit of LaunchShape.axes that is TILEK_LAUNCH_ALWAYS.

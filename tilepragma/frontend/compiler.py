@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tilepragma.base.cache_folder import cache_folder
 from tilepragma.base.user_compiler import SEPARATE_VALUE, compiler, fingerprint
+from tilepragma.ir.directives import WIDEST_VECTORS, VectorRegisters
 from tilepragma.ir.looptree import FloatingRules
 
 #: Options that decide about the compiler's own include folders and predefined macros.
@@ -39,6 +40,13 @@ _FOR_COMPILER = (
 )
 #: Options that libclang understands as the compiler does.
 _FOR_LIBCLANG = (*SEPARATE_VALUE, "-std=", "-ansi", "-m", "-fshort-enums", "-undef")
+
+#: Macros of processors, those with the widest vectors first.
+_VECTORS = {
+    "__AVX512F__": WIDEST_VECTORS,
+    "__AVX__": VectorRegisters(256, 16),
+    "__aarch64__": VectorRegisters(128, 32),
+}
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,11 @@ def floating_rules(flags: CompilerFlags, answer: CompilerAnswer) -> FloatingRule
     return FloatingRules(contract=contract, fast=fast)
 
 
+def vector_registers(answer: CompilerAnswer) -> VectorRegisters:
+    """Those of the processor that the flags name (-march): for one that nothing is known of, 16 of 128 bits."""
+    return next((found for name, found in _VECTORS.items() if answer.defines(name)), VectorRegisters(128, 16))
+
+
 def libclang_arguments(flags: CompilerFlags, answer: CompilerAnswer) -> list[str]:
     """The command line that makes libclang read the source as the user's compiler does."""
     arguments = ["-x", "c", *flags.for_libclang, "-D_TILEK=1", "-nostdinc", "-ferror-limit=0", "-w"]
@@ -172,7 +185,7 @@ def _folders(log: str) -> tuple[str, ...]:
 
 
 def _interesting_macros(text: str) -> tuple[tuple[str, str], ...]:
-    wanted = {"__FP_FAST_FMA", "__FAST_MATH__", "__CHAR_UNSIGNED__", "_OPENMP", "__STDC_VERSION__"}
+    wanted = {"__FP_FAST_FMA", "__FAST_MATH__", "__CHAR_UNSIGNED__", "_OPENMP", "__STDC_VERSION__", *_VECTORS}
     pairs = (line.split(" ", 2)[1:] for line in text.splitlines() if line.startswith("#define "))
     return tuple((pair[0], pair[1] if len(pair) > 1 else "") for pair in pairs if pair[0] in wanted)
 
@@ -181,7 +194,7 @@ def _cache_entry(flags: CompilerFlags) -> Path | None:
     """The file of the answer; None where there is no cache, or no such compiler (running it will say so)."""
     if shutil.which(flags.command[0]) is None:
         return None
-    facts = ["1", *flags.for_compiler, *fingerprint(flags.command)]
+    facts = ["2", *flags.for_compiler, *fingerprint(flags.command)]
     facts += [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")]
     key = hashlib.sha256("\0".join(facts).encode()).hexdigest()
     try:

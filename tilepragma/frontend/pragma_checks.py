@@ -14,6 +14,7 @@ from tilepragma.ir.directives import (
     DataClause,
     PrivateClause,
     ReductionClause,
+    SorClause,
     Target,
     TileClause,
     TileKind,
@@ -21,7 +22,7 @@ from tilepragma.ir.directives import (
 
 _SINGLE = (
     *("name", "num_threads", "target", "device", "async", "wait", "if"),
-    *("independent", "seq", "unroll", "collapse"),
+    *("independent", "seq", "unroll", "collapse", "sor"),
 )
 _AXES = {TileKind.THREAD: AxisKind.THREAD, TileKind.GANG: AxisKind.GANG, TileKind.WORKER: AxisKind.WORKER}
 _EXAMPLES = {
@@ -39,6 +40,7 @@ def check_clauses(construct: Construct, clauses: Sequence[tuple[str, Clause]], d
     _check_counts(values, diagnostics)
     _check_tiles(values, diagnostics)
     _check_sequential(values, diagnostics)
+    _check_relaxation(values, diagnostics)
     _check_targets(values, diagnostics)
     _check_variables(construct, values, diagnostics)
 
@@ -97,6 +99,18 @@ def _check_tiles(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
                     else "remove one of the two tiles, or give it another dimension",
                 )
             seen.add((tile.kind, tile.dimension))
+
+
+def _check_relaxation(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
+    if not any(isinstance(clause, SorClause) for clause in clauses):
+        return
+    for clause in clauses:
+        if isinstance(clause, Flag) and clause.name == "independent":
+            diagnostics.error(
+                clause.range,
+                "'independent' contradicts 'sor': in a relaxation in place iterations read what others have written",
+                "remove one of the two",
+            )
 
 
 def _check_sequential(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:

@@ -24,6 +24,8 @@ from tilepragma.ir.directives import (
     DataClause,
     PrivateClause,
     ReductionClause,
+    SorClause,
+    SorMethod,
     Target,
     TileClause,
     TileKind,
@@ -89,6 +91,7 @@ Clause = (
     | CountClause
     | ReductionClause
     | PrivateClause
+    | SorClause
     | TileClause
     | Flag
     | Expressions
@@ -390,12 +393,28 @@ _TILE_FORMS = {
 
 
 def _sor(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    diagnostics.error(
-        raw.range,
-        f"sor(…) asks for the engine of successive over-relaxation; {_LATER}",
-        "remove the clause; the kernel then runs in the order it is written in",
-    )
-    return ()
+    parts = split_at_commas(raw.arguments or ())
+    if not _all_present(parts, raw, diagnostics):
+        return ()
+    known = {method.value: method for method in SorMethod}
+    word = text_of(parts[0])
+    method = known.get(word)
+    if method is None:
+        near, methods = nearest(word, known), f"the methods are {listed(known)}"
+        remedy = f"did you mean '{near}'? {methods}" if near else methods
+        diagnostics.error(range_of(parts[0]), f"there is no method '{word}' of relaxation", remedy)
+        return ()
+    if method is not SorMethod.WAVEFRONT:
+        diagnostics.error(
+            raw.range,
+            f"sor({word}) computes other iterates than the loops say; {_LATER}",
+            "sor(wavefront) is there: it computes what the loops say, and is taken without a clause too",
+        )
+        return ()
+    if len(parts) > 1:
+        diagnostics.error(range_of(parts[1]), "sor(wavefront) has no further arguments", "write sor(wavefront)")
+        return ()
+    return (SorClause(method, raw.range),)
 
 
 _WITHOUT_ARGUMENTS = ("async", "wait", "independent", "seq")

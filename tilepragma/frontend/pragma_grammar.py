@@ -40,6 +40,7 @@ from tilepragma.ir.directives import (
     PrivateClause,
     ReductionClause,
     RoutineDirective,
+    SorClause,
     TileClause,
     WaitDirective,
 )
@@ -181,6 +182,7 @@ def _kernel(clauses: Sequence[Clause], place: SourceRange) -> KernelDirective:
         reductions=_of(ReductionClause, clauses),
         privates=_of(PrivateClause, clauses),
         independent=any(_is_flag(clause, "independent") for clause in clauses),
+        sor=next(iter(_of(SorClause, clauses)), None),
     )
 
 

@@ -15,6 +15,7 @@ from tilepragma.frontend.compiler import (
     ask_compiler,
     floating_rules,
     libclang_arguments,
+    vector_registers,
 )
 from tilepragma.frontend.data_regions import data_regions
 from tilepragma.frontend.files import Included, find_inclusions, source_files
@@ -86,6 +87,7 @@ def parse_translation_unit(
         floating=floating_rules(flags, answer),
         dependencies=_dependencies(path, included, system=False),
         system_dependencies=_dependencies(path, included, system=True),
+        vectors=vector_registers(answer),
     )
 
 

@@ -14,6 +14,7 @@ from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
 from tilepragma.ir.looptree import Axis, Loop, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan, LastValue
+from tilepragma.plan.size_choices import by_trips, outermost_loop
 
 #: Precedence of operands of `!=` and `&&`.
 _EQUALITY, _AND = 9, 5
@@ -51,6 +52,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         queue=_queue(plan),
         operations=_operations(plan),
         enabled=_enabled(plan),
+        trips=_outermost_trips(plan),
     )
     after = render(
         "host/after.c.j2",
@@ -85,6 +87,12 @@ def _trip(loop: Loop) -> str:
 def _operations(plan: KernelPlan) -> list[str]:
     """The summands of the number of floating-point operations."""
     return [" * ".join([f"{one.count}.0", *map(_trip, one.loops)]) for one in plan.operations]
+
+
+def _outermost_trips(plan: KernelPlan) -> str | None:
+    """None where no choice of tile sizes asks for them."""
+    loop = outermost_loop(plan) if by_trips(plan) else None
+    return None if loop is None else _trip(loop)
 
 
 def _tile_arguments(numbering: Numbering) -> list[str]:

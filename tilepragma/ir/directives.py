@@ -147,6 +147,25 @@ class PrivateClause:
     range: SourceRange
 
 
+class SorMethod(Enum):
+    """How a relaxation in place is to be computed."""
+
+    WAVEFRONT = "wavefront"
+    """each value as the loops say it, those at once that do not wait for each other"""
+    RED_BLACK = "redblack"
+    """point by point in the order of colours: other iterates"""
+    MULTILAYER = "multilayer"
+    """several sweeps of a part of the mesh at once (thesis chapter 6): other iterates"""
+
+
+@dataclass(frozen=True)
+class SorClause:
+    """`sor(method)`: the region is a relaxation in place."""
+
+    method: SorMethod
+    range: SourceRange
+
+
 class TemporalTiles(Enum):
     """Tiles of time steps of stencils, for all kernels of a translation: no clause says it, `TILEK_TILES` does.
 
@@ -170,12 +189,28 @@ LOCAL_BYTES = 32768
 
 
 @dataclass(frozen=True)
+class VectorRegisters:
+    """What the processor has that the user's flags name: `count` registers of so many `bits`."""
+
+    bits: int
+    count: int
+
+    def accumulators(self) -> int:
+        """Registers that may hold sums while the others take what is added."""
+        return self.count * 3 // 4
+
+
+#: Those of AVX-512.
+WIDEST_VECTORS = VectorRegisters(512, 32)
+
+
+@dataclass(frozen=True)
 class KernelDirective:
     """`#pragma tilek kernel …`, or the kernel part of `kernel loop`.
 
     `asynchronous` is the queue's expression, or None; `async` without an argument sets `asynchronous_default`.
-    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`. `temporal` and
-    `local_bytes`, what a launch may take of a gang's memory, are set where planning begins.
+    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`. `temporal`,
+    `local_bytes`, what a launch may take of a gang's memory, and `vectors`, the host's, are set where planning begins.
     """
 
     range: SourceRange
@@ -192,8 +227,10 @@ class KernelDirective:
     reductions: tuple[ReductionClause, ...] = ()
     privates: tuple[PrivateClause, ...] = ()
     independent: bool = False
+    sor: SorClause | None = None
     temporal: TemporalTiles = TemporalTiles.AUTOMATIC
     local_bytes: int = LOCAL_BYTES
+    vectors: VectorRegisters = WIDEST_VECTORS
 
 
 class TileKind(Enum):

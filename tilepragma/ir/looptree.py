@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.directives import (
+    WIDEST_VECTORS,
     AxisKind,
     ClauseExpression,
     DataDirective,
     KernelDirective,
     LoopDirective,
     TileKind,
+    VectorRegisters,
     WaitDirective,
 )
 from tilepragma.ir.expressions import Access, DataObject, Expression
@@ -431,7 +433,8 @@ class Inclusion:
 
 @dataclass(frozen=True)
 class TranslationUnit:
-    """What the front end hands on. `files[0]` is the main file. `floating` says what the compile flags allow on devices.
+    """What the front end hands on. `files[0]` is the main file. `floating` says what the compile flags allow on devices, `vectors` which
+    registers they name on the host.
 
     `dependencies` are the main file and the user's headers, `system_dependencies` the headers of the system.
     """
@@ -443,6 +446,7 @@ class TranslationUnit:
     floating: FloatingRules
     dependencies: tuple[str, ...]
     system_dependencies: tuple[str, ...] = ()
+    vectors: VectorRegisters = WIDEST_VECTORS
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,9 @@ from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
 #: A product of atoms, in a fixed order; empty for the constant term.
 Monomial = tuple[Expression, ...]
 
+#: A polynomial is divided in at most this many steps; more terms than that no hand-written subscript has.
+_MOST_STEPS = 64
+
 
 @dataclass(frozen=True)
 class Polynomial:
@@ -118,6 +121,36 @@ def combination(parts: Iterable[tuple[int, Polynomial]]) -> Polynomial:
     return _collect(
         (monomial, factor * coefficient) for factor, value in parts for monomial, coefficient in value.terms
     )
+
+
+def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """(q, r) with value = q * by + r, no term of r being a multiple of the leading term of `by`."""
+    lead, factor = max(by.terms, key=lambda term: (len(term[0]), repr(term[0])))
+    quotient = number(0)
+    for _ in range(_MOST_STEPS):
+        step = next(
+            (
+                (rest, coefficient // factor)
+                for monomial, coefficient in value.terms
+                if coefficient % factor == 0 and (rest := _over(monomial, lead)) is not None
+            ),
+            None,
+        )
+        if step is None:
+            break
+        term = Polynomial((step,))
+        quotient = quotient + term
+        value = value - term * by
+    return quotient, value
+
+
+def _over(monomial: Monomial, lead: Monomial) -> Monomial | None:
+    rest = list(monomial)
+    for atom in lead:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
 
 
 def minimum(values: Iterable[Polynomial]) -> Polynomial:

@@ -6,7 +6,7 @@ has. GPUs and processors answer the same questions: units that run blocks of wor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,23 @@ class Processor:
     double_rate: float
     memories: tuple[Memory, ...]
     overheads: Overheads | None = None
+
+    def with_cores(self, cores: int) -> Processor:
+        """The same where only so many of its cores have work: rates and bandwidths of memories that each core has for itself are theirs."""
+        part = cores / self.cores
+        memories = tuple(
+            replace(one, bandwidth=one.bandwidth * part)
+            if one.bandwidth is not None and one.sharers < self.cores
+            else one
+            for one in self.memories
+        )
+        return replace(
+            self,
+            cores=cores,
+            memories=memories,
+            float_rate=self.float_rate * part,
+            double_rate=self.double_rate * part,
+        )
 
 
 Device = Gpu | Processor

@@ -90,20 +90,20 @@ def _check_columns(equations: Numbers, scale: Numbers) -> None:
 class Mix:
     """Instructions of one point of a program: `operations` of floating type (a fused multiply-add is one), `special` ones (division, square
     root), `others` (integer, control), `accesses` to shared memory or cache, each of them `conflicts` times as long as one without bank
-    conflicts. `chain` of them wait for the one before; None: all. `element` bytes; `double` precision.
+    conflicts. `chain` of them wait for the one before; None: all. `element` bytes; `double` precision. Numbers for all layouts or one for each.
     """
 
-    operations: float
-    special: float
-    others: float
-    accesses: float
-    conflicts: float = 1.0
-    chain: float | None = None
+    operations: float | Numbers
+    special: float | Numbers
+    others: float | Numbers
+    accesses: float | Numbers
+    conflicts: float | Numbers = 1.0
+    chain: float | Numbers | None = None
     element: int = 4
     double: bool = False
 
     @property
-    def instructions(self) -> float:
+    def instructions(self) -> float | Numbers:
         """All of them."""
         return self.operations + self.special + self.others + self.accesses
 
@@ -147,7 +147,7 @@ def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Estim
         chain = mix.instructions if mix.chain is None else mix.chain
         major = device.compute_capability[0] if device.compute_capability else None
         latency = LATENCY.get(major, LATEST) if major is not None else LATEST
-        part = mix.accesses / mix.instructions if mix.instructions else 0.0
+        part = mix.accesses / np.maximum(mix.instructions, np.finfo(np.float64).tiny)
         waiting = chain * (latency * (1 - part) + SHARED_LATENCY * part)
         cycles = np.maximum(issue, waiting / np.maximum(resident_warps, 1.0))
     bandwidth = device.memories[-1].bandwidth if device.memories else None
@@ -158,7 +158,7 @@ def estimate(device: Device, mix: Mix, resident_warps: float | Numbers) -> Estim
     return Estimate(Coefficients(float(alpha) if alpha.ndim == 0 else alpha, 0.0, gamma), tuple(assumed))
 
 
-def _access(device: Device, mix: Mix, lanes: int) -> float:
+def _access(device: Device, mix: Mix, lanes: int) -> float | Numbers:
     """Cycles of a warp's accesses: banks of a GPU serve a word each, a core loads two vectors (as descriptors say of the nearest level)."""
     if isinstance(device, Gpu):
         words = max(1.0, mix.element / device.bank_width)

@@ -82,8 +82,10 @@ def roofline(demand: Demand, device: Device, double: bool) -> Roofs:
 
 
 def _time(amount: Numbers, rate: Numbers) -> Numbers:
-    """amount / rate, 0 of nothing."""
-    return np.divide(amount, rate, out=np.zeros(np.broadcast_shapes(amount.shape, rate.shape)), where=amount > 0)
+    """amount / rate: 0 of nothing, infinite where something is left to nobody."""
+    amount, rate = np.broadcast_arrays(amount, rate)
+    some = amount > 0
+    return np.divide(amount, rate, out=np.where(some, np.inf, 0.0), where=some & (rate > 0))
 
 
 def units_of(device: Device) -> int:
@@ -111,7 +113,7 @@ def row_bytes(length: Integers, rows: Integers, element: int, transaction: int) 
     return np.asarray(np.where(length > 0, rows * met, 0), dtype=np.float64)
 
 
-def scattered_bytes(stride: Integers, lanes: int, element: int, transaction: int) -> Integers:
+def scattered_bytes(stride: Integers, lanes: int | Integers, element: int, transaction: int) -> Integers:
     """Bytes moved for one access of a warp whose lanes meet elements `stride` elements apart, the first at the start of a transaction.
 
     Up to a transaction's width a warp meets every transaction in its span; further apart, one for each lane. Stride 0 is one element's.

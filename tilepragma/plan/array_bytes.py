@@ -34,12 +34,13 @@ def array_bytes(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[ArrayByte
 def _array(argument: ArrayArgument, scalars: Mapping[str, int]) -> ArrayBytes:
     size = element_bytes(argument.object)
     for bound in argument.section:
-        size *= max(_value(bound.length, scalars), 0)
+        size *= max(host_value(bound.length, scalars), 0)
     copies = int(argument.copy_in) + int(argument.copy_out)
     return ArrayBytes(argument.object, size, argument.reads, argument.writes, size * copies)
 
 
-def _value(bound: HostExpression, scalars: Mapping[str, int]) -> int:
+def host_value(bound: HostExpression, scalars: Mapping[str, int]) -> int:
+    """What the host finds for a bound or a count. Raises UncountableError."""
     if not isinstance(bound, ClauseExpression):
         values: Mapping[str, Values] = scalars
         return int(Evaluation(values).value(bound))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilepragma.ir.directives import LOCAL_BYTES, Target, TemporalTiles
+from tilepragma.ir.directives import LOCAL_BYTES, WIDEST_VECTORS, Target, TemporalTiles, VectorRegisters
 from tilepragma.model.devices import Device, Gpu
 from tilepragma.plan.targets import ALL_TARGETS
 
@@ -12,12 +12,13 @@ from tilepragma.plan.targets import ALL_TARGETS
 @dataclass(frozen=True)
 class PlanDefaults:
     """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles of time steps; `device`: the one to plan
-    for, None where nothing is known of it.
+    for, None where nothing is known of it; `vectors`: those that the compiler's flags name.
     """
 
     targets: tuple[Target, ...] = ALL_TARGETS
     temporal: TemporalTiles = TemporalTiles.AUTOMATIC
     device: Device | None = None
+    vectors: VectorRegisters = WIDEST_VECTORS
 
     @property
     def local_bytes(self) -> int:

@@ -41,6 +41,12 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
             yield f"  after it {final.iterator.host} is {plain_text(final.value)}{where}"
     for size in plan.sizes:
         yield f"  tile size {size.object.name}: {size.host} on the host, {size.device} on devices"
+    for choice in plan.choices:
+        limits = [
+            f"{most} {name}" for name, most in (("bytes", choice.bytes), ("trips", choice.trips)) if most is not None
+        ]
+        reach = f" up to {' and '.join(limits)}" if limits else ""
+        yield f"  tile sizes on the host{reach}: {', '.join(map(str, choice.sizes))}"
     if plan.host_steps == plan.device_steps:
         yield from _steps("", plan.host_steps, "  ")
     else:

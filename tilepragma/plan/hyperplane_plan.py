@@ -20,7 +20,7 @@ from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.mapping import MOST_DIMENSIONS
 from tilepragma.plan.point_wavefronts import BoundedTile
-from tilepragma.plan.register_plan import ROWS, block_extent, register_tiles
+from tilepragma.plan.register_plan import ALONE_ROWS, block_extent, register_tiles
 from tilepragma.plan.row_loops import (
     Around,
     Names,
@@ -114,10 +114,11 @@ def _both_drafts(
 
     code = PartCode(apart.scop, apart.program)
     sizes = TileSizes(Names(set(names_in(region.kernel))))
+    vectors = region.kernel.directive.vectors
     drafts = []
     for planned, on_device in ((host, False), (device, True)):
         by_part = {id(each.found): each for each in planned}
-        loops = RowLoops(code, sizes.names, sizes, on_device, region.first_index)
+        loops = RowLoops(code, sizes.names, sizes, on_device, region.first_index, vectors)
         drafts.append(_Drafts(loops, by_part).drafts(apart.parts, Around((), code.nothing_known)))
     return drafts[0], drafts[1], tuple(sizes.found.values())
 
@@ -234,7 +235,7 @@ class _Drafts:
         """Parts taking turns on strips of these rows."""
         first = next(row for row in rows if row.dealt)
         base = base_name(first.part.statements, first.level)
-        size = self.loops.sizes.of(self.planned[id(first.part)].number, first.level, base, ROWS, ROWS)
+        size = self.loops.sizes.of(self.planned[id(first.part)].number, first.level, base, ALONE_ROWS, ALONE_ROWS)
         loop, strip = strip_loop(self.loops, first, size)
         nowhere = Around((), self.loops.code.nothing_known)
         drafts = (

@@ -111,6 +111,20 @@ class TileSize:
     device: int
 
 
+@dataclass(frozen=True)
+class SizeChoice:
+    """Values of a plan's tile sizes, in their order, for launches on hosts (and on OpenCL devices that run the hosts' launches) whose arrays have
+    `bytes` bytes together at most and whose outermost loop has `trips` iterations at most; None: however many.
+
+    The bytes are those of the sections of `KernelPlan.arrays`, the plan's own ones included but not those of devices only; the loop is
+    `size_choices.outermost_loop`. The runtime counts both.
+    """
+
+    bytes: int | None
+    trips: int | None
+    sizes: tuple[int, ...]
+
+
 def forms(launch: Launch) -> tuple[Launch, ...]:
     """The launch by itself, and as it is where its staged form runs."""
     if launch.staged is None:
@@ -202,6 +216,10 @@ class KernelPlan:
     stepped: Kernel | None = None
     split: tuple[str, ...] = ()
     """a clause on each loop of the user's that launches take apart"""
+    choices: tuple[SizeChoice, ...] = ()
+    """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
+    kept: str = ""
+    """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
 
     @property
     def host(self) -> tuple[Launch, ...]:

@@ -6,6 +6,7 @@ intra-tile wavefronts: its points are dealt to the lanes of its unit evenly.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +20,10 @@ from tilepragma.plan.array_bytes import ArrayBytes
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import Launch
 from tilepragma.plan.lanes import summed
+from tilepragma.plan.launch_entries import Place
 from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.tile_traffic import ArrayTraffic, TileTraffic, element_bytes
+from tilepragma.plan.tile_work import TileWork
 from tilepragma.plan.traffic_polynomials import tile_traffic
 from tilepragma.plan.work import LaunchWork, PlanWork
 
@@ -49,24 +52,23 @@ class LaunchModel:
     counted: LaunchWork
 
 
+#: How a tile's traffic is found: of a launch, its tile, and workers of a gang by dimensions. Raises UncountableError.
+Traffic = Callable[[Place, TileWork, Mapping[int, Values]], TileTraffic]
+
+
 def model_works(work: PlanWork, organisation: Organisation) -> tuple[LaunchModel, ...]:
     """The launches of a plan in textual order."""
-    return tuple(_model(launch, organisation, work.on_host) for launch in work.launches)
+    return tuple(launch_model(launch, organisation, work.on_host) for launch in work.launches)
 
 
-def _model(work: LaunchWork, organisation: Organisation, on_host: bool) -> LaunchModel:
+def launch_model(
+    work: LaunchWork, organisation: Organisation, on_host: bool, traffic_of: Traffic = tile_traffic
+) -> LaunchModel:
+    """One launch."""
     cases = len(work.starts)
-    tiles = work.tiles(organisation.workers) if work.working is None else work.working
-    every = np.maximum(sums(work.repeats * tiles, work.starts), 1)
-    mean = work.points / every
-    points, warps, steps, widest = _tile(work, mean, organisation)
-    share = np.where(points > 0, mean / np.maximum(points, 1e-300), 0.0)
-    # The slowest unit has its share of all tiles at least, and all of them at most.
-    full_tiles = every * share
-    rounds = np.clip(
-        _wavefronts(work, tiles, share).rounds(organisation.units), full_tiles / organisation.units, full_tiles
-    )
-    traffic = _traffic(work, organisation)
+    points, warps, steps, widest = _tile(work, _mean(work, organisation), organisation)
+    share, full_tiles, rounds = _balance(work, points, organisation)
+    traffic = _traffic(work, organisation, traffic_of)
     return LaunchModel(
         Work(
             steps=steps,
@@ -85,10 +87,45 @@ def _model(work: LaunchWork, organisation: Organisation, on_host: bool) -> Launc
     )
 
 
-def roofline_demand(model: LaunchModel, device: Device, arrays: tuple[ArrayBytes, ...]) -> Demand | None:
+def slowest_share(work: LaunchWork, organisation: Organisation) -> Numbers:
+    """Which part of a launch's work the slowest unit has, in each case: 1 / units where it is dealt out evenly."""
+    mean = _mean(work, organisation)
+    points = mean if work.tile.points is None else work.tile.points.astype(np.float64)
+    _, full_tiles, rounds = _balance(work, points, organisation)
+    return np.asarray(np.where(full_tiles > 0, rounds / np.maximum(full_tiles, 1e-300), 1.0))
+
+
+def _tiles(work: LaunchWork, organisation: Organisation) -> Integers:
+    """Of each entry those that have something to do."""
+    return work.tiles(organisation.workers) if work.working is None else work.working
+
+
+def _mean(work: LaunchWork, organisation: Organisation) -> Numbers:
+    """Points of a tile."""
+    every = sums(work.repeats * _tiles(work, organisation), work.starts)
+    return np.asarray(work.points / np.maximum(every, 1), dtype=np.float64)
+
+
+def _balance(work: LaunchWork, points: Numbers, organisation: Organisation) -> tuple[Numbers, Numbers, Numbers]:
+    """Where the tile that stands for all has so many points: what a tile is of it on average, all tiles in such ones, and those that the slowest
+    unit has.
+    """
+    tiles = _tiles(work, organisation)
+    every = np.maximum(sums(work.repeats * tiles, work.starts), 1)
+    share = np.where(points > 0, _mean(work, organisation) / np.maximum(points, 1e-300), 0.0)
+    # The slowest unit has its share of all tiles at least, and all of them at most.
+    full_tiles = np.asarray(every * share)
+    rounds = _wavefronts(work, tiles, share).rounds(organisation.units)
+    return share, full_tiles, np.clip(rounds, full_tiles / organisation.units, full_tiles)
+
+
+def roofline_demand(
+    model: LaunchModel, device: Device, arrays: tuple[ArrayBytes, ...], resident: Numbers | float = 1.0
+) -> Demand | None:
     """What a launch asks of a device's arithmetic and memories; None where a tile's traffic is unknown.
 
-    Nested in each other are tiles, of which each moves its own rows in whole transactions, and all of the `arrays` that they touch.
+    Nested in each other are tiles, of which each moves its own rows in whole transactions, and all of the `arrays` that they touch. So many
+    tiles are `resident` on a unit at once.
     """
     if model.traffic is None:
         return None
@@ -104,7 +141,7 @@ def roofline_demand(model: LaunchModel, device: Device, arrays: tuple[ArrayBytes
     once = np.full_like(model.tiles, sum(one.bytes * (one.reads + one.writes) for one in own))
     work, counted = model.work, model.counted
     served = counted.accesses.astype(np.float64)
-    levels = level_traffic(device.memories, served, (footprint,), (model.tiles * moved,))
+    levels = level_traffic(device.memories, served, (footprint * resident,), (model.tiles * moved,))
     lanes = lanes_of(device, max((one.bytes for one in model.traffic.arrays), default=1))
     return Demand(
         operations=counted.operations.astype(np.float64),
@@ -165,12 +202,12 @@ def _tile(work: LaunchWork, mean: Numbers, organisation: Organisation) -> tuple[
     return mean, mean / threads * -(-threads // organisation.lanes), none, none + threads
 
 
-def _traffic(work: LaunchWork, organisation: Organisation) -> TileTraffic | None:
+def _traffic(work: LaunchWork, organisation: Organisation, traffic_of: Traffic) -> TileTraffic | None:
     workers: dict[int, Values] = {
         loop.dimension: organisation.workers[loop.dimension] for loop in work.loops if loop.workers
     }
     try:
-        return tile_traffic(work.place, work.tile, workers)
+        return traffic_of(work.place, work.tile, workers)
     except UncountableError:
         return None
 

@@ -58,6 +58,7 @@ from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.proven_staging import proven_staging
+from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
 from tilepragma.plan.rows import RowKernel, flattened, with_rows
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
@@ -103,12 +104,15 @@ def make_plan(
     Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
     """
     own = Diagnostics()
-    directive = replace(kernel.directive, temporal=defaults.temporal, local_bytes=defaults.local_bytes)
+    directive = replace(
+        kernel.directive, temporal=defaults.temporal, local_bytes=defaults.local_bytes, vectors=defaults.vectors
+    )
     kernel = close_iterations(replace(kernel, directive=directive))
     if not user_clauses(kernel.body):
         kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
     check_device(kernel.directive, defaults.device, own)
+    check_relaxation(kernel, own)
     said = _take_apart(kernel, own)
     if said.user or not targets or own.has_errors:
         planned = Planned(_plan(kernel, said, floating, own, targets))
@@ -116,6 +120,7 @@ def make_plan(
         planned = _vouched(kernel, said, floating, own, targets)
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
+    warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
     if diagnostics.has_errors:
         return None

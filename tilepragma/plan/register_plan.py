@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import VectorRegisters
 from tilepragma.ir.expressions import (
     Access,
     Binary,
@@ -51,34 +52,39 @@ if TYPE_CHECKING:
 
     Statements = tuple[StatementSchedule, ...]
 
-ROWS, COLUMN_BITS, LEAST_COLUMNS = 8, 1024, 24
-"""Extents of a register tile: 8 rows by 2 vectors of 512 bits, or by 24 elements where these are fewer: loops over 16 or less gcc unrolls
-before it vectorises them, and then does not. Of 2 to 14 rows by 16 to 64 columns the fastest on AVX-512, and among the fastest on AVX2.
+MOST_ROWS, COLUMN_VECTORS, LEAST_COLUMNS = 8, 2, 24
+"""Extents of a register tile: 8 rows, or as many as the registers hold sums of, by 2 vectors, or by 24 elements where these are fewer: loops over 16
+or less gcc unrolls before it vectorises them, and then does not. 8 x 2 vectors were the fastest of 2 to 14 rows by 16 to 64 columns on AVX-512; on
+AVX2 4 x 24 floats and 2 x 24 doubles, whose sums fill 12 registers of 16 (8 rows spill, and take 2.5 times as long).
 """
-BLOCK_ROWS, BLOCK_COLUMNS = 6, 4
-"""Register tiles below or beside each other in a thread's block: between those below each other a panel as wide as a tile stays in the cache."""
+BLOCK_ROWS, BLOCK_COLUMNS = 48, 4
+"""Rows of a thread's block, a multiple of any tile's, and tiles beside each other in it: a panel as wide as a tile stays in the cache for all of
+those below each other.
+"""
 THROUGH_TILE = 256
 """Values of the row that runs through a register tile: so many rows of a panel stay in a cache of 1 MiB with room to spare."""
 
 
 ALONE_THROUGH = 8192
 """The same through a tile of rows alone: so many elements of the vector that all rows read stay in the second cache."""
-ALONE_BLOCK_ROWS = 4
-"""Tiles of rows alone in a thread's block, that few rows suffice for many threads."""
+ALONE_ROWS, ALONE_BLOCK_ROWS = 8, 32
+"""Sums side by side in a tile of rows alone, and rows in a thread's block, that few suffice for many threads."""
 
 
 def block_extent(loops: RowLoops, planned: PlannedPart, rows: RegisterRows, level: int) -> int:
     """Values of the row at `level` that one thread takes at a time."""
     if level == rows.column:
-        return columns_of(_element(loops, planned, rows)) * BLOCK_COLUMNS
+        return tile_extents(_element(loops, planned, rows), loops.vectors)[1] * BLOCK_COLUMNS
     if level != rows.row:
         return 1
-    return ROWS * (BLOCK_ROWS if rows.column is not None else ALONE_BLOCK_ROWS)
+    return BLOCK_ROWS if rows.column is not None else ALONE_BLOCK_ROWS
 
 
-def columns_of(element: ScalarType) -> int:
-    """The columns of a register tile of such elements."""
-    return max(LEAST_COLUMNS, COLUMN_BITS // element.bits)
+def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, int]:
+    """Rows, a power of two, and columns of a register tile of such elements."""
+    columns = max(LEAST_COLUMNS, COLUMN_VECTORS * vectors.bits // element.bits)
+    held = vectors.accumulators() * vectors.bits // (columns * element.bits)
+    return min(MOST_ROWS, 1 << max(held.bit_length() - 1, 0)), columns
 
 
 def with_full_tiles(
@@ -111,8 +117,20 @@ def register_tiles(
 ) -> tuple[Statement, ...] | None:
     """Loops over the register tiles inside a tile of the part's rows; None where there is no simple form.
 
-    Raises UnboundedRowError, OperationLimitError.
+    What crosses rows of memory is packed where as much of it runs through as a panel takes. Raises UnboundedRowError, OperationLimitError.
     """
+    if rows.crossing and not any(one.level == rows.through[-1] for one in tile.rows):
+        packed = replace(rows, packed=tuple(sorted((*rows.packed, *rows.crossing))))
+        found = _register_tiles(loops, planned, packed, tile)
+        if found is not None:
+            return found
+    return _register_tiles(loops, planned, rows, tile)
+
+
+def _register_tiles(
+    loops: RowLoops, planned: PlannedPart, rows: RegisterRows, tile: BoundedTile
+) -> tuple[Statement, ...] | None:
+    """Raises UnboundedRowError, OperationLimitError."""
     from tilepragma.polyhedral.part_scan import Restriction
     from tilepragma.polyhedral.register_tiles import known_origins
 
@@ -130,10 +148,10 @@ def register_tiles(
     first, own_loop, tile = through
     around += own_loop
     origins = []
-    extents: tuple[int, ...] = (ROWS,)
+    extents: tuple[int, ...] = (ALONE_ROWS,)
     if rows.column is not None:
         columns = loops.names.scalar(f"{base_name(statements, rows.column)}_tile")
-        extents = (ROWS, columns_of(_element(loops, planned, rows)))
+        extents = tile_extents(_element(loops, planned, rows), loops.vectors)
         bounds = loops.row_range(statements, rows.column, whole, tile.known)
         around.append(replace(loops.loop(columns, bounds.lower, bounds.upper), step=integer(extents[1])))
         origins.append(columns)

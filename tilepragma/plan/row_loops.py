@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tilepragma.base.ranges import NOWHERE
-from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.ir.directives import TileClause, TileKind, VectorRegisters
 from tilepragma.ir.expressions import (
     Access,
     Call,
@@ -155,13 +155,14 @@ class PlannedPart:
 
 @dataclass
 class RowLoops:
-    """Makes the loops for one kind of target; `next_index` numbers them."""
+    """Makes the loops for one kind of target; `next_index` numbers them, `vectors` are the host's."""
 
     code: PartCode
     names: Names
     sizes: TileSizes
     device: bool
     next_index: int
+    vectors: VectorRegisters
 
     def row_range(
         self,

@@ -20,10 +20,10 @@ from tilepragma.ir.directives import KernelDirective, PrivateClause, ReductionCl
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read, is_distributed
 from tilepragma.ir.looptree import Block, Declaration, Function, Loop, Statement, TileNest
+from tilepragma.ir.reductions import check_reduction
 from tilepragma.ir.traversal import children, loop_directives, walk
 from tilepragma.plan.coverage import axes_of
 from tilepragma.plan.kernel_plan import Reduction
-from tilepragma.plan.reductions import check_reduction
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.looptree import Block, Buffered, ExpressionStatement, If, Loop, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.counting import Counter
 from tilepragma.plan.evaluation import TooManyError, Values
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
-from tilepragma.plan.lanes import Counts, Lanes, Leaf, declared_along, is_leaf, places
+from tilepragma.plan.lanes import Counts, Lanes, Leaf, Numbers, chosen, declared_along, is_leaf, places
 from tilepragma.plan.operations import operations_in
 from tilepragma.plan.tile_traffic import element_bytes, is_of_memory
 
@@ -29,14 +31,16 @@ class SourceCounts:
     exact: bool
 
     @staticmethod
-    def of(plan: KernelPlan, scalars: Mapping[str, int]) -> SourceCounts:
-        """Of the region that the plan uses. Raises UncountableError."""
-        lanes, exact = Lanes(1, scalars), True
+    def of(plan: KernelPlan, scalars: Mapping[str, Values]) -> SourceCounts:
+        """Of the region that the plan uses; what cases have in common is counted once. Raises UncountableError."""
+        cases, own, index = apart(scalars)
+        lanes, exact = Lanes(cases, own), True
         try:
             found = Counter().count(plan.kernel.body, lanes)
         except TooManyError:
             found, exact = Counter(samples=SAMPLES).count(plan.kernel.body, lanes), False
-        return SourceCounts(plan, {place: values for leaf, values in found.items() for place in leaf}, exact)
+        spread = {leaf: chosen(values, index) for leaf, values in found.items()}
+        return SourceCounts(plan, {place: values for leaf, values in spread.items() for place in leaf}, exact)
 
     def of_launch(self, launch: Launch, among: tuple[Launch, ...], lanes: Lanes) -> Counts | None:
         """How often what the launch runs is run by the region; None where one of `among`, the launches of its tree, runs some of that too, or
@@ -78,6 +82,21 @@ class SourceCounts:
             for one in walk(body):
                 if isinstance(one, ExpressionStatement):
                     yield from ((place, one) for place in places(one))
+
+
+def apart(scalars: Mapping[str, Values]) -> tuple[int, dict[str, Values], Numbers]:
+    """How many different cases of the values there are, these cases, and for each case that was given the number of its own."""
+    varied = {name: value for name, value in scalars.items() if not isinstance(value, int)}
+    if not varied:
+        return 1, dict(scalars), np.zeros(1, dtype=np.int64)
+    unique, index = np.unique(np.array(np.broadcast_arrays(*varied.values())), axis=1, return_inverse=True)
+    return unique.shape[1], {**scalars, **dict(zip(varied, unique, strict=True))}, index.reshape(-1)
+
+
+def each_case(cases: int, values: Mapping[str, Values]) -> Iterator[dict[str, int]]:
+    """The values of each of so many cases."""
+    for case in range(cases):
+        yield {name: int(np.broadcast_to(value, (cases,))[case]) for name, value in values.items()}
 
 
 def _accessed(statement: ExpressionStatement) -> int:

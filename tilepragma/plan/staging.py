@@ -54,7 +54,7 @@ from tilepragma.plan.staging_references import loop_ends, only_read, readings
 #: Iterations of a sequential loop that are staged at once, the first that fits.
 _TILES = (32, 16, 8, 4)
 #: The workers that the runtime gives a gang where nobody says anything, by the number of axes: what is worth it is judged by these.
-_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
+PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
 
 def with_staging(plan: KernelPlan, *, registers: bool = True) -> KernelPlan:
@@ -282,7 +282,7 @@ class _Tile:
     def counts(self) -> dict[Axis, int]:
         """The workers that are likely, by axis; with several points each counts as so many."""
         axes = sorted({one for one in self.terms.values() if isinstance(one, Axis)}, key=lambda axis: axis.dimension)
-        likely = zip(axes, _WORKERS[len(axes)], strict=True)
+        likely = zip(axes, PREFERRED_WORKERS[len(axes)], strict=True)
         return {axis: count * self.points.get(axis, 1) for axis, count in likely}
 
 

@@ -21,6 +21,7 @@ from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.looptree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
+from tilepragma.ir.reductions import reduction_operator
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.boxed_loops import boxed
@@ -47,7 +48,6 @@ from tilepragma.plan.pieces import (
     scoped,
 )
 from tilepragma.plan.proof import dependence_reason
-from tilepragma.plan.reductions import reduction_operator
 from tilepragma.plan.split_loops import with_split_loops
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.strips import Strips

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.expressions import DataObject, Scope, Storage, access_to
+from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to
 from tilepragma.ir.looptree import Block, Buffered, Declaration, If, Loop, Statement, TileNest
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.plan.counting import Counter, branches, names_behind
@@ -138,6 +138,7 @@ class _Images:
     counter: Counter = field(default_factory=lambda: Counter(budget=BUDGET))
     touched: dict[tuple[DataObject, bool], list[tuple[Numbers, ...]]] = field(default_factory=dict)
     known: dict[int, tuple[Use, ...]] = field(default_factory=dict)
+    names: dict[tuple[Expression, ...], frozenset[str]] = field(default_factory=dict)
 
     def visit(self, gang: _Gang, cases: Numbers) -> Numbers:
         """Goes through the points of tiles of these cases, and says which have some."""
@@ -149,7 +150,9 @@ class _Images:
         return np.unique(np.concatenate(found))
 
     def _wanted(self, use: Use) -> frozenset[str]:
-        return names_behind(use.subscripts, self.body)
+        if use.subscripts not in self.names:
+            self.names[use.subscripts] = names_behind(use.subscripts, self.body)
+        return self.names[use.subscripts]
 
     def _visit(self, node: Statement, lanes: Lanes, case: Numbers, wanted: frozenset[str]) -> Iterator[Numbers]:
         if isinstance(node, Block):

@@ -117,8 +117,9 @@ def axis_of(tiled: TiledLoop) -> tuple[int, bool, int]:
 
 @dataclass(frozen=True, eq=False)
 class Fronts:
-    """Runs through a nest of workers in a tile of each of `cases`: the `case` of each, in ascending order, and its `points`."""
+    """Runs through a `nest` of workers in a tile of each of `cases`: the `case` of each, in ascending order, and its `points`."""
 
+    nest: TileNest
     cases: int
     case: Numbers
     points: Numbers
@@ -160,7 +161,8 @@ def representative_tile(launch: Launch, entries: Entries) -> TileWork:
             points[left] = _at_parts(launch, entries, parts, left, found)
     except UncountableError:
         return TileWork(None, (), EVERYWHERE)
-    fronts = tuple(_joined(cases, parts) for key, parts in found.fronts.items() if key is not None)
+    nests = {id(node): node for node in walk(launch.body) if isinstance(node, TileNest)}
+    fronts = tuple(_joined(nests[key], cases, parts) for key, parts in found.fronts.items() if key is not None)
     return TileWork(points, fronts, order)
 
 
@@ -219,8 +221,8 @@ class _Found:
             raise UncountableError("workers meet where data says so")
 
 
-def _joined(cases: int, parts: list[tuple[Numbers, Numbers]]) -> Fronts:
+def _joined(nest: TileNest, cases: int, parts: list[tuple[Numbers, Numbers]]) -> Fronts:
     case = np.concatenate([one for one, _ in parts])
     points = np.concatenate([one for _, one in parts])
     order = np.argsort(case, kind="stable")
-    return Fronts(cases, case[order], points[order])
+    return Fronts(nest, cases, case[order], points[order])

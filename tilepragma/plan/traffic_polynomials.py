@@ -53,6 +53,15 @@ def tile_traffic(place: Place, tile: TileWork, workers: Mapping[int, Values]) ->
     return TileTraffic(boxes, error)
 
 
+def estimated_traffic(place: Place, tile: TileWork, workers: Mapping[int, Values]) -> TileTraffic:
+    """The same in little time: polynomials that nothing is compared with, boxes where there are none. Raises UncountableError."""
+    gang = GangTile(place, tile.order, workers)
+    try:
+        return TileTraffic(_polynomials(_Varied.of(gang)), None)
+    except UncountableError:
+        return TileTraffic(boxed_traffic(gang), None)
+
+
 def _maybe_fitted(gang: GangTile, points: Numbers | None) -> TileTraffic | None:
     try:
         return _fitted(gang, points)
@@ -63,19 +72,25 @@ def _maybe_fitted(gang: GangTile, points: Numbers | None) -> TileTraffic | None:
 def _fitted(tile: GangTile, points: Numbers | None) -> TileTraffic:
     """Polynomials in what differs between cases, and by what they are off."""
     varied = _Varied.of(tile)
+    found = _polynomials(varied)
+    return TileTraffic(found, max(_errors(varied, found, points), default=None) if len(varied.values) else 0.0)
+
+
+def _polynomials(varied: _Varied) -> tuple[ArrayTraffic, ...]:
+    """What polynomials in what differs between cases say, found from small tiles. Raises UncountableError."""
+    place, cases = varied.tile.place, varied.tile.cases
     if not len(varied.values):
         same = counted_traffic(varied.with_values(np.zeros((0, 1), dtype=np.int64)))
-        return TileTraffic(tuple(_changed(one, lambda own: np.repeat(own, tile.cases)) for one in same), 0.0)
-    degree = max((one.object.rank for one in _uses_of(tile.place)), default=1)
+        return tuple(_changed(one, lambda own: np.repeat(own, cases)) for one in same)
+    degree = max((one.object.rank for one in _uses_of(place)), default=1)
     powers = [p for p in itertools.product(range(degree + 1), repeat=len(varied.values)) if sum(p) <= degree]
     generator = np.random.default_rng(len(powers))
     small = generator.integers(*_SMALL, (len(varied.values), _EACH * len(powers)), endpoint=True)
     terms, wanted = _terms(small, powers), _terms(varied.values, powers)
-    found = tuple(
+    return tuple(
         _changed(one, lambda values: _polynomial(terms, values, wanted))
         for one in counted_traffic(varied.with_values(small))
     )
-    return TileTraffic(found, max(_errors(varied, found, points), default=None))
 
 
 def _errors(varied: _Varied, found: tuple[ArrayTraffic, ...], points: Numbers | None) -> Iterator[float]:

@@ -17,6 +17,7 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.plan.constant_memory import is_constant, table_bytes, wrong_constant_uses
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.sections import whole_section
+from tilepragma.plan.size_choices import wrong_choices
 from tilepragma.plan.verifier_barriers import uneven_barriers
 from tilepragma.plan.verifier_proofs import Proof, is_automatic, proof_of
 from tilepragma.plan.verifier_staging import wrong_stages
@@ -387,4 +388,5 @@ RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
     ("symbols are unique", _symbols_unique),
     ("no tile is dropped", _no_plain_tiles),
     ("targets and launches are sound", _targets_sound),
+    ("choices of tile sizes are sound", wrong_choices),
 )

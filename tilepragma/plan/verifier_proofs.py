@@ -58,9 +58,11 @@ class Proof:
     faults: tuple[Fault, ...]
 
     def is_of(self, plan: KernelPlan) -> bool:
-        """Whether it is the proof of this very plan, whatever reports say of what was rejected before it and where it comes from."""
+        """Whether it is the proof of this very plan, whatever reports say of what was rejected before it and where it comes from, and whichever
+        of its tile sizes a launch chooses: none but the defaults are among those at which plans are proven.
+        """
         mine = self.plan
-        plan = replace(plan, rejected=mine.rejected, obstacles=mine.obstacles)
+        plan = replace(plan, rejected=mine.rejected, obstacles=mine.obstacles, choices=mine.choices)
         return replace(plan, storage=mine.storage, source=mine.source) == mine
 
 

@@ -8,10 +8,10 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import KernelDirective, LoopDirective, ReductionClause
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read
+from tilepragma.ir.reductions import check_reduction
 from tilepragma.ir.traversal import loop_directives
 from tilepragma.ir.types import ScalarKind, ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Reduction
-from tilepragma.plan.reductions import check_reduction
 
 _RULES_OF_FLOATS = ("+", "*")
 

@@ -18,7 +18,8 @@ from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, launches_in
 from tilepragma.plan.lanes import Counts, Lanes, Numbers, chosen, summed, total
 from tilepragma.plan.launch_entries import ENTRIES, Entries, Place, entries_of, places_of
-from tilepragma.plan.source_counts import SourceCounts
+from tilepragma.plan.size_choices import sizes_on_hosts
+from tilepragma.plan.source_counts import SourceCounts, apart, each_case
 from tilepragma.plan.tile_work import TileWork, axis_of, dealt_nest, representative_tile
 from tilepragma.plan.working_tiles import working_tiles
 
@@ -97,17 +98,19 @@ class PlanWork:
 
 
 def plan_work(
-    plan: KernelPlan, scalars: Mapping[str, int], sizes: Mapping[str, Values], target: Target, entries: int = ENTRIES
+    plan: KernelPlan, scalars: Mapping[str, Values], sizes: Mapping[str, Values], target: Target, entries: int = ENTRIES
 ) -> PlanWork | Uncounted:
-    """The work of a plan where its scalars and tile sizes have these values, by name: arrays of one length for `sizes` are as many cases.
+    """The work of a plan where its scalars and tile sizes have these values, by name: arrays of one length are as many cases.
 
-    Sizes that are not said are the plan's own. `entries`: see ENTRIES.
+    Sizes that are not said are those that a launch takes by itself. `entries`: see ENTRIES.
     """
     if plan.as_written is not None:
         return Uncounted(f"it runs as written: {plan.as_written}")
     on_host = target in (Target.SERIAL, Target.THREADS)
-    own = {size.object.name: size.host if on_host else size.device for size in plan.sizes}
-    values: dict[str, Values] = {**own, **scalars, **sizes}
+    try:
+        values: dict[str, Values] = {**_own_sizes(plan, scalars, sizes, on_host), **scalars, **sizes}
+    except UncountableError as reason:
+        return Uncounted(str(reason))
     cases = max((value.size for value in values.values() if not isinstance(value, int)), default=1)
     lanes = Lanes(cases, values)
     steps = plan.host_steps if on_host else plan.device_steps
@@ -117,6 +120,19 @@ def plan_work(
     except UncountableError as reason:
         return Uncounted(str(reason))
     return PlanWork(cases, on_host, found)
+
+
+def _own_sizes(
+    plan: KernelPlan, scalars: Mapping[str, Values], said: Mapping[str, Values], on_host: bool
+) -> dict[str, Values]:
+    """What a launch takes for sizes where nothing is said. Raises UncountableError where that depends on what has no value."""
+    names = [size.object.name for size in plan.sizes]
+    if not on_host or not plan.choices or said.keys() | scalars.keys() >= set(names):
+        return {size.object.name: size.host if on_host else size.device for size in plan.sizes}
+    cases, own, index = apart(scalars)
+    every = [sizes_on_hosts(plan, one) for one in each_case(cases, own)]
+    columns = np.array(every, dtype=np.int64)[index].T
+    return {name: int(column[0]) if cases == 1 else column for name, column in zip(names, columns, strict=True)}
 
 
 def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most: int) -> LaunchWork:

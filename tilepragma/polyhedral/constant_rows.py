@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilepragma.ir.expressions import Expression
-from tilepragma.ir.polynomial import Polynomial, number, polynomial
+from tilepragma.ir.polynomial import Polynomial, divide, number, polynomial
 from tilepragma.ir.rows import LEAST_ROW
 from tilepragma.polyhedral.affine import NotAffineError, affine_polynomial
-from tilepragma.polyhedral.delinearise import Strides, divide, stride_chains
+from tilepragma.polyhedral.delinearise import Strides, stride_chains
 from tilepragma.polyhedral.layouts import Subscript
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 

@@ -15,12 +15,10 @@ from math import gcd
 import islpy as isl
 
 from tilepragma.ir.expressions import Access, Binary, Call, Callee, Expression, integer
-from tilepragma.ir.polynomial import Monomial, Polynomial, expression, number, of_atom, polynomial
+from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_atom, polynomial
 from tilepragma.ir.types import LONG
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
 
-#: A subscript is divided in at most this many steps; more terms than that no hand-written one has.
-_MOST_STEPS = 64
 #: What a part may hand to the one before it: division by n + 2 makes the last column i*(n + 2) + n + 1 the column -1 of row i + 1.
 _CARRIES = (0, -1, 1)
 
@@ -178,36 +176,6 @@ def _grows(constraint: isl.Constraint, length: isl.Aff, multiples: frozenset[str
         if name in factors:
             total += factors[name].to_python() * here
     return total > 0
-
-
-def divide(value: Polynomial, by: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """(q, r) with value = q * by + r, no term of r being a multiple of the leading term of `by`."""
-    lead, factor = max(by.terms, key=lambda term: (len(term[0]), repr(term[0])))
-    quotient = number(0)
-    for _ in range(_MOST_STEPS):
-        step = next(
-            (
-                (rest, coefficient // factor)
-                for monomial, coefficient in value.terms
-                if coefficient % factor == 0 and (rest := _over(monomial, lead)) is not None
-            ),
-            None,
-        )
-        if step is None:
-            break
-        term = Polynomial((step,))
-        quotient = quotient + term
-        value = value - term * by
-    return quotient, value
-
-
-def _over(monomial: Monomial, lead: Monomial) -> Monomial | None:
-    rest = list(monomial)
-    for atom in lead:
-        if atom not in rest:
-            return None
-        rest.remove(atom)
-    return tuple(rest)
 
 
 def _primitive(value: Polynomial) -> tuple[Polynomial, int]:

@@ -13,10 +13,10 @@ from functools import reduce
 import islpy as isl
 
 from tilepragma.ir.expressions import Conditional, DataObject, Expression
-from tilepragma.ir.polynomial import Polynomial, number, polynomial, select
+from tilepragma.ir.polynomial import Polynomial, divide, number, polynomial, select
 from tilepragma.ir.types import RecordType, ScalarType
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
-from tilepragma.polyhedral.delinearise import Strides, divide, extent
+from tilepragma.polyhedral.delinearise import Strides, extent
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 from tilepragma.polyhedral.parameter_functions import ParameterReader
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement

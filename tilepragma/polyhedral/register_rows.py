@@ -21,7 +21,8 @@ class RegisterRows:
     """Which rows of a part's band a register tile has: the levels `row` and `column`, along which the element moves across and along
     its array's last dimension; along those `through` it stays. Those `outside` move it too, and have one value in a tile.
     `array` is the array's name. `packed` are the accesses, by their places among the statement's, that step through memory in strides along
-    a column: what they read of a tile's columns is the same for all of its rows, and can be packed.
+    a column: what they read of a tile's columns is the same for all of its rows, and can be packed. So can what those read that are `crossing`,
+    along a column but from one row of memory to another along what runs through: rows that are a power of two apart share few sets of a cache.
 
     Without a `column` a tile is a few values of the row alone, each with a sum of its own, which the same values run through.
     """
@@ -32,6 +33,7 @@ class RegisterRows:
     through: tuple[int, ...]
     outside: tuple[int, ...]
     packed: tuple[int, ...] = ()
+    crossing: tuple[int, ...] = ()
 
     @property
     def tile(self) -> tuple[int, ...]:
@@ -94,6 +96,17 @@ class _Update:
         accesses = enumerate(self.statement.accesses)
         return tuple(place for place, access in accesses if not is_gentle(access.relation, domain, direction))
 
+    def crossing(self, column: int) -> tuple[int, ...]:
+        """The accesses, by their places, that run along memory along the column, and from row to row of it along the one row through."""
+        if len(self.through) != 1:
+            return ()
+        found = []
+        for place, access in enumerate(self.statement.accesses):
+            along, across = (_move(access, self.statement, self.directions[one]) for one in (column, self.through[0]))
+            if along is not None and across is not None and _is_along(along) and any(across[:-1]):
+                found.append(place)
+        return tuple(found)
+
     def outside(self, *tile: int) -> tuple[int, ...]:
         """The rows that move the element and are none of the tile's."""
         return tuple(level for level in self.moving if level not in tile)
@@ -131,7 +144,12 @@ def _rows_and_columns(update: _Update, dealt: int | None) -> RegisterRows | None
         return None
     if not all(_can_be_packed(update, update.statement.accesses[place], (row, *outside)) for place in packed):
         return None
-    return RegisterRows(update.target.array, row, column, update.through, outside, packed)
+    crossing = tuple(
+        place
+        for place in update.crossing(column)
+        if _can_be_packed(update, update.statement.accesses[place], (row, *outside))
+    )
+    return RegisterRows(update.target.array, row, column, update.through, outside, packed, crossing)
 
 
 def _can_be_packed(update: _Update, access: Access, still: tuple[int, ...]) -> bool:

@@ -10,16 +10,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, access_to
+from tilepragma.ir.expressions import DataObject, Scope, Storage, access_to
 from tilepragma.ir.looptree import Kernel, Loop, TileNest
 from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.constant_memory import table_bytes
 from tilepragma.plan.invariance import written_objects
-from tilepragma.plan.kernel_plan import ArrayArgument, HostLoop, KernelPlan, Launch, SectionBound, Step, TileSize
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, TileSize
 from tilepragma.plan.mapping import top_loops
-from tilepragma.plan.summary import all_steps, has_shapes
+from tilepragma.plan.size_choices import outermost_loop
+from tilepragma.plan.summary import has_shapes, used_sizes
+from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
+from tilepragma.report.relaxation_facts import relaxation_rows
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_text
 from tilepragma.report.work_facts import WorkFacts, work_facts
@@ -103,6 +106,8 @@ class KernelFacts:
     line: int
     targets: str
     as_written: str | None
+    relaxations: tuple[str, ...]
+    """its relaxations in place, and what looks like one and is none"""
     storage: tuple[str, ...]
     """what the kernel keeps in arrays of its own, and why"""
     work: WorkFacts
@@ -114,6 +119,8 @@ class KernelFacts:
     checks: tuple[str, ...]
     """what the launch tests, or else runs the original loop"""
     tile_sizes: str
+    choice: ChoiceFacts
+    """what the model says of the tile sizes"""
     data: tuple[DataRow, ...]
     scalars: str
     launches: tuple[LaunchGroup, ...]
@@ -134,6 +141,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         line=start.line,
         targets=_targets(plan),
         as_written=plan.as_written,
+        relaxations=relaxation_rows(kernel),
         storage=plan.storage,
         work=work_facts(plan, sizes, device),
         split=plan.split,
@@ -141,6 +149,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_long_arrays(plan, sizes)))),
         checks=tuple(_checks(plan)),
         tile_sizes=_tile_sizes(plan),
+        choice=choice_facts(plan, sizes, device),
         data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
         launches=launch_groups(plan, sizes),
@@ -175,17 +184,24 @@ def _checks(plan: KernelPlan) -> Iterator[str]:
 
 def _tile_sizes(plan: KernelPlan) -> str:
     """`i_size = 32 (16 on devices)`; a size that only cores or only devices use says so."""
-    host, device = (_named_in(steps) for steps in (plan.host_steps, plan.device_steps))
-    return ", ".join(_tile_size(size, size.object in host, size.object in device) for size in plan.sizes)
+    host, device = (used_sizes(steps, plan.sizes) for steps in (plan.host_steps, plan.device_steps))
+    usual = ", ".join(_tile_size(size, size in host, size in device) for size in plan.sizes)
+    on_cores = [place for place, size in enumerate(plan.sizes) if size in host]
+    choices = [_choice(plan, choice, on_cores) for choice in plan.choices if on_cores]
+    if choices and device:
+        choices[0] = f"on cores {choices[0]}"
+    return "; ".join((usual, *choices, *((plan.kept,) if plan.kept else ())))
 
 
-def _named_in(steps: tuple[Step, ...]) -> frozenset[DataObject]:
-    found: set[DataObject] = set()
-    for step in all_steps(steps):
-        trees: tuple[object, ...] = (step.body,) if isinstance(step, Launch) else ()
-        trees = (step.loop.lower, step.loop.upper) if isinstance(step, HostLoop) else trees
-        found |= {node.object for tree in trees for node in walk(tree) if isinstance(node, Access)}
-    return frozenset(found)
+def _choice(plan: KernelPlan, choice: SizeChoice, places: list[int]) -> str:
+    """`32 for arrays up to 1.0 MB`; sizes have their names where there are several. `places` are those of the sizes that cores use."""
+    names = "" if len(plan.sizes) == 1 else "{} = "
+    sizes = ", ".join(names.format(plan.sizes[place].object.host) + str(choice.sizes[place]) for place in places)
+    limits = [] if choice.bytes is None else [f"arrays up to {byte_text(choice.bytes)}"]
+    outermost = outermost_loop(plan)
+    if choice.trips is not None and outermost is not None:
+        limits.append(f"up to {choice.trips} iteration{'' if choice.trips == 1 else 's'} of {outermost.iterator.host}")
+    return f"{sizes} for {' and '.join(limits) or 'all others'}"
 
 
 def _tile_size(size: TileSize, on_host: bool, on_device: bool) -> str:

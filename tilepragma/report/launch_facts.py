@@ -11,6 +11,7 @@ from tilepragma.ir.dump import staged_text
 from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, forms
+from tilepragma.plan.size_choices import sizes_on_hosts
 from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.summary import buffered
 from tilepragma.report.access_facts import access_lines
@@ -45,7 +46,7 @@ def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
     """For cores and for devices, or for all where both are the same."""
     if not plan.host_steps and not plan.device_steps:
         return ()
-    on_cores = sizes.with_numbers({size.object.host: size.host for size in plan.sizes})
+    on_cores = sizes.with_numbers(_on_cores(plan, sizes))
     on_devices = sizes.with_numbers({size.object.host: size.device for size in plan.sizes})
     on_devices_lines = tuple(_with_accesses(_lines(plan.device_steps, 0, on_devices), plan))
     if plan.host_steps == plan.device_steps and on_cores == on_devices:
@@ -54,6 +55,17 @@ def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
         LaunchGroup("on cores", tuple(_lines(plan.host_steps, 0, on_cores))),
         LaunchGroup("on devices", on_devices_lines),
     )
+
+
+def _on_cores(plan: KernelPlan, sizes: Sizes) -> dict[str, int]:
+    """The tile sizes of such a launch; none where the numbers do not say which."""
+    from tilepragma.plan.evaluation import UncountableError
+
+    try:
+        chosen = sizes_on_hosts(plan, sizes.by_name(plan.kernel))
+    except UncountableError:
+        return {}
+    return {size.object.host: value for size, value in zip(plan.sizes, chosen, strict=True)}
 
 
 def _with_accesses(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tilepragma.base.resources import resource_folder
 from tilepragma.report.facts import CodeRow, KernelFacts, NestFacts
 from tilepragma.report.figures import figures
+from tilepragma.report.landscape_figure import landscape_figure
 from tilepragma.report.scene import Figure
 
 
@@ -31,9 +32,10 @@ class ListedLine:
 
 @dataclass(frozen=True)
 class KernelPage:
-    """A kernel with its pictures, one entry a nest."""
+    """A kernel with its pictures, one entry a nest; `landscape` is the one of predicted times."""
 
     facts: KernelFacts
+    landscape: Figure | None
     lines: tuple[ListedLine, ...]
     nests: tuple[tuple[NestFacts, NestPictures], ...]
 
@@ -62,7 +64,8 @@ def kernel_page(facts: KernelFacts, pictures: Iterable[NestPictures]) -> KernelP
         ListedLine(number, text, tuple(rows.get(number, ())))
         for (number, _), text in zip(facts.listing, texts, strict=False)
     ]
-    return KernelPage(facts, tuple(lines), tuple(zip(facts.nests, pictures, strict=True)))
+    landscape = None if facts.choice.landscape is None else landscape_figure(facts.choice.landscape)
+    return KernelPage(facts, landscape, tuple(lines), tuple(zip(facts.nests, pictures, strict=True)))
 
 
 def report_page(kernels: Iterable[KernelPage], source: str, version: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from tilepragma.report.choice_facts import ChoiceFacts
 from tilepragma.report.facts import CodeRow, DependenceRow, KernelFacts, NestFacts
 from tilepragma.report.launch_facts import LaunchGroup
 
@@ -24,12 +25,15 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
     yield ""
     if facts.as_written is not None:
         yield from _wrapped(f"  {'as written':<10}  ", facts.as_written)
+    for relaxation in facts.relaxations:
+        yield from _wrapped(f"  {'relaxation':<10}  ", relaxation)
     for group in facts.launches:
         yield from _launches(group)
     if facts.finals:
         yield f"  {'after it':<10}  {', '.join(facts.finals)} as the loops leave them"
     if facts.tile_sizes:
-        yield f"  {'tile sizes':<10}  {facts.tile_sizes}"
+        yield from _wrapped(f"  {'tile sizes':<10}  ", facts.tile_sizes)
+    yield from _choice(facts.choice)
     for counts in facts.work.work:
         yield from _wrapped(f"  {'work':<10}  ", counts)
     if facts.work.limits:
@@ -49,6 +53,18 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
     for nest in facts.nests:
         yield ""
         yield from _nest(nest)
+
+
+def _choice(choice: ChoiceFacts) -> Iterator[str]:
+    rows = {
+        "device": choice.device,
+        "predicted": choice.predicted,
+        "runners-up": choice.runners_up,
+        "default": choice.default,
+    }
+    for title, words in rows.items():
+        if words:
+            yield from _wrapped(f"  {title:<10}  ", words)
 
 
 def _wrapped(head: str, text: str) -> list[str]:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
-from tilepragma.ir.directives import Target
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.report.choice_facts import planned_target
 from tilepragma.report.sizes import Sizes, byte_text
 
 if TYPE_CHECKING:
@@ -31,12 +31,9 @@ def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFac
     numbers = sizes.by_name(plan.kernel)
     if not numbers or plan.as_written is not None:
         return WorkFacts()
-    from tilepragma.model.devices import Gpu
     from tilepragma.plan.work import PlanWork, plan_work
 
-    target = Target.CUDA if isinstance(device, Gpu) else Target.THREADS
-    tiles = {size.object.name: numbers[size.object.name] for size in plan.sizes if size.object.name in numbers}
-    found = plan_work(plan, numbers, tiles, target)
+    found = plan_work(plan, numbers, {}, planned_target(device))
     if not isinstance(found, PlanWork):
         return WorkFacts(limits=f"not known: {found.reason}")
     if device is None:

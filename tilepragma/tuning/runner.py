@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from tilepragma.tuning.children import ending, last_line
 from tilepragma.tuning.findings import Findings, Series, parsed
 from tilepragma.tuning.subjects import CalibrationError, Subject
 
@@ -51,8 +52,8 @@ def run(
                 process.stdout.close()
         if status != 0 or len(series) != len(words):
             errors.seek(0)
-            said = errors.read().strip().splitlines()
-            raise CalibrationError(_ending(status, len(series), words, said[-1] if said else ""))
+            where = f" at {words[len(series)]}" if len(series) < len(words) else ""
+            raise CalibrationError(f"the calibration program {ending(status)}{where}{last_line(errors.read())}")
     return Findings(tuple(series))
 
 
@@ -87,12 +88,6 @@ def _watch(process: subprocess.Popen[str]) -> threading.Timer:
     timer.daemon = True
     timer.start()
     return timer
-
-
-def _ending(status: int, count: int, words: Sequence[str], said: str) -> str:
-    where = f" at {words[count]}" if count < len(words) else ""
-    how = f"ended with status {status}" if status >= 0 else f"was ended by signal {-status}"
-    return f"the calibration program {how}{where}" + (f": {said}" if said else "")
 
 
 def _environment(subject: Subject) -> dict[str, str]:

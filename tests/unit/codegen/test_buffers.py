@@ -16,7 +16,7 @@ def printed(source: str) -> list[str]:
 
 
 def test_a_register_tile_is_loaded_updated_and_stored() -> None:
-    (text,) = printed("""
+    panel, text = printed("""
     void f(int n, float c[n][n], float a[n][n], float b[n][n])
     {
     #pragma tilek kernel
@@ -31,6 +31,7 @@ def test_a_register_tile_is_loaded_updated_and_stored() -> None:
         "c_tile[i_step][j_step] += a[i][k] * b[k][j];",
         "c[i][j] = c_tile[i_step][j_step];",
     ]
+    assert "b_panel[k - k_first][j - j_tile] = b[k][j];" in panel
 
 
 def test_a_panel_is_filled_only_and_reached_through_a_pointer() -> None:

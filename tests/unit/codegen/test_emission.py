@@ -28,7 +28,7 @@ from tilepragma.codegen.steps import step_functions
 from tilepragma.codegen.writer import GENERATED_LINE
 from tilepragma.ir.directives import Target
 from tilepragma.ir.types import DOUBLE
-from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "emission"
 PLANS: dict[str, KernelPlan] = {
@@ -57,6 +57,7 @@ MORE: dict[str, KernelPlan] = {
     "triangle as written": triangle("dynamic", "dynamic"),
     "triangle with sizes": triangle("static4 dynamic", "size8 static2 dynamic"),
     "triangle distributed": triangle("gang0", "worker0"),
+    "choices of tile sizes": replace(wavefronts(), choices=(SizeChoice(100, None, (2,)), SizeChoice(None, 3, (4,)))),
 }
 ALL = PLANS | MORE
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import stat
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from tilepragma.frontend.compiler import (
     cache_folder,
     floating_rules,
     libclang_arguments,
+    vector_registers,
 )
 from tilepragma.frontend.translation_unit import parse_translation_unit
+from tilepragma.ir.directives import VectorRegisters
 from tilepragma.ir.expressions import IntegerLiteral
 
 LOOP = "void f(int n, double *a) {\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) a[i] = VALUE; }"
@@ -243,3 +246,20 @@ def test_directives_of_a_forced_header_are_refused(tmp_path: Path, monkeypatch: 
     (tmp_path / "forced.h").write_text("#define VALUE 1\n" + LOOP)
     (reported,) = messages("int x;", "-include", "forced.h")
     assert reported.endswith("forced.h' has directives but is brought in by the option -include")
+
+
+@pytest.mark.parametrize(
+    ("macros", "bits", "count"),
+    [((), 128, 16), (("__AVX__",), 256, 16), (("__AVX512F__", "__AVX__"), 512, 32), (("__aarch64__",), 128, 32)],
+)
+def test_vector_registers_are_those_of_the_processor_that_flags_name(
+    macros: tuple[str, ...], bits: int, count: int
+) -> None:
+    found = vector_registers(CompilerAnswer((), tuple((name, "1") for name in macros)))
+    assert (found.bits, found.count) == (bits, count)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="-march=x86-64-v3 is x86's")
+def test_the_compiler_is_asked_about_vectors_under_the_users_flags() -> None:
+    asked = vector_registers(ask_compiler(CompilerFlags(("-march=x86-64-v3",))))
+    assert asked == VectorRegisters(256, 16)

@@ -307,22 +307,14 @@ TABLE_6_4 = [
     (27, [(4, 868, 18, 72), (8, 1636, 10, 80), (16, 3172, 5, 80), (32, 6244, 2, 64), (64, 12388, 1, 64)]),
     (25, [(4, 1668, 9, 36), (8, 3204, 5, 40), (16, 6276, 2, 32), (32, 12420, 1, 32)]),
 ]
-Rows = list[tuple[int, list[tuple[int, int, int, int]]]]
+#: (registers of a thread, threads, bytes, B_SM, active threads) of each row.
+PRINTED = [(registers, *row) for registers, rows in (*TABLE_6_3, *TABLE_6_4) for row in rows]
 
 
-def printed(rows: Rows) -> None:
-    for registers, lines in rows:
-        for threads, shared, blocks, active in lines:
-            assert table_6_3(gpu("c1060"), threads, registers, shared) == (blocks, active)
-
-
-def test_thesis_table_6_3() -> None:
-    """K11's rows as printed: the limit of 8 blocks is ignored there."""
-    printed(TABLE_6_3)
-
-
-def test_thesis_table_6_4() -> None:
-    printed(TABLE_6_4)
+@pytest.mark.parametrize(("registers", "threads", "shared", "blocks", "active"), PRINTED)
+def test_thesis_tables_6_3_and_6_4(registers: int, threads: int, shared: int, blocks: int, active: int) -> None:
+    """Rows as printed: the limit of 8 blocks is ignored there."""
+    assert table_6_3(gpu("c1060"), threads, registers, shared) == (blocks, active)
 
 
 def test_thesis_table_6_3s_shared_bytes() -> None:

@@ -9,16 +9,17 @@ from dataclasses import replace
 import pytest
 
 from tests.unit.plan.source import plan
+from tilepragma.ir.directives import WIDEST_VECTORS, VectorRegisters
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Binary, access_to, integer
 from tilepragma.ir.looptree import Block, Buffer, Buffered, ExpressionStatement, Loop, Statement
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import DOUBLE, FLOAT, INT
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Step
-from tilepragma.plan.register_plan import ROWS, THROUGH_TILE, columns_of
+from tilepragma.plan.register_plan import THROUGH_TILE, tile_extents
 from tilepragma.plan.verifier_proofs import prove
 
-COLUMNS = columns_of(FLOAT)
+ROWS, COLUMNS = tile_extents(FLOAT, WIDEST_VECTORS)
 HEADS = {"i": "for (int i = 0; i < n; i++)", "j": "for (int j = 0; j < m; j++)", "k": "for (int k = 0; k < p; k++)"}
 
 
@@ -37,22 +38,33 @@ def buffers(found: KernelPlan) -> list[Buffer]:
     return [buffer for node in nodes if isinstance(node, Buffered) for buffer in node.buffers]
 
 
-def held(found: KernelPlan) -> list[str]:
+def described(found: list[Buffer]) -> list[str]:
     """`6x{COLUMNS} c[i][j]`, one a buffer."""
     return [
         "x".join(str(getattr(length, "value", None)) for length in one.object.lengths)
         + f" {expression_text(one.access)}"
-        for one in buffers(found)
+        for one in found
     ]
+
+
+def held(found: KernelPlan) -> list[str]:
+    """The register tiles."""
+    return described([one for one in buffers(found) if one.stored])
+
+
+def packed(found: KernelPlan) -> list[str]:
+    """The panels."""
+    return described([one for one in buffers(found) if not one.stored])
 
 
 @pytest.mark.parametrize("order", ["".join(order) for order in itertools.permutations("ijk")])
 def test_a_product_in_any_order_of_its_loops_keeps_elements_in_registers(order: str) -> None:
     assert held(product(order)) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+    assert packed(product(order)) == [f"{THROUGH_TILE}x{COLUMNS} b[k][j]"]
 
 
 def test_vectors_hold_fewer_doubles() -> None:
-    assert held(product(type_="double")) == [f"{ROWS}x{columns_of(DOUBLE)} c[i][j]"]
+    assert held(product(type_="double")) == [f"{ROWS}x{tile_extents(DOUBLE, WIDEST_VECTORS)[1]} c[i][j]"]
 
 
 def test_devices_keep_the_loops_as_written() -> None:
@@ -98,7 +110,8 @@ def test_several_updates_of_one_element_stay_together(second: str, elements: lis
 
 def test_columns_in_strides_are_packed() -> None:
     found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
-    assert held(found) == [f"{THROUGH_TILE}x{COLUMNS} d[j][k]", f"{ROWS}x{COLUMNS} c[i][j]"]
+    assert packed(found) == [f"{THROUGH_TILE}x{COLUMNS} d[j][k]"]
+    assert held(found) == [f"{ROWS}x{COLUMNS} c[i][j]"]
 
 
 def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
@@ -110,7 +123,7 @@ def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
             for (int j = 0; j < m; j++)
                 for (int k = i + 1; k < n; k++) b[i][j] += a[k][i] * b[k][j];
     }""")
-    assert held(found) == [f"{ROWS}x{columns_of(DOUBLE)} b[i][j]"]
+    assert held(found) == [f"{ROWS}x{tile_extents(DOUBLE, WIDEST_VECTORS)[1]} b[i][j]"]
 
 
 @pytest.mark.parametrize(
@@ -237,7 +250,8 @@ def with_buffers(found: KernelPlan, change: Callable[[Buffered], Statement]) -> 
 
 
 def with_buffer(change: Callable[[Buffer], Buffer]) -> Callable[[Buffered], Buffered]:
-    return lambda node: replace(node, buffers=tuple(map(change, node.buffers)))
+    """With what changes register tiles; panels stay."""
+    return lambda node: replace(node, buffers=tuple(change(one) if one.stored else one for one in node.buffers))
 
 
 def extent(number: int, place: int) -> Callable[[Buffer], Buffer]:
@@ -301,7 +315,9 @@ def test_an_element_spelled_with_an_iterator_inside_is_refused() -> None:
 
 def test_a_buffer_around_nothing_but_reads_is_not_written_back() -> None:
     found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
-    broken = with_buffers(found, with_buffer(lambda one: replace(one, stored=True)))
+    broken = with_buffers(
+        found, lambda node: replace(node, buffers=tuple(replace(one, stored=True) for one in node.buffers))
+    )
     assert "the buffer of 'd' has elements that are not surely accessed" in " ".join(
         fault.message for fault in prove(broken)
     )
@@ -341,3 +357,20 @@ def test_what_is_in_a_buffer_runs_as_the_statement_stands() -> None:
         node for launch in product().host for node in walk(launch.body) if isinstance(node, ExpressionStatement)
     ]
     assert {expression_text(one.expression) for one in statements} == {"c[i][j] += a[i][k] * b[k][j]"}
+
+
+@pytest.mark.parametrize(
+    ("vectors", "floats", "doubles"),
+    [
+        (VectorRegisters(512, 32), (8, 32), (8, 24)),
+        (VectorRegisters(256, 16), (4, 24), (2, 24)),
+        (VectorRegisters(128, 32), (4, 24), (2, 24)),
+        (VectorRegisters(128, 16), (2, 24), (1, 24)),
+    ],
+)
+def test_the_sums_of_a_tile_fit_in_the_registers(
+    vectors: VectorRegisters, floats: tuple[int, int], doubles: tuple[int, int]
+) -> None:
+    for element, (rows, columns) in ((FLOAT, floats), (DOUBLE, doubles)):
+        assert tile_extents(element, vectors) == (rows, columns)
+        assert rows * columns * element.bits <= vectors.accumulators() * vectors.bits

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from source import plan
@@ -10,7 +13,8 @@ from tests.support.plan_runs import run_steps
 from tests.support.work_checks import check_launch
 from tilepragma.ir.directives import Target, TemporalTiles
 from tilepragma.plan.array_bytes import array_bytes
-from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.evaluation import Values
+from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.plan.planner import PlanDefaults
 from tilepragma.plan.tile_traffic import GangTile, TileTraffic, counted_traffic
 from tilepragma.plan.traffic_boxes import boxed_traffic
@@ -144,6 +148,33 @@ def test_what_depends_on_data_is_not_counted() -> None:
 }""")
     assert plan_work(found, {"n": 9}, {}, Target.CUDA) == Uncounted("'first[i]' depends on data")
     assert plan_work(found, {}, {}, Target.CUDA) == Uncounted("'n' has no known value")
+
+
+def launches_of(
+    found: KernelPlan, scalars: Mapping[str, Values], target: Target, sizes: Mapping[str, Values] | None = None
+) -> list[int]:
+    work = plan_work(found, scalars, sizes or {}, target)
+    assert isinstance(work, PlanWork), work
+    return [int(one) for launch in work.launches for one in launch.launches]
+
+
+def test_sizes_that_nobody_says_are_those_of_the_launch() -> None:
+    """A choice holds for arrays up to 200 bytes; the other case has larger ones."""
+    found = planned("sor 1-d")
+    small = SizeChoice(200, None, tuple(5 for _ in found.sizes))
+    choosing = replace(found, choices=(small,))
+    scalars = {"n": np.array([41, 401]), "steps": 13}
+    own = {size.object.name: np.array([5, size.host]) for size in found.sizes}
+    said = {"t_size": 7, "t_i_size": 7}
+    assert launches_of(choosing, scalars, Target.THREADS) == launches_of(found, scalars, Target.THREADS, own)
+    assert launches_of(choosing, scalars, Target.THREADS, said) == launches_of(found, scalars, Target.THREADS, said)
+    numbers = {"n": 41, "steps": 13}
+    (on_host, chosen), (on_device, same) = (
+        [launches_of(each, numbers, target) for each in (found, choosing)] for target in (Target.THREADS, Target.CUDA)
+    )
+    assert on_host != chosen
+    assert on_device == same
+    assert plan_work(choosing, {"n": 41}, {}, Target.THREADS) == Uncounted("'steps' has no known value")
 
 
 def test_launches_of_a_long_loop_are_looked_at_in_samples() -> None:

@@ -39,7 +39,7 @@ def test_the_last_thing_said_is_the_reason(tmp_path: Path) -> None:
 
 
 def test_signals_and_nonsense(tmp_path: Path) -> None:
-    with pytest.raises(CalibrationError, match="ended by signal 9 at clock"):
+    with pytest.raises(CalibrationError, match=r"ended by signal 9 \(SIGKILL\) at clock"):
         run(program(tmp_path, "kill -9 $$"), SUBJECT, ["clock"], 1, lambda _: None)
     with pytest.raises(CalibrationError, match="no line of samples"):
         run(program(tmp_path, "echo hello; sleep 30"), SUBJECT, ["clock"], 1, lambda _: None)
@@ -49,7 +49,7 @@ def test_signals_and_nonsense(tmp_path: Path) -> None:
 
 def test_a_program_that_falls_silent_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "PATIENCE", 0.3)
-    with pytest.raises(CalibrationError, match="signal 9 at rate:4"):
+    with pytest.raises(CalibrationError, match=r"signal 9 \(SIGKILL\) at rate:4"):
         run(program(tmp_path, 'printf "clock\\t1\\n"; exec sleep 30'), SUBJECT, ["clock", "rate:4"], 1, lambda _: None)
 
 

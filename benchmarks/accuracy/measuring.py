@@ -1,0 +1,114 @@
+"""Measuring the layouts of a problem: each once, the fastest and the named ones again in turn."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable
+from random import Random
+
+import numpy as np
+
+from benchmarks.accuracy.results import Measured, Sample
+from benchmarks.accuracy.subjects import Subject, SubjectError
+from tilepragma.ir.directives import Target
+from tilepragma.model.devices import Processor
+from tilepragma.model.linear_model import Terms
+from tilepragma.plan.layouts import Sizes as TileSizes
+from tilepragma.plan.layouts import rank_layouts
+from tilepragma.plan.model_choices import with_model_choices
+from tilepragma.plan.prediction import predicted_terms
+from tilepragma.plan.size_choices import sizes_on_hosts
+from tilepragma.plan.summary import used_sizes
+from tilepragma.plan.work import Uncounted
+
+#: Random sizes are the default's times a power of 2 between -SPAN and SPAN.
+SPAN = 4.0
+#: Of the random layouts so many of the fastest are measured again, with the named ones, so often.
+FINALISTS, ROUNDS = 8, 4
+#: A layout is given up after so many times the default's seconds, and never before the second number.
+PATIENCE, LEAST_LIMIT = 40.0, 5.0
+
+
+def random_layouts(subject: Subject, count: int, random: Random) -> list[TileSizes]:
+    """Different ones, or all there are. Sizes that hosts do not use stay."""
+    used = used_sizes(subject.plan.host_steps, subject.plan.sizes)
+    found: dict[TileSizes, None] = {}
+    for _ in range(20 * count):
+        layout = tuple(
+            max(1, round(size.host * 2 ** random.uniform(-SPAN, SPAN))) if size in used else size.host
+            for size in subject.plan.sizes
+        )
+        found.setdefault(layout)
+        if len(found) == count:
+            break
+    return list(found)
+
+
+def terms_of(subject: Subject, layouts: Iterable[TileSizes], processor: Processor) -> Terms:
+    """The work of layouts, and what it is estimated to take. Raises SubjectError where the model has no ground."""
+    columns = np.array(list(layouts), dtype=np.int64).T
+    found = predicted_terms(subject.plan, subject.scalars, dict(zip(subject.names, columns, strict=True)), processor)
+    if isinstance(found, Uncounted):
+        raise SubjectError(f"the model says nothing: {found.reason}")
+    return found
+
+
+def named_layouts(subject: Subject, processor: Processor) -> dict[str, TileSizes]:
+    """See `Measured.named`. Raises SubjectError."""
+    plan, scalars = subject.plan, subject.scalars
+    ranking = rank_layouts(plan, scalars, Target.THREADS, processor)
+    if ranking.reason:
+        raise SubjectError(f"the model says nothing: {ranking.reason}")
+    return {
+        "default": tuple(size.host for size in plan.sizes),
+        "chosen": sizes_on_hosts(with_model_choices(plan, processor), scalars),
+        "first": ranking.layouts[0].sizes,
+    }
+
+
+def measure(subject: Subject, target: str, processor: Processor, count: int, heard: Callable[[], None]) -> Measured:
+    """A subject; `heard` is told of each process. Raises SubjectError."""
+    layouts = random_layouts(subject, count, Random(f"{subject.problem.program} {subject.sizes}"))
+    named = named_layouts(subject, processor)
+    seconds: dict[TileSizes, list[float]] = {}
+    hashes: dict[TileSizes, tuple[str, ...]] = {}
+    limit = 600.0
+
+    def take(layout: TileSizes) -> None:
+        run = subject.run(layout, target, processor.cores, limit)
+        seconds.setdefault(layout, []).append(limit if run is None else run.seconds)
+        if run is not None:
+            hashes.setdefault(layout, run.hashes)
+        heard()
+
+    take(named["default"])
+    limit = max(LEAST_LIMIT, PATIENCE * seconds[named["default"]][0])
+    for layout in layouts:
+        take(layout)
+    finalists = sorted(layouts, key=lambda one: min(seconds[one]))[:FINALISTS]
+    for _ in range(ROUNDS):
+        for layout in (*dict.fromkeys(named.values()), *finalists):
+            take(layout)
+    right = hashes[named["default"]]
+    return Measured(
+        subject.problem.program,
+        subject.problem.type,
+        subject.problem.held_out,
+        dict(subject.sizes),
+        target,
+        subject.names,
+        tuple(Sample(one, min(seconds[one])) for one in layouts),
+        {name: Sample(one, min(seconds[one])) for name, one in named.items()},
+        _noise(seconds[named["default"]]),
+        tuple(one for one, found in hashes.items() if found != right),
+    )
+
+
+def _noise(seconds: list[float]) -> float:
+    middle = statistics.median(seconds)
+    return float(np.percentile([abs(one / middle - 1) for one in seconds], 95))
+
+
+def processes(count: int) -> int:
+    """How many processes `measure` runs, at most."""
+    return 1 + count + ROUNDS * (3 + FINALISTS)

@@ -1,0 +1,140 @@
+"""Tile sizes chosen at launch: results are the original's to the last bit whatever is chosen, and traces say what was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.support.choosing import with_choices
+from tests.support.programs import COMPILER, FLAGS, Workshop, run_command, tool_environment
+from tests.support.targets import TargetEnvironment
+from tilepragma.driver import TranslateRequest
+from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
+
+SOURCE = Path(__file__).parent / "size_choices.c"
+#: n and steps, one pair after the other: small, one element beyond what is small, few steps, none, no elements.
+LAUNCHES = (("20", "9"), ("21", "9"), ("60", "3"), ("60", "0"), ("0", "4"), ("1", "1"), ("60", "9"))
+#: What both kernels then take: the number of a choice, or "usual".
+STENCIL = (0, 1, 2, 2, 0, 0, "usual")
+PRODUCT = (0, 1, 1, 1, 0, 0, 1)
+
+
+def choose(plan: KernelPlan) -> tuple[SizeChoice, ...]:
+    """Three choices for the stencil, two for the product: each of the sizes differs in each."""
+    arrays, own = len(plan.arrays), range(len(plan.sizes))
+    small = arrays * 20 * 20 * 8
+    if plan.kernel.name == "product":
+        return (
+            SizeChoice(small, None, tuple(3 + size for size in own)),
+            SizeChoice(None, None, tuple(11 + size for size in own)),
+        )
+    return (
+        SizeChoice(small, None, tuple(4 + size for size in own)),
+        SizeChoice(small + arrays * 41 * 8, 9, tuple(9 + size for size in own)),
+        SizeChoice(None, 3, tuple(2 + size for size in own)),
+    )
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The original, the translated program, and its plans by the kernels' names."""
+
+    original: Path
+    translated: Path
+    plans: dict[str, KernelPlan]
+
+    def taken(self, name: str, choice: int | str) -> dict[str, int]:
+        """The tile sizes of a choice, by name."""
+        plan = self.plans[name]
+        usual = tuple(size.host for size in plan.sizes)
+        sizes = plan.choices[choice].sizes if isinstance(choice, int) else usual
+        return {size.object.name: value for size, value in zip(plan.sizes, sizes, strict=True)}
+
+
+@pytest.fixture(scope="module")
+def programs(workshop: Workshop) -> Programs:
+    from tilepragma.cli.runtime_library import compile_flags, link_flags
+
+    folder = workshop.folder / "size_choices"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = Path(shutil.copy(SOURCE, folder))
+    text, plans = with_choices(TranslateRequest(str(source), options=FLAGS), choose)
+    output = folder / "translated.c"
+    output.write_bytes(text)
+    program = folder / "translated"
+    command = (COMPILER, *FLAGS, *compile_flags(), "-o", str(program), str(output), *link_flags(), "-lm")
+    run_command(command, tool_environment(workshop.cache), folder, 120)
+    return Programs(workshop.build_original(source), program, {plan.kernel.name: plan for plan in plans})
+
+
+ARGUMENTS = tuple(word for launch in LAUNCHES for word in launch)
+
+
+def expected(workshop: Workshop, programs: Programs) -> str:
+    return workshop.run(programs.original, TargetEnvironment("original", ()), *ARGUMENTS)
+
+
+def traced(path: Path, name: str) -> list[dict[str, int]]:
+    """The tile sizes of a kernel's launches that had something to do, those of following ones once where they are alike."""
+    events = json.loads(path.read_text())["traceEvents"]
+    sizes = [
+        event["args"]["tile sizes"] for event in events if event["args"]["kernel"] == name and event["cat"] == "kernel"
+    ]
+    return [one for place, one in enumerate(sizes) if place == 0 or sizes[place - 1] != one]
+
+
+def test_there_is_something_to_choose(programs: Programs) -> None:
+    for plan in programs.plans.values():
+        assert plan.as_written is None
+        assert len(plan.sizes) > 1
+        assert len({choice.sizes for choice in plan.choices} | {tuple(size.host for size in plan.sizes)}) > 2
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"TILEK_SPECIALIZE": "0"}, {"TILEK_VERIFY": "1", "TILEK_TOLERANCE": "0"}], ids=str
+)
+def test_matches_the_original(
+    workshop: Workshop, programs: Programs, target: TargetEnvironment, more: dict[str, str]
+) -> None:
+    found = workshop.run(programs.translated, target, *ARGUMENTS, **more)
+    lines = [line for line in found.splitlines(keepends=True) if "tilek: verify:" not in line]
+    assert "".join(lines) == expected(workshop, programs)
+
+
+def test_launches_take_what_fits_them(
+    workshop: Workshop, programs: Programs, host_target: TargetEnvironment, tmp_path: Path
+) -> None:
+    for launch, stencil, product in zip(LAUNCHES, STENCIL, PRODUCT, strict=True):
+        trace = tmp_path / f"{'-'.join(launch)}.json"
+        workshop.run(programs.translated, host_target, *launch, TILEK_PROFILE=str(trace))
+        n, steps = map(int, launch)
+        runs = {"smooth": n > 2 and steps > 0, "product": n > 0}
+        for name, choice in (("smooth", stencil), ("product", product)):
+            found = traced(trace, name)  # without steps there may be launches of empty tiles
+            assert found == [programs.taken(name, choice)] or (not found and not runs[name]), (launch, name)
+
+
+def test_the_user_goes_before_choices(
+    workshop: Workshop, programs: Programs, host_target: TargetEnvironment, tmp_path: Path
+) -> None:
+    names = {name: plan.sizes[0].object.name for name, plan in programs.plans.items()}
+    given = f"smooth.{names['smooth']}=7,product.{names['product']}=6"
+    trace = tmp_path / "trace.json"
+    found = workshop.run(programs.translated, host_target, *LAUNCHES[0], TILEK_PROFILE=str(trace), TILEK_SIZES=given)
+    assert found.splitlines() == expected(workshop, programs).splitlines()[:1]
+    assert traced(trace, "smooth") == [programs.taken("smooth", 0) | {names["smooth"]: 7}]
+    assert traced(trace, "product") == [programs.taken("product", 0) | {names["product"]: 6}]
+
+
+def test_devices_that_run_the_hosts_launches_choose_too(
+    workshop: Workshop, programs: Programs, device_target: TargetEnvironment, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.json"
+    workshop.run(programs.translated, device_target, *LAUNCHES[0], TILEK_PROFILE=str(trace))
+    plan = programs.plans["product"]
+    usual = {size.object.name: size.device for size in plan.sizes}
+    assert traced(trace, "product") == [programs.taken("product", 0) if device_target.name == "opencl" else usual]

@@ -1,0 +1,560 @@
+"""Nests as users write them, each with what is recognised in it: the table of `test_recognition.py`.
+
+`facts` of a relaxation: the array, its points and dimensions; the sweeps; the loop around them; factor and right-hand side; what is accumulated
+and what varies; coefficients with their offsets. Of what is none: the line within the body, and why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class NestCase:
+    """A region's body in a function with these parameters."""
+
+    name: str
+    parameters: str
+    body: str
+    facts: str
+
+
+MESH = "int n, int steps, double w, double h2, double tol, double u[n][n], const double f[n][n]"
+FIVE = "u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]"
+IJ = "for (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++)"
+BACK = "for (int i = n - 2; i >= 1; i--)\nfor (int j = n - 2; j >= 1; j--)"
+TIMES = "for (int t = 0; t < steps; t++)"
+
+RELAXATIONS = (
+    NestCase(
+        "sor_of_poisson",
+        MESH,
+        f"{TIMES}\n{IJ}\nu[i][j] = (1-w)*u[i][j] + w*0.25*({FIVE} - h2*f[i][j]);",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, fixed
+        factor w, right-hand side -0.25*h2*w*f[i][j]
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        """,
+    ),
+    NestCase(
+        "sor_as_an_increment",
+        MESH,
+        f"{TIMES}\n{IJ}\nu[i][j] += w*(({FIVE} - h2*f[i][j])/4 - u[i][j]);",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, fixed
+        factor w, right-hand side -0.25*h2*w*f[i][j]
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        """,
+    ),
+    NestCase(
+        "sor_with_a_residual",
+        MESH,
+        f"double sum = 2 * tol;\nwhile (sum > tol) {{\nsum = 0;\n{IJ} {{\n"
+        f"double r = ({FIVE} - h2*f[i][j])/4.0 - u[i][j];\nu[i][j] += w*r;\nsum += r*r;\n}}\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, convergence sum > tol
+        factor w, right-hand side -0.25*h2*w*f[i][j]
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        accumulates sum by +
+        """,
+    ),
+    NestCase(
+        "greatest_change_by_if",
+        MESH,
+        f"double res;\ndo {{\nres = 0;\n{IJ} {{\ndouble old = u[i][j];\nu[i][j] = 0.25*({FIVE});\n"
+        f"if (fabs(u[i][j] - old) > res)\nres = fabs(u[i][j] - old);\n}}\n}} while (res > tol);",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, convergence res > tol
+        factor 1, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        accumulates res by max
+        """,
+    ),
+    NestCase(
+        "greatest_change_by_fmax_and_break",
+        MESH,
+        f"double res;\n{TIMES} {{\nres = 0;\n{IJ} {{\ndouble d = 0.25*({FIVE}) - u[i][j];\n"
+        f"res = fmax(res, fabs(d));\nu[i][j] = u[i][j] + w*d;\n}}\nif (res < tol) break;\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, convergence res < tol
+        factor w, right-hand side 0
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        accumulates res by max
+        """,
+    ),
+    NestCase(
+        "residual_in_loops_of_its_own",
+        MESH,
+        f"double res = 1;\nint it;\nfor (it = 0; it < steps && res > tol; it++) {{\n{IJ}\n"
+        f"u[i][j] = (1-w)*u[i][j] + w*(h2*f[i][j] + {FIVE})/4;\nres = 0;\n{IJ}\n"
+        f"res += fabs(h2*f[i][j] + {FIVE} - 4*u[i][j]);\nres = res / n;\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, convergence (it < steps) && (res > tol)
+        factor w, right-hand side 0.25*h2*w*f[i][j]
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        accumulates res by +
+        """,
+    ),
+    NestCase(
+        "seidel_2d_of_polybench",
+        "int n, int tsteps, double A[n][n]",
+        "int t, i, j;\nfor (t = 0; t <= tsteps - 1; t++)\nfor (i = 1; i <= n - 2; i++)\nfor (j = 1; j <= n - 2; j++)\n"
+        "A[i][j] = (A[i-1][j-1] + A[i-1][j] + A[i-1][j+1]\n+ A[i][j-1] + A[i][j] + A[i][j+1]\n+ A[i+1][j-1] + A[i+1][j] + A[i+1][j+1])/9.0;",
+        """
+        A, 9 points of radius 1, 2-D
+        forward, dimensions in order 0 1, fixed
+        factor 8/9, right-hand side 0
+        1/9 at -1 -1, -1 0, -1 1, 0 -1, 0 0, 0 1, 1 -1, 1 0, 1 1
+        """,
+    ),
+    NestCase(
+        "line_of_the_thesis",
+        "int J, int I, float A[I+2]",
+        "for (int j = 1; j <= J; j++)\nfor (int i = 1; i <= I; i++)\nA[i] = 0.333*(A[i-1]+A[i]+A[i+1]);",
+        """
+        A, 3 points of radius 1, 1-D
+        forward, dimensions in order 0, fixed
+        factor 0.667, right-hand side 0
+        0.333 at -1, 0, 1
+        """,
+    ),
+    NestCase(
+        "flattened_by_hand",
+        "int n, int m, float w, float *u, const float *f",
+        "for (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < m - 1; j++)\n"
+        "u[i*m+j] = (1.0f-w)*u[i*m+j] + w*0.25f*(u[(i-1)*m+j]+u[(i+1)*m+j]+u[i*m+j-1]+u[i*m+j+1]-f[i*m+j]);",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor w, right-hand side -0.25*w*f[(i * m) + j]
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        """,
+    ),
+    NestCase(
+        "flattened_with_a_variable",
+        "int n, double *u",
+        "for (int i = 1; i <= n; i++)\nfor (int j = 1; j <= n; j++) {\nconst int c = i*(n+2) + j;\nint up;\nup = c - (n + 2);\n"
+        "u[c] = 0.25*(u[up] + u[c+n+2] + u[c-1] + u[c+1]);\n}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor 1, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        """,
+    ),
+    NestCase(
+        "flattened_with_a_number",
+        "double *u",
+        "for (int i = 1; i < 99; i++)\nfor (int j = 1; j < 99; j++)\n"
+        "u[100*i+j] = 0.25*(u[100*i+j-100] + u[100*i+j+100] + u[100*i+j-1] + u[100*i+j+1]);",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor 1, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        """,
+    ),
+    NestCase(
+        "flattened_in_space",
+        "int n, int m, int l, double *u",
+        "for (int i = 1; i < n-1; i++)\nfor (int j = 1; j < m-1; j++)\nfor (int k = 1; k < l-1; k++)\n"
+        "u[(i*m+j)*l+k] = (u[((i-1)*m+j)*l+k] + u[((i+1)*m+j)*l+k] + u[(i*m+j-1)*l+k] + u[(i*m+j+1)*l+k] + u[(i*m+j)*l+k-1] + u[(i*m+j)*l+k+1])/6;",
+        """
+        u, 7 points of radius 1, 3-D
+        forward, dimensions in order 0 1 2, once
+        factor 1, right-hand side 0
+        1/6 at -1 0 0, 0 -1 0, 0 0 -1, 0 0 1, 0 1 0, 1 0 0
+        """,
+    ),
+    NestCase(
+        "seven_points",
+        "int n, double w, double u[n][n][n]",
+        "for (int i = 1; i < n-1; i++)\nfor (int j = 1; j < n-1; j++)\nfor (int k = 1; k < n-1; k++)\n"
+        "u[i][j][k] += w/6*(u[i-1][j][k] + u[i+1][j][k] + u[i][j-1][k] + u[i][j+1][k] + u[i][j][k-1] + u[i][j][k+1] - 6*u[i][j][k]);",
+        """
+        u, 7 points of radius 1, 3-D
+        forward, dimensions in order 0 1 2, once
+        factor w, right-hand side 0
+        1/6*w at -1 0 0, 0 -1 0, 0 0 -1, 0 0 1, 0 1 0, 1 0 0
+        1 - w at 0 0 0
+        """,
+    ),
+    NestCase(
+        "twenty_seven_points",
+        "int n, double w, double u[n][n][n]",
+        "for (int i = 1; i < n-1; i++)\nfor (int j = 1; j < n-1; j++)\nfor (int k = 1; k < n-1; k++) {\ndouble s = -u[i][j][k];\n"
+        + "\n".join(
+            f"s += u[i+{i}][j+{j}][k+{k}];".replace("+-", "-")
+            for i in (-1, 0, 1)
+            for j in (-1, 0, 1)
+            for k in (-1, 0, 1)
+        )
+        + "\nu[i][j][k] = (1 - w)*u[i][j][k] + w*s/26;\n}",
+        f"""
+        u, 27 points of radius 1, 3-D
+        forward, dimensions in order 0 1 2, once
+        factor w, right-hand side 0
+        1/26*w at {", ".join(f"{i} {j} {k}" for i in (-1, 0, 1) for j in (-1, 0, 1) for k in (-1, 0, 1) if (i, j, k) != (0, 0, 0))}
+        1 - w at 0 0 0
+        """,
+    ),
+    NestCase(
+        "backward",
+        MESH,
+        f"{TIMES}\n{BACK}\nu[i][j] = (1-w)*u[i][j] + w/4*({FIVE});",
+        """
+        u, 5 points of radius 1, 2-D
+        backward, dimensions in order 0 1, fixed
+        factor w, right-hand side 0
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        """,
+    ),
+    NestCase(
+        "symmetric",
+        MESH,
+        f"int i, j, k;\n{TIMES} {{\n{IJ}\nu[i][j] = (1-w)*u[i][j] + w/4*({FIVE});\n{BACK}\nu[i][j] = (1-w)*u[i][j] + w/4*({FIVE});\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward backward, dimensions in order 0 1, fixed
+        factor w, right-hand side 0
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        """,
+    ),
+    NestCase(
+        "mixed_directions",
+        MESH,
+        f"for (int i = 1; i < n-1; i++)\nfor (int j = n-2; j > 0; j--)\nu[i][j] = 0.25*({FIVE});",
+        """
+        u, 5 points of radius 1, 2-D
+        mixed, dimensions in order 0 1, once
+        factor 1, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        """,
+    ),
+    NestCase(
+        "columns_first",
+        MESH,
+        f"for (int j = 1; j < n-1; j++)\nfor (int i = 1; i < n-1; i++)\nu[i][j] = 0.25*({FIVE});",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 1 0, once
+        factor 1, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        """,
+    ),
+    NestCase(
+        "unlike_steps_along_x_and_y",
+        "int n, double hx2, double hy2, double u[n][n], const double f[n][n]",
+        f"{IJ}\nu[i][j] = (hy2*(u[i-1][j]+u[i+1][j]) + hx2*(u[i][j-1]+u[i][j+1]) - hx2*hy2*f[i][j])/(2*(hx2+hy2));",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor 1, right-hand side -hx2*hy2*f[i][j]/(2 * (hx2 + hy2))
+        hy2/(2 * (hx2 + hy2)) at -1 0, 1 0
+        hx2/(2 * (hx2 + hy2)) at 0 -1, 0 1
+        """,
+    ),
+    NestCase(
+        "coefficients_vary_in_space",
+        "int n, double u[n][n], const double c[n][n]",
+        f"{IJ}\nu[i][j] += c[i][j]*({FIVE} - 4*u[i][j]);",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor 4*c[i][j], right-hand side 0
+        c[i][j] at -1 0, 0 -1, 0 1, 1 0
+        1 - 4*c[i][j] at 0 0
+        varies over space with c[i][j]
+        """,
+    ),
+    NestCase(
+        "factor_of_each_sweep",
+        "int n, int steps, double w, double rho, double u[n][n]",
+        f"{TIMES} {{\n{IJ}\nu[i][j] += 0.25*w*({FIVE} - 4*u[i][j]);\nw = 1/(1 - 0.25*rho*rho*w);\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, fixed
+        factor w, right-hand side 0
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        varies over sweep with w
+        """,
+    ),
+    NestCase(
+        "assigned_in_two_statements",
+        MESH,
+        f"{IJ} {{\nu[i][j] *= 1 - w;\nu[i][j] += w*0.25*({FIVE});\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor w, right-hand side 0
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        """,
+    ),
+    NestCase(
+        "summed_in_a_variable",
+        MESH,
+        f"{IJ} {{\ndouble s = 0;\ns += u[i-1][j] + u[i+1][j];\ns += u[i][j-1] + u[i][j+1];\nu[i][j] = s/4;\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor 1, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        """,
+    ),
+    NestCase(
+        "a_wide_stencil",
+        "int n, double a[n]",
+        "for (int i = 2; i < n - 2; i++)\na[i] = (16*(a[i-1] + a[i+1]) - a[i-2] - a[i+2])/30;",
+        """
+        a, 5 points of radius 2, 1-D
+        forward, dimensions in order 0, once
+        factor 1, right-hand side 0
+        -1/30 at -2, 2
+        8/15 at -1, 1
+        """,
+    ),
+    NestCase(
+        "no_factor_divides",
+        MESH,
+        f"{IJ}\nu[i][j] = w*u[i][j] + 0.25*({FIVE});",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor none, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        w at 0 0
+        """,
+    ),
+    NestCase(
+        "a_diagonal_of_zero",
+        MESH,
+        f"{IJ}\nu[i][j] = u[i][j] + 0.25*({FIVE});",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor none, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        1 at 0 0
+        """,
+    ),
+    NestCase(
+        "a_layer_of_an_array",
+        "int n, double v[2][n]",
+        "for (int i = 1; i < n - 1; i++)\nv[1][i] = 0.5*(v[1][i-1] + v[1][i+1]);",
+        """
+        v, 3 points of radius 1, 1-D
+        forward, dimensions in order 0, once
+        factor 1, right-hand side 0
+        0.5 at -1, 1
+        """,
+    ),
+    NestCase(
+        "counted_from_the_end",
+        "int n, double a[n]",
+        "for (int i = 1; i < n - 1; i++)\na[n-1-i] = 0.5*(a[n-i] + a[n-2-i]);",
+        """
+        a, 3 points of radius 1, 1-D
+        backward, dimensions in order 0, once
+        factor 1, right-hand side 0
+        0.5 at -1, 1
+        """,
+    ),
+    NestCase(
+        "a_function_of_the_place",
+        MESH,
+        f"{IJ}\nu[i][j] = 0.25*({FIVE} - h2*sin(h2*i));",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor 1, right-hand side -0.25*h2*sin(h2 * i)
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        """,
+    ),
+)
+
+OTHERS = (
+    NestCase(
+        "a_moved_number_of_the_element",
+        "int n, double *u",
+        "for (int i = 1; i < n - 1; i++) {\nint c = i;\nc += 1;\nu[c] = 0.5*(u[i-1] + u[i+1]);\n}",
+        "4, far: along i, u[c] is computed from neighbours on one side only; a relaxation has them on both",
+    ),
+    NestCase(
+        "an_integer_of_many_steps",
+        "int n, double *u",
+        "for (int i = 1; i < n - 1; i++) {\nint c = i;\n" + "c = c*c - c;\n" * 6 + "u[c] = 0.5*(u[c-1] + u[c+1]);\n}",
+        "6, near: 'c' is computed in too many steps",
+    ),
+    NestCase(
+        "assigned_within",
+        "int n, double *u",
+        "for (int i = 1; i < n - 1; i++) {\nint c = i, d = c++;\nu[c] = 0.5*(u[c-1] + u[c+1]) + d;\n}",
+        "2, near: this changes 'c' within an expression",
+    ),
+    NestCase(
+        "jacobi",
+        "int n, double a[n], double b[n]",
+        "for (int i = 1; i < n-1; i++)\nb[i] = 0.333*(a[i-1] + a[i] + a[i+1]);",
+        "2, far: b[i] is computed from no other element of 'b'",
+    ),
+    NestCase(
+        "a_recurrence",
+        "int n, double a[n]",
+        "for (int i = 1; i < n; i++)\na[i] = 0.5*a[i-1] + a[i];",
+        "2, far: along i, a[i] is computed from neighbours on one side only; a relaxation has them on both",
+    ),
+    NestCase(
+        "one_dimension_of_two",
+        MESH,
+        f"{IJ}\nu[i][j] = 0.5*(u[i][j-1] + u[i][j+1]);",
+        "3, near: along i, u[i][j] is computed from no neighbour; a relaxation has them on both",
+    ),
+    NestCase(
+        "coloured_by_steps",
+        MESH,
+        f"for (int c = 0; c < 2; c++)\nfor (int i = 1; i < n-1; i++)\nfor (int j = 1 + (i + c) % 2; j < n-1; j += 2)\nu[i][j] = 0.25*({FIVE});",
+        "3, near: the loop over j counts in steps of 2, so that it leaves elements out",
+    ),
+    NestCase(
+        "coloured_by_a_condition",
+        MESH,
+        f"for (int c = 0; c < 2; c++)\n{IJ}\nif ((i + j) % 2 == c)\nu[i][j] = 0.25*({FIVE});",
+        "4, near: u[i][j] depends on a condition",
+    ),
+    NestCase(
+        "a_triangle",
+        MESH,
+        f"for (int i = 1; i < n-1; i++)\nfor (int j = 1; j < i; j++)\nu[i][j] = 0.25*({FIVE});",
+        "2, near: the bounds of the loop over j depend on 'i', so that the mesh is no box",
+    ),
+    NestCase(
+        "a_product",
+        MESH,
+        f"{IJ}\nu[i][j] = u[i-1][j]*u[i+1][j] + u[i][j-1] + u[i][j+1];",
+        "3, near: the new value of u[i][j] multiplies or divides elements of 'u'",
+    ),
+    NestCase(
+        "a_maximum",
+        MESH,
+        f"{IJ}\nu[i][j] = fmax(u[i-1][j], u[i+1][j]) + u[i][j-1] + u[i][j+1];",
+        "3, near: the new value of u[i][j] is no linear form of elements of 'u': fmax(u[i - 1][j], u[i + 1][j])",
+    ),
+    NestCase(
+        "a_quotient",
+        MESH,
+        f"{IJ}\nu[i][j] = ({FIVE})/(u[i][j] + 4);",
+        "3, near: the new value of u[i][j] is no linear form of elements of 'u': u[i][j] + 4",
+    ),
+    NestCase(
+        "a_limited_variable",
+        MESH,
+        f"{IJ} {{\ndouble r = fabs({FIVE});\nu[i][j] = 0.25*r;\n}}",
+        "3, near: the new value of u[i][j] is no linear form of elements of 'u': fabs(u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1])",
+    ),
+    NestCase(
+        "integers",
+        "int n, int a[n]",
+        "for (int i = 1; i < n-1; i++)\na[i] = (a[i-1] + a[i+1])/2;",
+        "2, far: elements of 'a' are no floating-point numbers",
+    ),
+    NestCase(
+        "two_arrays",
+        MESH + ", double v[n][n]",
+        f"{IJ} {{\nu[i][j] = 0.25*({FIVE});\nv[i][j] = u[i][j];\n}}",
+        "4, near: it writes 'v' besides 'u'",
+    ),
+    NestCase(
+        "borders_between_sweeps",
+        MESH,
+        f"{TIMES} {{\n{IJ}\nu[i][j] = 0.25*({FIVE});\nfor (int i = 0; i < n; i++)\nu[i][0] = u[i][1];\n}}",
+        "6, near: u[i][1] does not lie at the same distance from u[i][0] everywhere",
+    ),
+    NestCase(
+        "gaussian_elimination",
+        "int n, double a[n][n]",
+        "for (int k = 0; k < n; k++)\nfor (int i = k+1; i < n; i++)\nfor (int j = k+1; j < n; j++)\na[i][j] -= a[i][k]*a[k][j];",
+        "2, far: the bounds of the loop over i depend on 'k', so that the mesh is no box",
+    ),
+    NestCase(
+        "a_mirrored_neighbour",
+        "int n, double a[n]",
+        "for (int i = 1; i < n-1; i++)\na[i] = 0.3*(a[i-1] + a[i+1] + a[n-1-i]);",
+        "2, near: a[n - 1 - i] does not lie at the same distance from a[i] everywhere",
+    ),
+    NestCase(
+        "carried_through_a_scalar",
+        "int n, double last, double a[n]",
+        "for (int i = 1; i < n-1; i++) {\na[i] = 0.5*(a[i-1] + a[i+1]) + last;\nlast = a[i];\n}",
+        "2, near: 'last' goes from one element to the next, and is no sum, least or greatest value",
+    ),
+    NestCase(
+        "two_loops_around",
+        MESH,
+        f"for (int c = 0; c < 9; c++)\n{TIMES}\n{IJ}\nu[i][j] = 0.25*({FIVE});",
+        "2, near: the loop over t is a second one around sweeps",
+    ),
+    NestCase(
+        "sweeps_that_differ",
+        MESH,
+        f"{TIMES} {{\n{IJ}\nu[i][j] = 0.25*({FIVE});\n{BACK}\nu[i][j] += 0.25*w*({FIVE} - 4*u[i][j]);\n}}",
+        "7, near: this sweep computes something else than that of line 9",
+    ),
+    NestCase(
+        "parts_of_the_mesh",
+        MESH,
+        f"{TIMES} {{\n{IJ}\nu[i][j] = 0.25*({FIVE});\nfor (int i = 1; i < n/2; i++)\nfor (int j = 1; j < n/2; j++)\nu[i][j] = 0.25*({FIVE});\n}}",
+        "7, near: this sweep goes over another part of the mesh than that of line 9",
+    ),
+    NestCase(
+        "a_sweep_in_turn",
+        MESH,
+        f"{TIMES} {{\nif (t % 2) {{\n{IJ}\nu[i][j] = 0.25*({FIVE});\n}}\n}}",
+        "2, near: a sweep depends on a condition",
+    ),
+    NestCase(
+        "a_shrinking_mesh",
+        MESH,
+        f"{TIMES}\nfor (int i = 1 + t; i < n-1; i++)\nfor (int j = 1; j < n-1; j++)\nu[i][j] = 0.25*({FIVE});",
+        "2, near: the bounds of the loop over i depend on 't', so that the mesh is no box",
+    ),
+    NestCase(
+        "a_loop_over_the_stencil",
+        "int n, double a[n]",
+        "for (int i = 1; i < n-1; i++) {\ndouble s = 0;\nfor (int k = -1; k <= 1; k++)\ns += a[i+k];\na[i] = s/3;\n}",
+        "5, far: this stands beside the loop over k, inside the sweep",
+    ),
+    NestCase(
+        "summed_across_points",
+        "int n, double s, double a[n]",
+        "for (int i = 1; i < n-1; i++) {\ns += a[i];\na[i] = s*(a[i-1] + a[i+1]);\n}",
+        "2, near: 's' goes from one element to the next, and is no sum, least or greatest value",
+    ),
+    NestCase(
+        "factor_that_the_sweep_changes",
+        "int n, double s, double w, double a[n]",
+        "for (int i = 1; i < n-1; i++) {\na[i] = s*(a[i-1] + a[i+1]);\ns += w;\n}",
+        "2, near: 's' goes from one element to the next, and is no sum, least or greatest value",
+    ),
+    NestCase(
+        "only_sums",
+        "int n, double s, const double a[n]",
+        "for (int t = 0; t < 9; t++)\nfor (int i = 1; i < n-1; i++)\ns += a[i];",
+        "1, far: it sweeps over no array",
+    ),
+)

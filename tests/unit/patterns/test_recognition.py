@@ -1,0 +1,105 @@
+"""What is recognised as a relaxation in place, with exactly which facts, and why other nests are none."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.unit.patterns.relaxation_cases import OTHERS, RELAXATIONS, NestCase
+from tests.unit.polyhedral.scops import kernel_of
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.looptree import Kernel
+from tilepragma.ir.polynomial import expression
+from tilepragma.patterns.recognition import relaxations
+from tilepragma.patterns.relaxation import Mismatch, SorNest
+
+FIRST_LINE = 6
+"""of a body"""
+
+
+def region(case: NestCase) -> Kernel:
+    """The case's body as a region, its first line being line `FIRST_LINE`."""
+    return kernel_of(case.parameters, case.body, "#include <math.h>")
+
+
+def recognised(case: NestCase) -> SorNest | Mismatch:
+    (found,) = relaxations(region(case))
+    return found
+
+
+def facts(nest: SorNest) -> str:
+    """All that a nest says of itself, a line each."""
+    sweep = nest.sweeps[0]
+    offsets: dict[str, list[str]] = {}
+    for one in sweep.neighbours:
+        offsets.setdefault(one.coefficient.text, []).append(" ".join(map(str, one.offset)))
+    loop = nest.sweep_loop
+    around = "once" if loop is None else loop.repetition.value
+    if loop is not None and loop.condition is not None:
+        around += f" {expression_text(loop.condition)}"
+    factor = "none" if sweep.relaxation is None else sweep.relaxation.text
+    lines = [
+        f"{nest.array.host}, {sweep.points} points of radius {sweep.radius}, {nest.dimensions}-D",
+        f"{' '.join(one.value for one in nest.directions)}, dimensions in order {' '.join(map(str, sweep.order))}, {around}",
+        f"factor {factor}, right-hand side {sweep.right_hand_side.text}",
+        *(f"{coefficient} at {', '.join(places)}" for coefficient, places in offsets.items()),
+        *(f"accumulates {one.object.host} by {one.operator}" for one in nest.accumulations),
+        *(f"varies over {one.over.value} with {expression_text(one.expression)}" for one in nest.varying),
+    ]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("case", RELAXATIONS, ids=lambda case: case.name)
+def test_relaxations_and_their_facts(case: NestCase) -> None:
+    found = recognised(case)
+    assert isinstance(found, SorNest), found
+    assert facts(found) == textwrap.dedent(case.facts).strip()
+
+
+@pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.name)
+def test_reasons_of_what_is_none(case: NestCase) -> None:
+    found = recognised(case)
+    assert isinstance(found, Mismatch), facts(found)
+    near = "near" if found.near else "far"
+    assert f"{found.range.start.line - FIRST_LINE + 1}, {near}: {found.reason}" == case.facts
+
+
+def test_every_case_has_a_name_of_its_own() -> None:
+    names = [case.name for case in (*RELAXATIONS, *OTHERS)]
+    assert len(set(names)) == len(names) >= 50
+
+
+def test_statements_of_a_region_are_told_apart() -> None:
+    """Each statement with loops is one; what is computed beside them is none."""
+    body = "for (int i = 1; i < n-1; i++)\na[i] = 0.5*(a[i-1] + a[i+1]);\ns = a[0];\nfor (int i = 1; i < n-1; i++)\na[i] = a[i] + s;"
+    found = relaxations(region(NestCase("", "int n, double s, double a[n]", body, "")))
+    assert [type(one).__name__ for one in found] == ["SorNest", "Mismatch"]
+
+
+def test_corners_of_the_mesh() -> None:
+    """The least and the greatest subscripts, whichever way the sweep goes."""
+    for header in ("for (int i = 2; i < n; i++)", "for (int i = n - 1; i >= 2; i--)", "for (int i = 2; i != n; i++)"):
+        found = recognised(NestCase("", "int n, double a[n+1]", f"{header}\na[i] = 0.5*(a[i-1] + a[i+1]);", ""))
+        assert isinstance(found, SorNest)
+        ((first,), (last,)) = found.sweeps[0].first, found.sweeps[0].last
+        assert (expression_text(expression(first)), expression_text(expression(last))) == ("2l", "(long)n - 1l")
+
+
+@pytest.mark.parametrize(
+    ("before", "term", "reason"),
+    [
+        ("double g(double x) { return 2 * x; }", "g(0.5)", ""),
+        ("double g(double *x) { *x += 1; return *x; }", "g(&s)", "this changes 's' within an expression"),
+        ("double g(double *x) { x[0] += 1; return *x; }", "g(b)", "it writes 'b' besides 'a'"),
+        (
+            "double g(const double *x) { return *x; }",
+            "g(a)",
+            "the new value of a[i] is no linear form of elements of 'a': g(a)",
+        ),
+    ],
+)
+def test_functions(before: str, term: str, reason: str) -> None:
+    body = f"for (int i = 1; i < n-1; i++) {{\ndouble s = 0;\na[i] = 0.5*(a[i-1] + a[i+1]) + {term} + s;\n}}"
+    (found,) = relaxations(kernel_of("int n, double a[n], double b[n]", body, before))
+    assert (found.reason if isinstance(found, Mismatch) else "") == reason

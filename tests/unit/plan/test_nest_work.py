@@ -1,0 +1,144 @@
+"""What the loops of tiles make caches move, against a cache that forgets what was used least recently, and prices of work on cores."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from source import plan
+from test_work import planned
+
+from tests.support.plan_runs import StepsRun
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import Target
+from tilepragma.ir.looptree import Statement
+from tilepragma.model.devices import Memory, Overheads, Processor
+from tilepragma.model.linear_model import Terms
+from tilepragma.plan.nest_work import NestCounter, launch_nest
+from tilepragma.plan.prediction import predicted_terms
+from tilepragma.plan.tile_traffic import element_bytes, is_of_memory
+from tilepragma.plan.work import PlanWork, Uncounted, plan_work
+
+LINE = 16
+
+
+@dataclass
+class Cache(StepsRun):
+    """A cache of so many `lines`; counts those that come in, and those that go back since they were written."""
+
+    lines: int = 0
+    extents: dict[str, int] = field(default_factory=dict)
+    held: OrderedDict[tuple[object, ...], bool] = field(default_factory=OrderedDict)
+    moved: int = 0
+
+    def _touch(self, statement: Statement) -> None:
+        for use in uses(statement):
+            if not is_of_memory(use):
+                continue
+            *outer, last = (self.value(one) for one in use.subscripts)
+            line = (use.object.name, *outer, last * element_bytes(use.object) // LINE)
+            written = self.held.pop(line, None)
+            self.moved += written is None
+            self.held[line] = bool(written) or use.writes
+            if len(self.held) > self.lines:
+                self.moved += self.held.popitem(last=False)[1]
+
+    def flushed(self) -> int:
+        """Bytes moved in all, when everything written has gone back."""
+        return (self.moved + sum(self.held.values())) * LINE
+
+
+#: Sizes of the nests and of tiles, and how many times the cache's bytes may be counted: tiles of different launches are not seen to share anything,
+#: and a cache that just misses an iteration holds most of it.
+SIZES = {
+    "sor 1-d": ({"n": 1501, "steps": 32}, 40, 2.0),
+    "sor 2-d": ({"n": 37, "m": 35, "steps": 5}, 8, 1.7),
+    "jacobi 1-d diamond": ({"n": 203, "steps": 13}, 8, 1.2),
+    "jacobi 2-d diamond": ({"n": 31, "m": 29, "steps": 3}, 8, 1.4),
+    "lu": ({"n": 37}, 8, 3.0),
+    "sgemm": ({"n": 43, "m": 41, "p": 33}, 8, 1.2),
+    "convolution": ({"n": 31, "m": 29, "q": 3}, 8, 1.3),
+}
+
+
+@pytest.mark.parametrize("cache", [256, 768])
+@pytest.mark.parametrize("name", SIZES)
+def test_bytes_are_those_of_a_cache(name: str, cache: int) -> None:
+    scalars, extent, most = SIZES[name]
+    sizes = {one.object.name: np.array([extent]) for one in planned(name).sizes}
+    work = plan_work(planned(name), scalars, sizes, Target.THREADS)
+    assert isinstance(work, PlanWork)
+    counter = NestCounter((cache,), LINE)
+    moved = sum(float(launch_nest(one, counter).moved[0, 0]) for one in work.launches)
+    run = Cache({**scalars, **{key: int(value[0]) for key, value in sizes.items()}}, lines=cache // LINE)
+    run.steps(planned(name).host_steps)
+    assert 0.75 < moved / run.flushed() < most
+
+
+PROCESSOR = Processor(
+    name="four cores",
+    cores=4,
+    vector=32,
+    line=64,
+    clock=3e9,
+    float_rate=384e9,
+    double_rate=192e9,
+    memories=(
+        Memory("L1", 32768, 1, 800e9),
+        Memory("L2", 1 << 20, 1, 400e9),
+        Memory("L3", 1 << 24, 4, 160e9),
+        Memory("DRAM", 1 << 35, 4, 40e9),
+    ),
+    overheads=Overheads(kernel=1e-6, barrier=(), wavefront=((1, 1e-6), (4, 3e-6)), copy=0.0),
+)
+
+
+def terms_of(name: str, scalars: dict[str, int], sizes: list[list[int]], processor: Processor = PROCESSOR) -> Terms:
+    columns = {one.object.name: own for one, own in zip(planned(name).sizes, np.array(sizes).T, strict=True)}
+    found = predicted_terms(planned(name), scalars, columns, processor)
+    assert isinstance(found, Terms), found
+    return found
+
+
+def test_rows_and_points_are_those_of_the_loops() -> None:
+    text = """void f(int n, int m, double a[n][m]) {
+#pragma tilek kernel
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < m; j++) a[i][j] = 2 * a[i][j] + 1;
+}"""
+    work = plan_work(plan(text), {"n": 101, "m": 53}, {}, Target.THREADS)
+    assert isinstance(work, PlanWork)
+    (launch,) = work.launches
+    found = launch_nest(launch, NestCounter((1024,), 64))
+    assert found.points[0] == 101 * 53
+    assert found.rows[0] == 101
+    assert found.moved[0, 0] == pytest.approx(2 * 101 * (53 * 8 + 56))
+
+
+def test_chains_of_short_rows_go_on_beside_each_other() -> None:
+    terms = terms_of("sor 1-d", {"n": 65536, "steps": 300}, [[64, 16], [64, 256], [64, 4096]], PROCESSOR.with_cores(1))
+    waiting = terms.seconds[:, terms.names.index("waiting")]
+    assert waiting[0] < waiting[1] / 2
+    assert waiting[1] == pytest.approx(waiting[2], rel=0.01)
+
+
+def test_what_fits_no_cache_comes_from_memory() -> None:
+    sizes = [[1, 4096], [64, 256]]
+    terms = terms_of("jacobi 2-d diamond", {"n": 5000, "m": 5000, "steps": 40}, sizes)
+    memory = terms.seconds[:, terms.names.index("DRAM")]
+    assert memory[1] < memory[0] / 4
+    small = terms_of("jacobi 2-d diamond", {"n": 300, "m": 300, "steps": 40}, sizes)
+    assert not small.seconds[:, small.names.index("DRAM")].any()
+
+
+def test_a_core_that_works_alone_takes_longer() -> None:
+    arguments = "sgemm", {"n": 512, "m": 512, "p": 512}, [[64] * len(planned("sgemm").sizes)]
+    assert terms_of(*arguments, PROCESSOR.with_cores(1)).estimate > 3 * terms_of(*arguments).estimate
+
+
+def test_data_that_say_how_long_a_loop_is_are_a_reason() -> None:
+    found = predicted_terms(planned("sgemm"), {"n": 5, "m": 5}, {}, PROCESSOR)
+    assert isinstance(found, Uncounted)
+    assert "p" in found.reason

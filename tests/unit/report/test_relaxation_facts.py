@@ -1,0 +1,51 @@
+"""What `explain` says of relaxations in place."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.patterns.relaxation_cases import OTHERS, RELAXATIONS
+from tests.unit.patterns.test_recognition import region
+from tilepragma.driver import TranslateRequest, explain, kernel_reports, translate
+from tilepragma.report.relaxation_facts import relaxation_rows
+
+AGAIN = "forward sweeps, as many as there are iterations of t"
+SAID = {
+    "sor_of_poisson": f"in place (SOR): 5 points in 2 dimensions of u, {AGAIN}, relaxation factor w, "
+    "right-hand side -0.25*h2*w*f[i][j]",
+    "sor_with_a_residual": "in place (SOR): 5 points in 2 dimensions of u, forward sweeps until line 7 ends them, "
+    "relaxation factor w, right-hand side -0.25*h2*w*f[i][j], a sum in sum",
+    "greatest_change_by_fmax_and_break": "in place (SOR): 5 points in 2 dimensions of u, forward sweeps until line 15 ends them, "
+    "relaxation factor w, a greatest value in res",
+    "symmetric": "in place (SOR): 5 points in 2 dimensions of u, symmetric (forward, then backward) sweeps, as many as there are iterations of t, "
+    "relaxation factor w",
+    "mixed_directions": "in place (SOR): 5 points in 2 dimensions of u, one i forward/j backward sweep, relaxation factor 1 (Gauss-Seidel)",
+    "line_of_the_thesis": "in place (SOR): 3 points in 1 dimension of A, forward sweeps, as many as there are iterations of j, "
+    "relaxation factor 0.667",
+    "coefficients_vary_in_space": "in place (SOR): 5 points in 2 dimensions of u, one forward sweep, relaxation factor 4*c[i][j], "
+    "coefficients that vary in space with c[i][j] (line 8)",
+    "factor_of_each_sweep": f"in place (SOR): 5 points in 2 dimensions of u, {AGAIN}, relaxation factor w, "
+    "coefficients that vary from sweep to sweep with w (line 9)",
+    "a_diagonal_of_zero": "in place (SOR): 5 points in 2 dimensions of u, one forward sweep",
+    "coloured_by_steps": "none, line 8: the loop over j counts in steps of 2, so that it leaves elements out",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_sentences(name: str) -> None:
+    (case,) = (one for one in (*RELAXATIONS, *OTHERS) if one.name == name)
+    assert relaxation_rows(region(case)) == (SAID[name],)
+
+
+@pytest.mark.parametrize("name", ["jacobi", "gaussian_elimination", "only_sums"])
+def test_nothing_is_said_of_what_looks_like_none(name: str) -> None:
+    (case,) = (one for one in OTHERS if one.name == name)
+    assert relaxation_rows(region(case)) == ()
+
+
+def test_the_report_has_the_line() -> None:
+    text = "void f(int n, double a[n])\n{\n#pragma tilek kernel\n    for (int i = 1; i < n - 1; i++)\n        a[i] = 0.5 * (a[i-1] + a[i+1]);\n}\n"
+    shown = explain(kernel_reports(translate(TranslateRequest("t.c", text=text.encode(), last="plan"))))
+    assert (
+        "\n  relaxation  in place (SOR): 3 points in 1 dimension of a, one forward sweep, relaxation factor 1" in shown
+    )

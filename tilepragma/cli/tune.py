@@ -1,0 +1,319 @@
+"""`tilepragma tune --quick`: times the model's best layouts of tile sizes in the user's program, and keeps the fastest."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from random import Random
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.quantities import seconds
+from tilepragma.base.ranges import Position, SourceRange
+from tilepragma.cli import runtime_library
+from tilepragma.cli.devices import Device as FoundDevice
+from tilepragma.cli.devices import accelerators, host_devices, subject_of
+from tilepragma.cli.progress import measuring_progress
+from tilepragma.cli.report import print_diagnostics, print_error
+from tilepragma.report.sizes import check_sizes, parse_sizes
+from tilepragma.tuning.kept_layouts import keep, kept_layouts, winner_of
+from tilepragma.tuning.kernels import KernelTuning, TuningError, has_sizes, tuning_of
+from tilepragma.tuning.layout_search import LEAST_GAIN, Fit, Trial
+from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tilepragma.driver import Device, KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.report.sizes import Sizes
+
+_DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
+_WIDEST = 1000
+_COMMAND_LINE = Position("<command line>", 1, 1, 0)
+
+
+class _TerminatedError(KeyboardInterrupt):
+    """SIGTERM, which ends all as Ctrl-C does: the program that runs is in a session of its own, and would go on."""
+
+
+def usage_problem(options: argparse.Namespace) -> str:
+    """What is wrong with the options, in a sentence; empty where nothing is."""
+    if not options.quick:
+        return "only the quick search exists yet: add --quick"
+    if options.input == "-":
+        return "standard input cannot be tuned: sizes are kept beside the source, so name a file"
+    if not options.program:
+        return "no program to run: name it last, built with tilecc before, as in  -- ./program arguments"
+    if options.best < 1:
+        return f"--best {options.best}: at least one layout besides the default must be tried"
+    return ""
+
+
+def tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """Tune the kernels of a translated source, print what was found and keep it; returns the exit status.
+
+    Raises SizeError for sizes that are none.
+    """
+    sizes = parse_sizes(options.size)
+    check_sizes(sizes, [plan.kernel for plan in result.plans])
+    plans = _chosen(options.kernel, result, request)
+    if plans is None:
+        return _WRONG_USAGE
+    plans = [plan for plan in plans if _is_tunable(plan, request)]
+    if not plans:
+        return _NOTHING_TUNED
+    found: list[str] = []
+    try:
+        with _ended_by_sigterm():
+            first = _first_run(options)
+            tuned = [_tune_one(plan, first, sizes, options, request, found) for plan in plans]
+    except ProgramMissingError as error:
+        print_error("tilepragma", f"{options.program[0]} {error}; build it first, with tilecc")
+        return _WRONG_USAGE
+    except ProgramError as error:
+        print_error("tilepragma", f"{shlex.join(options.program)} {error}")
+        return _NOTHING_TUNED
+    except KeyboardInterrupt as reason:
+        is_terminated = isinstance(reason, _TerminatedError)
+        print(f"{'terminated' if is_terminated else 'interrupted'}: nothing more is measured or kept")
+        return _TERMINATED if is_terminated else _INTERRUPTED
+    finally:
+        if found:
+            print(f"TILEK_SIZES={','.join(found)}")
+    return _DONE if any(tuned) else _NOTHING_TUNED
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM raises _TerminatedError in here, once: what is printed then is not to be cut off by another."""
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise _TerminatedError
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
+
+
+def _chosen(name: str, result: TranslateResult, request: TranslateRequest) -> list[KernelPlan] | None:
+    """The kernels to tune; None where there are none, which is said."""
+    named = [plan for plan in result.plans if name in ("", plan.kernel.name)]
+    if named:
+        return named
+    known = [plan.kernel.name for plan in result.plans]
+    found = Diagnostics()
+    if not known:
+        found.error(
+            _place(), f"{request.source} has no kernel regions to tune", "write '#pragma tilek kernel' over a loop"
+        )
+    else:
+        near = difflib.get_close_matches(name, known, 1)
+        remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"
+        found.error(_place(), f"--kernel {name}: no kernel of {request.source} is called so", remedy)
+        for plan in result.plans if near else ():
+            found.note(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' is here")
+    print_diagnostics(tuple(found), request.source, request.text)
+    return None
+
+
+def _place() -> SourceRange:
+    return SourceRange(_COMMAND_LINE, _COMMAND_LINE)
+
+
+def _is_tunable(plan: KernelPlan, request: TranslateRequest) -> bool:
+    try:
+        has_sizes(plan)
+    except TuningError as error:
+        _refuse(plan, error, request)
+        return False
+    return True
+
+
+def _refuse(plan: KernelPlan, error: TuningError, request: TranslateRequest) -> None:
+    found = Diagnostics()
+    found.error(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' {error}", error.remedy)
+    print_diagnostics(tuple(found), request.source, request.text)
+
+
+def _first_run(options: argparse.Namespace) -> Run:
+    """The program as it is: what it launches, and where."""
+    with measuring_progress() as progress:
+        progress.add_task(f"running {options.program[0]} once as it is", total=None)
+        return run(options.program, {"TILEK_TARGET": options.target} if options.target else {}, None)
+
+
+def _tune_one(
+    plan: KernelPlan,
+    first: Run,
+    sizes: Sizes,
+    options: argparse.Namespace,
+    request: TranslateRequest,
+    found: list[str],
+) -> bool:
+    """Tune one kernel and say what came of it; what TILEK_SIZES should say goes to `found`. Whether it could be tuned."""
+    try:
+        numbers = sizes.by_name(plan.kernel)
+        tuning = tuning_of(
+            plan,
+            first,
+            options.target,
+            numbers,
+            lambda target: request.device or _calibrated(target),
+            kept_layouts(request.source, plan),
+            options.best,
+        )
+    except TuningError as error:
+        _refuse(plan, error, request)
+        return False
+    try:
+        _measure(tuning, options)
+    except (KeyboardInterrupt, ProgramError):
+        if tuning.layouts.default.seconds:
+            _show(tuning)
+        raise
+    _show(tuning)
+    for line in _conclusion(tuning):
+        print(f"  {line}")
+    if tuning.layouts.winner is not tuning.layouts.default:
+        found.append(tuning.variable(tuning.layouts.winner.layout))
+    if options.keep:
+        _keep(tuning, request.source)
+    return True
+
+
+def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
+    with measuring_progress() as progress:
+        task = progress.add_task(tuning.name, total=tuning.layouts.runs)
+
+        def heard(trial: Trial) -> None:
+            measured = [one.median for one in tuning.layouts.trials if one.median is not None]
+            so_far = f"; fastest so far {seconds(min(measured))}" if measured else ""
+            text = f"{tuning.name} on {tuning.target}: {_layout(tuning, trial)}{so_far}"
+            progress.update(task, advance=1, description=text)
+
+        tuning.run(options.program, Random(), heard)
+
+
+def _keep(tuning: KernelTuning, source: str) -> None:
+    winner = winner_of(tuning, _machine(tuning.target).name, datetime.now())
+    if winner is None:
+        return
+    try:
+        path = keep(source, winner)
+    except OSError as error:
+        print_error("tilepragma", f"what was found cannot be kept: {error.filename or source}: {error.strerror}")
+        return
+    if path is not None:
+        what = "kept in" if winner.facts is not None else "what was kept before is taken out of"
+        print(f"  {what} {path}, where the translator looks for it: build again (touch {source})")
+
+
+# ---- The machine -------------------------------------------------------------------------------------------------------
+
+
+def _calibrated(target: str) -> Device | None:
+    from tilepragma.driver import calibrated_device
+
+    return calibrated_device(subject_of(_machine(target)).key)
+
+
+def _machine(target: str) -> FoundDevice:
+    """What a target runs on, as the runtime chooses it by TILEK_DEVICE."""
+    host = host_devices()[-1]
+    if target in ("serial", "threads"):
+        return host
+    said = os.environ.get("TILEK_DEVICE", "")
+    try:
+        here = [one for one in accelerators() if one.target == target and one.number is not None]
+    except (runtime_library.RuntimeLibraryError, OSError):
+        here = []
+    mine = [one for one in here if said in ("", str(one.number)) or (not said.isdigit() and said in one.name)]
+    return mine[0] if mine else host
+
+
+# ---- What is said ------------------------------------------------------------------------------------------------------
+
+
+def _layout(tuning: KernelTuning, trial: Trial) -> str:
+    """Tile sizes by name; for a default whose launches take several layouts those that most of the time goes to."""
+    pairs = zip(tuning.layouts.ranking.names, trial.layout.sizes, strict=True)
+    text = " ".join(f"{name}={size}" for name, size in pairs)
+    if trial is tuning.layouts.default and tuning.layouts.is_mixed:
+        return f"{text}, {len(tuning.taken) - 1} more by launch"
+    return text
+
+
+def _show(tuning: KernelTuning) -> None:
+    """The table of what was measured so far, the fastest first."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console, table = Console(highlight=False, soft_wrap=True), _table(tuning)
+    # A narrow terminal breaks lines where it must; numbers are not cut off for it.
+    wide = console.options.update(width=_WIDEST)
+    console.width = max(console.width, Measurement.get(console, wide, table).maximum)
+    console.print(table)
+    for trial in tuning.layouts.trials:
+        if trial.failure:
+            print(f"  with {_layout(tuning, trial)} the program {trial.failure}")
+
+
+def _table(tuning: KernelTuning) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=f"{tuning.name} on {tuning.target}", title_justify="left", box=box.SIMPLE_HEAD)
+    ordered = not tuning.layouts.ranking.reason
+    table.add_column("tile sizes", no_wrap=True)
+    for name in (*(("model's rank", "predicted") if ordered else ()), "measured", "runs", "of default"):
+        table.add_column(name, justify="right", no_wrap=True)
+    layouts = tuning.layouts
+    for trial in sorted(layouts.trials, key=lambda one: (one.median is None, one.median or 0.0)):
+        median, ratio = trial.median, layouts.ratio(trial)
+        predicted = "" if trial.layout.seconds is None else seconds(trial.layout.seconds)
+        table.add_row(
+            _layout(tuning, trial) + (" (default)" if trial is layouts.default else ""),
+            *(("" if trial.rank is None else str(trial.rank), predicted) if ordered else ()),
+            "failed" if trial.failure else "" if median is None else seconds(median),
+            str(len(trial.seconds)),
+            "" if ratio is None else f"{ratio:.3f}",
+        )
+    return table
+
+
+def _conclusion(tuning: KernelTuning) -> list[str]:
+    layouts, ranking = tuning.layouts, tuning.layouts.ranking
+    best = layouts.winner
+    ratio = layouts.ratio(best)
+    if best is layouts.default or ratio is None:
+        said = f"the default is kept: no other is faster by {LEAST_GAIN:.0%}, and so in most of the rounds in alternation with it"
+    else:
+        said = f"the fastest is {_layout(tuning, best)}: {ratio:.3f} of the default's time"
+    if ranking.reason:
+        return [said, f"the model did not order them: {ranking.reason}"]
+    place = (
+        "not among the model's layouts"
+        if best.rank is None
+        else f"the model's number {best.rank} of {len(ranking.layouts)}"
+    )
+    return [said, f"it is {place}", *_fitted(best, layouts.fit)]
+
+
+def _fitted(best: Trial, fit: Fit | None) -> list[str]:
+    """What the model says of a layout with prices that are fitted to runs."""
+    if fit is None or best.rank is None or best.median is None:
+        return []
+    rank, predicted = fit.ranking.rank(best.layout.sizes), fit.ranking.predicted(best.layout.sizes).seconds or 0.0
+    itself = ", this among them" if best.layout.sizes in fit.layouts else ""
+    prices = f"with its prices fitted to runs of the first {len(fit.layouts)} layouts{itself}"
+    return [f"{prices}, number {rank}: {seconds(predicted)} predicted, {seconds(best.median)} measured"]

@@ -1,0 +1,236 @@
+"""Laurent polynomials over the reals: the collected form of floating-point expressions, in which coefficients can be read off and compared.
+
+    p = sum over terms of  number * product of atom^exponent        numbers are exact fractions, exponents integers other than 0
+
+An atom is what is no sum, product or quotient of single terms (a variable, an array element, a call, a divisor that is a sum). Expressions are
+taken as real numbers: what is equal here may differ by rounding there, so this is for recognising and explaining, never for emitting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tilepragma.base.ranges import SourceRange
+from tilepragma.base.remembered import text_once
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.expressions import Access, Binary, Cast, Expression, FloatingLiteral, IntegerLiteral, Unary
+from tilepragma.ir.types import ScalarType
+
+#: A product of powers of atoms, in a fixed order; empty for the constant term.
+Powers = tuple[tuple[Expression, int], ...]
+
+_MOST_TERMS = 1024
+#: Denominators up to which a number is shown as a fraction where decimals do not end.
+_GREATEST_DENOMINATOR = 1000
+
+
+class TooLongError(Exception):
+    """A product has more terms than anyone writes a stencil in."""
+
+
+@dataclass(frozen=True)
+class LaurentPolynomial:
+    """A sum of `number * powers`; the terms are sorted, unique and nonzero."""
+
+    terms: tuple[tuple[Powers, Fraction], ...] = ()
+
+    @property
+    def constant(self) -> Fraction | None:
+        """The value where it is a number, else None."""
+        if not self.terms:
+            return Fraction(0)
+        powers, number = self.terms[0]
+        return number if len(self.terms) == 1 and not powers else None
+
+    @property
+    def atoms(self) -> tuple[Expression, ...]:
+        """All atoms that occur, once each, in the order of the terms."""
+        return tuple(dict.fromkeys(atom for powers, _ in self.terms for atom, _ in powers))
+
+    def __add__(self, other: LaurentPolynomial) -> LaurentPolynomial:
+        return _collect((*self.terms, *other.terms))
+
+    def __neg__(self) -> LaurentPolynomial:
+        return LaurentPolynomial(tuple((powers, -value) for powers, value in self.terms))
+
+    def __sub__(self, other: LaurentPolynomial) -> LaurentPolynomial:
+        return self + -other
+
+    def __mul__(self, other: LaurentPolynomial) -> LaurentPolynomial:
+        """Raises TooLongError."""
+        if len(self.terms) * len(other.terms) > _MOST_TERMS:
+            raise TooLongError
+        return _collect((_product(a, b), x * y) for a, x in self.terms for b, y in other.terms)
+
+    def inverse(self) -> LaurentPolynomial | None:
+        """1 / self where self is a single term, else None."""
+        if len(self.terms) != 1:
+            return None
+        ((powers, value),) = self.terms
+        return LaurentPolynomial(((tuple((atom, -exponent) for atom, exponent in powers), 1 / value),))
+
+    def quotient(self, divisor: LaurentPolynomial) -> LaurentPolynomial | None:
+        """q with self = q * divisor, where long division ends without a remainder; None where it does not, or the divisor is 0."""
+        if not divisor.terms:
+            return None
+        lead = LaurentPolynomial((_leading(divisor),)).inverse()
+        assert lead is not None
+        rest, found = self, LaurentPolynomial()
+        for _ in range(len(self.terms)):
+            if not rest.terms:
+                break
+            step = LaurentPolynomial((_leading(rest),)) * lead
+            rest, found = rest - step * divisor, found + step
+        return None if rest.terms else found
+
+    def split(self, chosen: Callable[[Expression], bool]) -> tuple[LaurentPolynomial, LaurentPolynomial]:
+        """(p, q) with self = p + q: the terms with a chosen atom in them, and those without."""
+        marked = tuple(term for term in self.terms if any(chosen(atom) for atom, _ in term[0]))
+        return LaurentPolynomial(marked), LaurentPolynomial(tuple(term for term in self.terms if term not in marked))
+
+    @property
+    def text(self) -> str:
+        """The polynomial as a user would write it: `1 - w`, `0.25*w`, `1/9`, `-h2*f[i][j]`, `w/h2`."""
+        parts = [_term_text(powers, value) for powers, value in sorted(self.terms, key=_shown)]
+        text = " + ".join(parts).replace("+ -", "- ")
+        return text or "0"
+
+
+def number(value: Fraction | int) -> LaurentPolynomial:
+    """The constant polynomial."""
+    return LaurentPolynomial((((), Fraction(value)),) if value else ())
+
+
+def of_atom(atom: Expression) -> LaurentPolynomial:
+    """The polynomial that is one atom."""
+    return LaurentPolynomial(((((atom, 1),), Fraction(1)),))
+
+
+class NotPolynomialError(Exception):
+    """Something that `atom_of` will not have as an atom; `range` says where it stands, the message what it is."""
+
+    def __init__(self, message: str, range_: SourceRange) -> None:
+        super().__init__(message)
+        self.range = range_
+
+
+def laurent_polynomial(expression: Expression, atom_of: Callable[[Expression], LaurentPolynomial]) -> LaurentPolynomial:
+    """`expression` collected. `atom_of` gives the value of what is no sum, product or quotient: `of_atom` of it, another value that is known for
+    it, or NotPolynomialError. Conversions to floating types are looked through; quotients of integers are atoms. Raises TooLongError too.
+    """
+    if isinstance(expression, IntegerLiteral):
+        return number(expression.value)
+    if isinstance(expression, FloatingLiteral):
+        return number(_decimal(expression))
+    if isinstance(expression, Unary) and expression.operator in ("+", "-"):
+        operand = laurent_polynomial(expression.operand, atom_of)
+        return operand if expression.operator == "+" else -operand
+    if isinstance(expression, Cast) and isinstance(expression.type, ScalarType) and expression.type.is_floating:
+        return laurent_polynomial(expression.operand, atom_of)
+    if isinstance(expression, Binary) and expression.operator in ("+", "-", "*", "/"):
+        left = laurent_polynomial(expression.left, atom_of)
+        right = laurent_polynomial(expression.right, atom_of)
+        if expression.operator == "+":
+            return left + right
+        if expression.operator == "-":
+            return left - right
+        if expression.operator == "*":
+            return left * right
+        if not isinstance(expression.type, ScalarType) or expression.type.is_integer:
+            return _integer_quotient(expression, left, right, atom_of)
+        inverse = right.inverse()
+        if inverse is None:  # a sum; atom_of sees it, and may refuse what stands in it
+            inverse = atom_of(expression.right).inverse()
+        return left * inverse if inverse is not None else atom_of(expression)
+    return atom_of(expression)
+
+
+def _integer_quotient(
+    quotient: Binary,
+    left: LaurentPolynomial,
+    right: LaurentPolynomial,
+    atom_of: Callable[[Expression], LaurentPolynomial],
+) -> LaurentPolynomial:
+    """`1 / 4` is 0 in C."""
+    if left.constant is not None and right.constant:
+        return number(int(left.constant / right.constant))
+    return atom_of(quotient)
+
+
+def _decimal(literal: FloatingLiteral) -> Fraction:
+    """What the user wrote, 0.1 being a tenth; the value itself where that is no decimal number."""
+    try:
+        return Fraction(literal.spelling.rstrip("fFlL"))
+    except ValueError:
+        return Fraction(literal.value)
+
+
+def _product(one: Powers, other: Powers) -> Powers:
+    exponents = dict(one)
+    for atom, exponent in other:
+        exponents[atom] = exponents.get(atom, 0) + exponent
+    kept = [(atom, exponent) for atom, exponent in exponents.items() if exponent]
+    return tuple(sorted(kept, key=lambda power: text_once(power[0])))
+
+
+def _collect(terms: Iterable[tuple[Powers, Fraction]]) -> LaurentPolynomial:
+    sums: dict[Powers, Fraction] = {}
+    for powers, value in terms:
+        sums[powers] = sums.get(powers, Fraction(0)) + value
+    kept = [(powers, value) for powers, value in sums.items() if value]
+    return LaurentPolynomial(tuple(sorted(kept, key=lambda term: _order(term[0]))))
+
+
+def _order(powers: Powers) -> tuple[int, list[tuple[str, int]]]:
+    """A monomial order: by degree, then by the atoms."""
+    return sum(exponent for _, exponent in powers), [(text_once(atom), exponent) for atom, exponent in powers]
+
+
+def _leading(value: LaurentPolynomial) -> tuple[Powers, Fraction]:
+    return max(value.terms, key=lambda term: _order(term[0]))
+
+
+def _shown(term: tuple[Powers, Fraction]) -> tuple[bool, int, list[str]]:
+    """Positive terms first, numbers before variables before elements."""
+    powers, value = term
+    return value < 0, len(powers), [_atom_text(atom) for atom in _written(powers)]
+
+
+def _written(powers: Powers) -> list[Expression]:
+    """Atoms in the order in which they are written: variables before elements and calls, by name."""
+    plain = (isinstance(atom, Access) and not atom.subscripts for atom, _ in powers)
+    ordered = sorted(zip(plain, powers, strict=True), key=lambda one: (not one[0], _atom_text(one[1][0])))
+    return [power[0] for _, power in ordered]
+
+
+def _term_text(powers: Powers, value: Fraction) -> str:
+    exponents = dict(powers)
+    above = [(atom, exponents[atom]) for atom in _written(powers) if exponents[atom] > 0]
+    below = [(atom, -exponents[atom]) for atom in _written(powers) if exponents[atom] < 0]
+    factors = [_atom_text(atom) for atom, exponent in above for _ in range(exponent)]
+    size = abs(value)
+    if size != 1 or not factors:
+        factors.insert(0, number_text(size))
+    sign = "-" if value < 0 else ""
+    divisors = "".join(f"/{_atom_text(atom)}" for atom, exponent in below for _ in range(exponent))
+    return f"{sign}{'*'.join(factors)}{divisors}"
+
+
+def number_text(value: Fraction) -> str:
+    """`3`, `0.25`, `1/9`; the nearest decimals of what neither is short enough for."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    rest = value.denominator
+    for factor in (2, 5):
+        while rest % factor == 0:
+            rest //= factor
+    if rest != 1 and value.denominator <= _GREATEST_DENOMINATOR:
+        return str(value)
+    return f"{float(value):.12g}"
+
+
+def _atom_text(atom: Expression) -> str:
+    text = expression_text(atom)
+    return f"({text})" if isinstance(atom, (Binary, Unary)) else text

@@ -1,0 +1,322 @@
+"""One nest of loops that sweeps over a mesh: what it does to each element, or why it is no sweep.
+
+A nest is a chain of loops, each over one dimension of one array and by one element at a time, between bounds that no sweep changes; its body
+computes variables, assigns one element, and adds to numbers that outlive it (residuals).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Increment, access_to
+from tilepragma.ir.flow import exposed_read
+from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, TooLongError, number
+from tilepragma.ir.looptree import (
+    Block,
+    Declaration,
+    Declarator,
+    ExpressionStatement,
+    ForLoop,
+    Function,
+    If,
+    Loop,
+    Statement,
+)
+from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.ir.polynomial import number as whole
+from tilepragma.ir.reductions import reduction_operator
+from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_axes
+from tilepragma.patterns.relaxation import Accumulation, Neighbour, Sweep
+from tilepragma.patterns.sweep_values import Integers, SweepValues, assignments_in, offset_of
+
+_MOST_DIMENSIONS = 3
+_LAST = {"<": -1, "<=": 0, ">": 1, ">=": 0}
+
+
+class NoSweepError(Exception):
+    """A nest is no sweep; the message says why, `range` where."""
+
+    def __init__(self, reason: str, range_: SourceRange) -> None:
+        super().__init__(reason)
+        self.range = range_
+
+
+@dataclass(frozen=True)
+class _Nest:
+    """The loops, outermost first; the statements before inner loops, and those of the innermost body; the numbers that outlive the nest."""
+
+    loops: tuple[Loop, ...]
+    before: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+    accumulations: tuple[Accumulation, ...]
+    functions: tuple[Function, ...]
+
+    @property
+    def accumulated(self) -> frozenset[DataObject]:
+        return frozenset(one.object for one in self.accumulations)
+
+
+def flat(block: Iterable[Statement]) -> Iterator[Statement]:
+    """The statements, those of blocks among them in their place."""
+    for statement in block:
+        if isinstance(statement, Block):
+            yield from flat(statement.statements)
+        else:
+            yield statement
+
+
+def sweep_of(
+    loop: Loop, functions: tuple[Function, ...], changing: frozenset[DataObject]
+) -> Sweep | tuple[Accumulation, ...]:
+    """The sweep that a nest is, or what it accumulates where it writes no array. `changing` are the objects that anything around it writes.
+
+    Raises NoSweepError.
+    """
+    nest = _nest(loop, functions)
+    targets = [node.target for node in walk(loop.body) if isinstance(node, Assignment) and node.target.object.rank]
+    if not targets:
+        return nest.accumulations
+    target = targets[0]
+    for use in uses(loop.body, functions):
+        if use.writes and use.object.rank and use.object != target.object:
+            raise NoSweepError(f"it writes '{use.object.host}' besides '{target.object.host}'", use.range)
+    if not isinstance(target.type, ScalarType) or not target.type.is_floating or target.path:
+        raise NoSweepError(f"elements of '{target.object.host}' are no floating-point numbers", target.range)
+    try:
+        written = _written(target, nest)
+        axes = _axes(target, written, nest)
+        ends = {one.iterator: _ends(one, changing) for one in nest.loops}
+        values = SweepValues(target.object, written, axes, expression_text(target))
+        for statement in (*nest.before, *nest.body):
+            _run(statement, values, nest)
+        coefficients, right = _linear(values, target)
+    except NotPolynomialError as error:
+        raise NoSweepError(str(error), error.range) from None
+    except TooLongError:
+        raise NoSweepError(
+            f"what {expression_text(target)} is assigned is too long to multiply out", target.range
+        ) from None
+    _check_sides(coefficients, axes, target)
+    places = {axis.iterator: place for place, axis in enumerate(axes)}
+    directions = {one.iterator: -1 if one.decreasing else 1 for one in nest.loops}
+    centre = (0,) * len(axes)
+    return Sweep(
+        array=target.object,
+        loops=nest.loops,
+        order=tuple(places[one.iterator] for one in nest.loops),
+        steps=tuple(axis.sign * directions[axis.iterator] for axis in axes),
+        axes=axes,
+        first=_corner(written, axes, {iterator: least for iterator, (least, _) in ends.items()}),
+        last=_corner(written, axes, {iterator: greatest for iterator, (_, greatest) in ends.items()}),
+        neighbours=tuple(
+            Neighbour(offset, coefficients[offset], values.reads.get(offset, target.range))
+            for offset in sorted(coefficients)
+        ),
+        right_hand_side=right,
+        relaxation=_relaxation(coefficients, centre, right),
+        accumulations=nest.accumulations,
+        range=target.range,
+    )
+
+
+# -- the loops ----------------------------------------------------------------------------------------------------------
+
+
+def _nest(loop: Loop, functions: tuple[Function, ...]) -> _Nest:
+    loops, before = [loop], list[Statement]()
+    body = tuple(flat(loop.body.statements))
+    while inner := [one for one in body if isinstance(one, Loop)]:
+        for statement in body:
+            if statement is not inner[0] and not _may_stand_before(
+                statement, body.index(inner[0]) > body.index(statement)
+            ):
+                raise NoSweepError(
+                    f"this stands beside the loop over {inner[0].iterator.host}, inside the sweep",
+                    statement_range(statement),
+                )
+        before += body[:-1]
+        loops.append(inner[0])
+        body = tuple(flat(inner[0].body.statements))
+    return _Nest(tuple(loops), tuple(before), body, _accumulations(loop, functions), functions)
+
+
+def _may_stand_before(statement: Statement, is_before: bool) -> bool:
+    return is_before and isinstance(statement, (Declaration, ExpressionStatement))
+
+
+def statement_range(statement: Statement) -> SourceRange:
+    """Where a statement that a user wrote stands; of a loop its header."""
+    if isinstance(statement, Loop):
+        return statement.header
+    found = getattr(statement, "range", None)
+    assert isinstance(found, SourceRange)  # of all statements that users write
+    return found
+
+
+def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumulation, ...]:
+    """The numbers from outside that the nest updates; variables that it computes anew for each element are none."""
+    iterators = {one.iterator for one in loops_in(loop)}
+    declared = {node.object for node in walk(loop) if isinstance(node, Declarator)}
+    written = [use.object for use in uses(loop.body, functions) if use.writes and not use.object.rank]
+    found = []
+    for object_ in dict.fromkeys(written):
+        if object_ in iterators or object_ in declared:
+            continue
+        operator = reduction_operator(object_, loop.body)
+        if operator is not None:
+            found.append(Accumulation(object_, operator))
+            continue
+        exposed = exposed_read(loop.body, object_, functions)
+        if exposed is not None:
+            raise NoSweepError(
+                f"'{object_.host}' goes from one element to the next, and is no sum, least or greatest value", exposed
+            )
+    return tuple(found)
+
+
+def _written(target: Access, nest: _Nest) -> Subscripts:
+    """The subscripts of what is written, with what was assigned to integers before. Raises NotPolynomialError."""
+    integers = Integers()
+    for statement in (*nest.before, *nest.body):
+        if any(node is target for node in walk(statement)):
+            break
+        for one in assignments_in(statement):
+            integers.take(*one)
+    return integers.subscripts(target)
+
+
+def _axes(target: Access, written: Subscripts, nest: _Nest) -> tuple[MeshAxis, ...]:
+    text = expression_text(target)
+    axes = mesh_axes(written, nest.loops)
+    if axes is None:
+        raise NoSweepError(f"the subscripts of {text} do not follow one loop each", target.range)
+    along = {axis.iterator for axis in axes}
+    for loop in nest.loops:
+        if loop.iterator not in along:
+            raise NoSweepError(f"{text} is the same element for all {loop.iterator.host}", target.range)
+        step = polynomial(loop.step)
+        if step.constant not in (1, -1):
+            raise NoSweepError(
+                f"the loop over {loop.iterator.host} counts in steps of {expression_text(loop.step)}, so that it leaves elements out",
+                loop.header,
+            )
+    if len(axes) > _MOST_DIMENSIONS:
+        raise NoSweepError(f"the mesh has {len(axes)} dimensions, more than {_MOST_DIMENSIONS}", target.range)
+    return axes
+
+
+def _ends(loop: Loop, changing: frozenset[DataObject]) -> tuple[Polynomial, Polynomial]:
+    """The least and the greatest value of the iterator."""
+    for bound in (loop.lower, loop.upper):
+        for node in walk(bound):
+            if isinstance(node, Access) and node.object in changing:
+                raise NoSweepError(
+                    f"the bounds of the loop over {loop.iterator.host} depend on '{node.object.host}', so that the mesh is no box",
+                    loop.header,
+                )
+    last = polynomial(loop.upper) + whole(_LAST[loop.holds_inside])
+    first = polynomial(loop.lower)
+    return (last, first) if loop.decreasing else (first, last)
+
+
+def _corner(written: Subscripts, axes: tuple[MeshAxis, ...], values: dict[DataObject, Polynomial]) -> Subscripts:
+    """The subscripts where each iterator has the value given for it."""
+    corner = list(written)
+    for axis in axes:
+        corner[axis.subscript] = corner[axis.subscript].substitute(access_to(axis.iterator), values[axis.iterator])
+    return tuple(corner)
+
+
+# -- the body -----------------------------------------------------------------------------------------------------------
+
+
+def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
+    """One statement of the body. Raises NoSweepError, NotPolynomialError, TooLongError."""
+    changed = {use.object for use in uses(statement, nest.functions) if use.writes}
+    if changed <= nest.accumulated and isinstance(statement, (ExpressionStatement, If)):
+        return
+    if isinstance(statement, If):
+        what = values.element if values.array in changed else "a value that the sweep computes"
+        raise NoSweepError(f"{what} depends on a condition", statement_range(statement))
+    if isinstance(statement, ForLoop):
+        raise NoSweepError(f"this loop is not of the form that sweeps have: {statement.reason}", statement.reason_range)
+    if isinstance(statement, Declaration):
+        meant = {one.object for one in statement.declarators}
+        for one in statement.declarators:
+            if one.object.rank or isinstance(one.initializer, tuple):
+                raise NoSweepError(f"'{one.object.host}' is an array of its own for each element", statement.range)
+    elif isinstance(statement, ExpressionStatement) and isinstance(statement.expression, Assignment):
+        meant = {statement.expression.target.object}
+    else:
+        raise NoSweepError("this is nothing that a sweep does to an element", statement_range(statement))
+    if changed - meant:
+        name = min(one.host for one in changed - meant)
+        raise NoSweepError(f"this changes '{name}' within an expression", statement_range(statement))
+    for target, operator, value in assignments_in(statement):
+        inner = next((node for node in walk(value) if isinstance(node, (Assignment, Increment))), None)
+        if inner is not None:
+            raise NoSweepError(f"this changes '{inner.target.object.host}' within an expression", inner.range)
+        if target.object != values.array:
+            values.change(target, operator, value)
+    if isinstance(statement, ExpressionStatement) and values.array in meant:
+        _update(statement.expression, values)
+
+
+def _update(node: Expression, values: SweepValues) -> None:
+    assert isinstance(node, Assignment)
+    offset = values.offset(node.target)
+    if offset is None or any(offset):
+        raise NoSweepError(f"it writes {expression_text(node.target)} besides {values.element}", node.target.range)
+    values.update(node)
+
+
+Coefficients = dict[Offset, LaurentPolynomial]
+
+
+def _linear(values: SweepValues, target: Access) -> tuple[Coefficients, LaurentPolynomial]:
+    """({ o -> c_o }, r) of what the element is assigned. Raises NotPolynomialError."""
+    if values.updated is None:
+        raise NotPolynomialError(f"{values.element} is assigned in no plain statement", target.range)
+    parts, right = values.updated.split(values.is_element)
+    found: Coefficients = {}
+    for powers, value in parts.terms:
+        elements = [(atom, exponent) for atom, exponent in powers if values.is_element(atom)]
+        if len(elements) != 1 or elements[0][1] != 1:
+            raise NotPolynomialError(
+                f"the new value of {values.element} multiplies or divides elements of '{target.object.host}'",
+                target.range,
+            )
+        offset = offset_of(elements[0][0])
+        rest = tuple(power for power in powers if not values.is_element(power[0]))
+        found[offset] = found.get(offset, LaurentPolynomial()) + LaurentPolynomial(((rest, value),))
+    return found, right
+
+
+def _check_sides(coefficients: Coefficients, axes: tuple[MeshAxis, ...], target: Access) -> None:
+    """Every dimension must have a neighbour before the element and one behind it."""
+    name = target.object.host
+    if not any(any(offset) for offset in coefficients):
+        raise NoSweepError(f"{expression_text(target)} is computed from no other element of '{name}'", target.range)
+    for place, axis in enumerate(axes):
+        before = any(offset[place] < 0 for offset in coefficients)
+        behind = any(offset[place] > 0 for offset in coefficients)
+        if not (before and behind):
+            side = "no neighbour" if not before and not behind else "neighbours on one side only"
+            raise NoSweepError(
+                f"along {axis.iterator.host}, {expression_text(target)} is computed from {side}; a relaxation has them on both",
+                target.range,
+            )
+
+
+def _relaxation(coefficients: Coefficients, centre: Offset, right: LaurentPolynomial) -> LaurentPolynomial | None:
+    """w = 1 - c_0, where it divides the other terms."""
+    factor = number(1) - coefficients.get(centre, LaurentPolynomial())
+    others = [value for offset, value in coefficients.items() if offset != centre]
+    divides = all(one.quotient(factor) is not None for one in (*others, right))
+    return factor if divides else None

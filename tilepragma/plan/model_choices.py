@@ -1,0 +1,163 @@
+"""What launches on cores take for tile sizes by what they find: the model's choice at a few lengths of arrays and of the outermost loop.
+
+The lengths stand for all up to a limit. At each the default is kept unless the model takes another layout to be much faster: it is right on the
+whole, and the defaults were measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.types import ScalarType
+from tilepragma.model.devices import Processor
+from tilepragma.plan.array_bytes import array_bytes
+from tilepragma.plan.evaluation import Evaluation, UncountableError
+from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
+from tilepragma.plan.layouts import Sizes, beside
+from tilepragma.plan.prediction import predicted_terms
+from tilepragma.plan.size_choices import outermost_loop
+from tilepragma.plan.summary import used_sizes
+from tilepragma.plan.work import Uncounted
+
+#: Bytes of all arrays and iterations of the outermost loop: the limit of a choice, and what is asked for all below it.
+_BYTES: tuple[tuple[int | None, int], ...] = ((2**18, 2**17), (2**22, 2**20), (None, 2**26))
+_TRIPS: tuple[tuple[int | None, int], ...] = ((8, 6), (32, 20), (None, 200))
+#: How much of the default's time a layout may take to be chosen.
+WORTH = 0.85
+#: Factors of each of the default's sizes that are looked at, then those of the best one's.
+_FACTORS, _FINER = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0), (0.5, 2.0)
+#: The longest array or loop that is tried to find one of so many bytes.
+_LONGEST = 2**24
+
+Scalars = dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Occasion:
+    """Launches of arrays up to so many `bytes` and outermost loops of so many `trips`: the `scalars` that stand for them."""
+
+    bytes: int | None
+    trips: int | None
+    scalars: Scalars
+
+
+def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, ...]:
+    """What the model chooses for a plan on these cores; nothing where it keeps the defaults, or has no ground."""
+    varied = [place for place, size in enumerate(plan.sizes) if size in used_sizes(plan.host_steps, plan.sizes)]
+    if plan.as_written is not None or not varied:
+        return ()
+    default = tuple(size.host for size in plan.sizes)
+    try:
+        occasions = tuple(_occasions(plan))
+    except UncountableError:
+        return ()
+    seconds: dict[tuple[int, Sizes], float] = {}
+    wanted = [(place, sizes) for place in range(len(occasions)) for sizes in _around(default, varied, _FACTORS)]
+    for _ in range(2):
+        if not _predict(plan, processor, occasions, wanted, seconds):
+            return ()
+        best = [_best(seconds, place) for place in range(len(occasions))]
+        near = [(place, one) for place, sizes in enumerate(best) for one in _around(sizes, varied, _FINER)]
+        wanted = [one for one in near if one not in seconds]
+    chosen = []
+    for place, occasion in enumerate(occasions):
+        best_sizes = _best(seconds, place)
+        worth = seconds[place, best_sizes] < WORTH * seconds[place, default]
+        chosen.append(SizeChoice(occasion.bytes, occasion.trips, best_sizes if worth else default))
+    return _shortened(chosen, default)
+
+
+def _around(sizes: Sizes, varied: list[int], factors: tuple[float, ...]) -> Iterator[Sizes]:
+    yield from dict.fromkeys((sizes, *(one for place in varied for one in beside(sizes, place, factors))))
+
+
+def _best(seconds: dict[tuple[int, Sizes], float], place: int) -> Sizes:
+    return min((time, sizes) for (own, sizes), time in seconds.items() if own == place)[1]
+
+
+def _predict(
+    plan: KernelPlan,
+    processor: Processor,
+    occasions: tuple[_Occasion, ...],
+    wanted: list[tuple[int, Sizes]],
+    seconds: dict[tuple[int, Sizes], float],
+) -> bool:
+    """Adds what is predicted; False where nothing is."""
+    if not wanted:
+        return True
+    names = tuple(occasions[0].scalars)
+    scalars = {name: np.array([occasions[place].scalars[name] for place, _ in wanted]) for name in names}
+    columns = np.array([sizes for _, sizes in wanted], dtype=np.int64).T
+    sizes = {size.object.name: column for size, column in zip(plan.sizes, columns, strict=True)}
+    terms = predicted_terms(plan, scalars, sizes, processor)
+    if isinstance(terms, Uncounted):
+        return False
+    seconds.update(zip(wanted, terms.estimate.tolist(), strict=True))
+    return True
+
+
+def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:
+    """In the order of their limits. Raises UncountableError where scalars do not say how long arrays are."""
+    names = [one.name for one in plan.scalars if _is_integer(one)]
+    usual = dict.fromkeys(names, 64)
+    extents = [name for name in names if _held(plan, usual | {name: 128}) > 1.3 * _held(plan, usual)]
+    others = [name for name in names if name not in extents]
+    by_trips = _TRIPS if others and _has_trips_of(plan, usual, others) else _TRIPS[-1:]
+    for limit, held in _BYTES if extents else _BYTES[-1:]:
+        for most, trips in by_trips:
+            scalars = usual | dict.fromkeys(others, trips)
+            yield _Occasion(limit, most, scalars | dict.fromkeys(extents, _length(plan, scalars, extents, held)))
+
+
+def _is_integer(one: DataObject) -> bool:
+    return isinstance(one.element, ScalarType) and one.element.is_integer
+
+
+def _held(plan: KernelPlan, scalars: Scalars) -> int:
+    arrays = array_bytes(plan, scalars)
+    if arrays is None:
+        raise UncountableError("the length of a section is not known")
+    return sum(one.bytes for one in arrays)
+
+
+def _has_trips_of(plan: KernelPlan, usual: Scalars, others: list[str]) -> bool:
+    """Whether such scalars say how often the outermost loop runs."""
+    loop = outermost_loop(plan)
+    if loop is None:
+        return False
+    few, many = (Evaluation(usual | dict.fromkeys(others, value)).trips(loop) for value in (8, 64))
+    return bool(many != few)
+
+
+def _length(plan: KernelPlan, scalars: Scalars, extents: list[str], held: int) -> int:
+    """The greatest power of 2, or half as much again, at which arrays of these extents have no more bytes than that."""
+    length, least = 4, 4
+    while length < _LONGEST and _held(plan, scalars | dict.fromkeys(extents, length)) <= held:
+        least, length = length, length * 3 // 2 if length & (length - 1) == 0 else length * 4 // 3
+    return least
+
+
+def _shortened(choices: list[SizeChoice], default: Sizes) -> tuple[SizeChoice, ...]:
+    """Without those that say what holds anyway."""
+    kept: list[tuple[SizeChoice, ...]] = []
+    for _, group in itertools.groupby(choices, key=lambda one: one.bytes):
+        own = tuple(group)
+        same = [one.sizes == after.sizes for one, after in itertools.pairwise(own)]
+        own = tuple(one for one, again in zip(own, (*same, False), strict=True) if not again)
+        if kept and [(one.trips, one.sizes) for one in kept[-1]] == [(one.trips, one.sizes) for one in own]:
+            kept.pop()
+        kept.append(own)
+    found = [one for group in kept for one in group]
+    while found and found[-1].sizes == default:
+        found.pop()
+    return tuple(found)
+
+
+def with_model_choices(plan: KernelPlan, processor: Processor) -> KernelPlan:
+    """The plan with what the model chooses, where nobody has said sizes or measured them."""
+    return plan if plan.choices or plan.kept else replace(plan, choices=model_choices(plan, processor))

@@ -1,0 +1,224 @@
+"""What an iteration of a nest that is dealt out does on a core: points, loops, and the bytes that caches of given sizes move for it.
+
+A cache that holds what one iteration of a loop touches takes in what all of its iterations touch once: of two that follow each other one
+touches the same, some of it, or something new. Where it does not hold that, it takes in what each iteration does by itself. So the bytes of a nest
+follow from its loops, outermost first, by footprints alone:
+
+    moved(loop) = | footprint(loop) |              if | footprint(iteration) | <= cache
+                  sum over iterations of moved(iteration)      otherwise
+
+Of long loops a few iterations are looked at: the first and the last, and three between them that stand for a third each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tilepragma.ir.expressions import Access, Cast, Expression, IntegerLiteral
+from tilepragma.ir.looptree import Barrier, Block, Buffered, If, Loop, Stage, Statement, TileNest
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.counting import Counter, branches
+from tilepragma.plan.footprint_boxes import Footprint, Reals, References, references
+from tilepragma.plan.lanes import Lanes, Numbers, chosen, declared_along, is_leaf
+from tilepragma.plan.launch_entries import ENTRIES, entries_of
+from tilepragma.plan.tile_work import DealtNest, dealt_nest
+from tilepragma.plan.work import LaunchWork
+
+#: Launches that are looked at, by the part of the others that is before them.
+_PLACES = ((1, 6), (1, 2), (5, 6))
+#: Loops with as few iterations are gone through; of longer ones as many are looked at.
+_FEW = 5
+#: Loops of literal bounds up to this length are unrolled: they are part of what stands in them.
+_UNROLLED = 64
+
+
+@dataclass(frozen=True, eq=False)
+class NestWork:
+    """For each case the `points`; the `rows`, which are innermost loops that run; the `control`, operations of bounds and conditions; what is
+    touched; and the bytes that each cache moves, a row for each of them.
+    """
+
+    points: Reals
+    rows: Reals
+    control: Reals
+    footprint: Footprint
+    moved: Reals
+
+    def gathered(self, index: Numbers, weights: Reals, count: int) -> NestWork:
+        """For each of `count` cases the sum of those whose `index`, in ascending order, it is, by their weights."""
+
+        def summed(values: Reals) -> Reals:
+            return np.asarray(np.bincount(index, weights=values * weights, minlength=count), dtype=np.float64)
+
+        return NestWork(
+            summed(self.points),
+            summed(self.rows),
+            summed(self.control),
+            self.footprint.gathered(index, count),
+            np.array([summed(row) for row in self.moved]).reshape(len(self.moved), count),
+        )
+
+
+@dataclass
+class NestCounter:
+    """Looks at nests; `caches` are sizes in bytes, in ascending order, `line` the bytes that they move at once."""
+
+    caches: tuple[int, ...]
+    line: int
+    _counter: Counter = field(default_factory=Counter)
+    _references: dict[int, tuple[Statement, tuple[References, ...]]] = field(default_factory=dict)
+
+    def work(self, node: Statement, lanes: Lanes) -> NestWork:
+        """Of one execution of the statement in each case. Raises UncountableError."""
+        match node:
+            case Block():
+                return self._block(node, lanes)
+            case Loop():
+                return self._loop(node, lanes)
+            case If():
+                return self._branches(node, lanes)
+            case Buffered():
+                return self._block(node.body, lanes)
+            case TileNest():
+                return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, lanes)
+            case Barrier() | Stage():
+                return self._nothing(lanes.count)
+        return self._block(Block((node,)), lanes)
+
+    def dealt(self, nest: DealtNest) -> NestWork:
+        """Of all iterations of a nest that is dealt out. Raises UncountableError."""
+        return self._loops(tuple(tiled.loop for tiled in nest.loops), nest.body, nest.lanes)
+
+    def _nothing(self, count: int) -> NestWork:
+        none = np.zeros(count)
+        return NestWork(none, none, none, Footprint({}), np.zeros((len(self.caches), count)))
+
+    def _block(self, block: Block, lanes: Lanes) -> NestWork:
+        found = self._nothing(lanes.count)
+        parts = 0
+        leaf = False
+        for there, statement in declared_along(block, lanes):
+            if is_leaf(statement, there):
+                one = self._leaf(statement, there)
+                if not one.footprint.boxes:
+                    continue
+                # Statements that stand together are one point.
+                one = replace(one, points=np.zeros(lanes.count)) if leaf else one
+                leaf = True
+            else:
+                one = self.work(statement, there)
+            found = self._held(_together(found, one), None) if parts else one
+            parts += 1
+        return found
+
+    def _held(self, found: NestWork, iterations: tuple[NestWork, Numbers] | None) -> NestWork:
+        """What each cache moves that holds everything, or each of the `iterations`, which belong to these cases."""
+        count = len(found.points)
+        if iterations is None:
+            held = found.footprint.held(self.line, count)
+        else:
+            iteration, index = iterations
+            held = np.zeros(count)
+            np.maximum.at(held, index, iteration.footprint.held(self.line, len(index)))
+        once = found.footprint.moved(self.line, count)
+        fits = held <= np.array(self.caches, dtype=np.float64)[:, None]
+        return replace(found, moved=np.where(fits, np.minimum(once, found.moved), found.moved))
+
+    def _leaf(self, statement: Statement, lanes: Lanes) -> NestWork:
+        key = id(statement)
+        if key not in self._references:
+            self._references[key] = statement, references(statement)
+        count = lanes.count
+        footprint = Footprint.of(self._references[key][1], lanes)
+        moved = footprint.moved(self.line, count)
+        return NestWork(
+            np.ones(count), np.zeros(count), np.zeros(count), footprint, np.tile(moved, (len(self.caches), 1))
+        )
+
+    def _branches(self, node: If, lanes: Lanes) -> NestWork:
+        found = self._nothing(lanes.count)
+        for part, index in branches(node, lanes):
+            own = self.work(part, lanes.at(index))
+            found = _together(found, own.gathered(index, np.ones(len(index)), lanes.count))
+        return replace(found, control=found.control + operators_in((node.condition,)))
+
+    def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> NestWork:
+        for loop in reversed(loops):
+            body = Block((replace(loop, body=body),))
+        return self._block(body, lanes)
+
+    def _loop(self, loop: Loop, lanes: Lanes) -> NestWork:
+        trips = lanes.all(lanes.evaluation.trips(loop))
+        index, place, weights = self._looked_at(loop, trips)
+        lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
+        inside = lanes.at(index, {loop.iterator.name: chosen(lower, index) + chosen(step, index) * place})
+        iteration = self._block(loop.body, inside)
+        found = iteration.gathered(index, weights, lanes.count)
+        control = found.control + operators_in((loop.lower, loop.upper))
+        if iteration.rows.any() or _is_unrolled(loop):
+            return self._held(replace(found, control=control), (iteration, index))
+        return self._held(replace(found, rows=(trips > 0).astype(np.float64), control=control), (iteration, index))
+
+    def _looked_at(self, loop: Loop, trips: Numbers) -> tuple[Numbers, Numbers, Reals]:
+        """Iterations of the loop in each case: its number, theirs, and for how many each stands."""
+        few = _FEW if loop.iterator.name in self._counter.decisive((), loop.body) else 2
+        taken = np.minimum(trips, few)
+        index = np.repeat(np.arange(len(trips)), taken)
+        number = np.arange(len(index)) - np.repeat(np.cumsum(taken) - taken, taken)
+        every, own = trips[index], taken[index]
+        inner = np.maximum(every - 2, 0)
+        part = np.maximum(own - 2, 1)
+        between = 1 + inner * (2 * number - 1) // (2 * part)
+        place = np.where(
+            every <= few, number, np.where(number == 0, 0, np.where(number == own - 1, every - 1, between))
+        )
+        if few == 2:
+            weights = every / own
+        else:
+            ends = (number == 0) | (number == own - 1) | (every <= few)
+            weights = np.where(ends, 1.0, inner / part)
+        return index, place, np.asarray(weights, dtype=np.float64)
+
+
+def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
+    """All that a launch does in each case: a few launches, in as many's place as make up its points. Raises UncountableError.
+
+    A core takes iterations of loops that are dealt out one after another, as if all were its own. The footprint is the last launch's.
+    """
+    launch, entries = work.place.launch, entries_of(work.place, ENTRIES)
+    found = None
+    for place in _PLACES:
+        lanes = entries.at_part(*place)
+        nest = dealt_nest(launch, lanes)
+        one = counter.work(launch.body, lanes) if nest is None else counter.dealt(nest)
+        found = one if found is None else replace(_together(found, one), footprint=one.footprint)
+    assert found is not None
+    scale = work.points / np.maximum(found.points, 1e-300)
+    return NestWork(
+        found.points * scale, found.rows * scale, found.control * scale, found.footprint, found.moved * scale
+    )
+
+
+def _together(one: NestWork, other: NestWork) -> NestWork:
+    """One after the other, or one in some cases and the other in the rest."""
+    return NestWork(
+        one.points + other.points,
+        one.rows + other.rows,
+        one.control + other.control,
+        one.footprint.around(other.footprint),
+        one.moved + other.moved,
+    )
+
+
+def operators_in(parts: Iterable[Expression]) -> int:
+    """Operators and calls in expressions."""
+    return sum(1 for part in parts for one in walk(part) if not isinstance(one, (Access, Cast, IntegerLiteral)))
+
+
+def _is_unrolled(loop: Loop) -> bool:
+    if not isinstance(loop.lower, IntegerLiteral) or not isinstance(loop.upper, IntegerLiteral):
+        return False
+    return loop.upper.value - loop.lower.value <= _UNROLLED

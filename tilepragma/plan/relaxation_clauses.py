@@ -1,0 +1,49 @@
+"""`sor(wavefront)`: is the region a relaxation in place, as the user says?
+
+Nothing else follows from the clause: what is planned computes each value as the loops say, with it or without it. Where that leaves nothing to
+run at once, the user is told.
+"""
+
+from __future__ import annotations
+
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
+from tilepragma.ir.looptree import Kernel
+from tilepragma.patterns.recognition import relaxations
+from tilepragma.patterns.relaxation import Mismatch
+from tilepragma.plan.kernel_plan import KernelPlan
+
+_REMEDY = "remove the clause; the kernel is then planned like any other"
+
+
+def check_relaxation(kernel: Kernel, diagnostics: Diagnostics) -> None:
+    """Report a `sor` clause whose region has no relaxation in place, or besides it loops that come near one: the clause is of them all."""
+    clause = kernel.directive.sor
+    if clause is None:
+        return
+    found = relaxations(kernel)
+    others = [one for one in found if isinstance(one, Mismatch)]
+    wrong = [one for one in others if one.near] or (others if len(others) == len(found) else [])
+    if not found:
+        diagnostics.error(clause.range, f"sor({clause.method.value}) is for loops, and there are none", _REMEDY)
+    elif wrong:
+        diagnostics.add(
+            Diagnostic(
+                Severity.ERROR,
+                clause.range,
+                f"sor({clause.method.value}) is for relaxations in place, and this is none: {wrong[0].reason}",
+                (
+                    Diagnostic(Severity.NOTE, wrong[0].range, "this is in the way"),
+                    Diagnostic(Severity.NOTE, clause.range, _REMEDY),
+                ),
+            )
+        )
+
+
+def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:
+    """Warn of a `sor` clause whose region has no wavefronts, since it runs as it was written."""
+    clause = plan.kernel.directive.sor
+    if clause is not None and plan.as_written is not None and not diagnostics.has_errors:
+        diagnostics.warning(
+            clause.range,
+            f"sor({clause.method.value}) finds no wavefronts here, and kernel '{plan.kernel.name}' runs as written: {plan.as_written}",
+        )

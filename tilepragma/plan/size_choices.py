@@ -1,0 +1,102 @@
+"""The tile sizes that hosts take at a launch: by the bytes of its arrays and the iterations of its outermost loop (`SizeChoice`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tilepragma.ir.expressions import Scope
+from tilepragma.ir.looptree import Block, ForLoop, Loop, While
+from tilepragma.ir.traversal import mentions
+from tilepragma.plan.invariance import host_evaluable, written_objects
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SizeChoice
+
+#: The largest tile size that TILEK_SIZES takes, and the limit of `tilek_choice` that stands for none.
+MOST_SIZE = 2**31 - 1
+NO_LIMIT = 2**63 - 1
+
+
+def outermost_loop(plan: KernelPlan) -> Loop | None:
+    """The loop whose iterations a SizeChoice means by `trips`: the first one in the text of the user's region that is inside no other statement but
+    blocks. None where there is none, or the host cannot count its iterations before the launch.
+    """
+    region = plan.stepped or plan.source or plan.kernel
+    on_host = host_evaluable(written_objects(region))
+    found = next(_outer_loops(region.body), None)
+    if not isinstance(found, Loop) or not all(map(on_host, (found.lower, found.upper, found.step))):
+        return None
+    return found
+
+
+def _outer_loops(body: Block) -> Iterator[Loop | ForLoop | While]:
+    for statement in body.statements:
+        if isinstance(statement, Block):
+            yield from _outer_loops(statement)
+        elif isinstance(statement, (Loop, ForLoop, While)):
+            yield statement
+
+
+def is_of_devices_only(plan: KernelPlan, argument: ArrayArgument) -> bool:
+    """Whether the array is the plan's own and no launch of a host touches it: hosts have no memory for it."""
+    object_ = argument.object
+    return object_.scope is Scope.TEMPORARY and not any(mentions(launch.body, object_) for launch in plan.host)
+
+
+def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[int, ...]:
+    """The tile sizes of a launch on a host where the plan's scalars have these values, by name: the runtime's, where TILEK_SIZES says nothing.
+
+    Raises UncountableError where the values do not say which choice holds.
+    """
+    default = tuple(size.host for size in plan.sizes)
+    if not plan.choices:
+        return default
+    from tilepragma.plan.array_bytes import array_bytes
+    from tilepragma.plan.evaluation import Evaluation, UncountableError
+
+    arrays = array_bytes(plan, scalars)
+    if arrays is None:
+        raise UncountableError("the length of a section is not known")
+    held = {one.object for one in plan.arrays if not is_of_devices_only(plan, one)}
+    outermost = outermost_loop(plan) if by_trips(plan) else None
+    found = (
+        sum(one.bytes for one in arrays if one.array in held),
+        0 if outermost is None else int(Evaluation(scalars).trips(outermost)),
+    )
+    return next((one.sizes for one in plan.choices if _within(found, _limits(one))), default)
+
+
+def by_trips(plan: KernelPlan) -> bool:
+    """Whether a launch must know the iterations of the outermost loop."""
+    return any(choice.trips is not None for choice in plan.choices)
+
+
+def wrong_choices(plan: KernelPlan) -> Iterator[str]:
+    """What is wrong with a plan's choices: sizes and limits in range, in ascending order of bytes and then of trips, and each of use."""
+    if plan.choices and not plan.sizes:
+        yield "there are choices of tile sizes, but no tile sizes"
+    if by_trips(plan) and outermost_loop(plan) is None:
+        yield "a choice asks for the iterations of the outermost loop, which the launch does not know"
+    for place, choice in enumerate(plan.choices):
+        if len(choice.sizes) != len(plan.sizes):
+            yield f"choice {place} has {len(choice.sizes)} sizes for {len(plan.sizes)}"
+        if not all(1 <= size <= MOST_SIZE for size in choice.sizes):
+            yield f"choice {place} has the sizes {choice.sizes}, which are not all from 1 to {MOST_SIZE}"
+        for name, limit in (("bytes", choice.bytes), ("trips", choice.trips)):
+            if limit is not None and not 0 <= limit < NO_LIMIT:
+                yield f"choice {place} is for {limit} {name} at most"
+        for other, before in enumerate(plan.choices[:place]):
+            if _within(_limits(choice), _limits(before)):
+                yield f"choice {place} is never reached: choice {other} holds wherever it does"
+        if place and _limits(choice) < _limits(plan.choices[place - 1]):
+            yield f"choice {place} stands behind a larger one"
+
+
+def _limits(choice: SizeChoice) -> tuple[int, int]:
+    """Bytes and trips as numbers, for comparisons."""
+    return (
+        NO_LIMIT if choice.bytes is None else choice.bytes,
+        NO_LIMIT if choice.trips is None else choice.trips,
+    )
+
+
+def _within(found: tuple[int, int], limits: tuple[int, int]) -> bool:
+    return found[0] <= limits[0] and found[1] <= limits[1]

@@ -1,0 +1,107 @@
+"""What the model predicts of a plan's tile sizes at the user's sizes: the best ones, those that come next, and what the plan takes by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.base.quantities import seconds
+from tilepragma.ir.directives import Target
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.summary import used_sizes
+from tilepragma.report.landscape import Landscape, ratio_text
+from tilepragma.report.sizes import Sizes
+
+if TYPE_CHECKING:
+    from tilepragma.model.devices import Device
+    from tilepragma.plan.layouts import Ranking
+
+_RUNNERS_UP = 3
+
+
+@dataclass(frozen=True)
+class ChoiceFacts:
+    """`device` names the one that is planned for; the others are clauses on tile sizes, empty where there is nothing to say. All of them are without
+    sizes. `landscape` is None where nothing was predicted.
+    """
+
+    device: str = ""
+    predicted: str = ""
+    runners_up: str = ""
+    default: str = ""
+    landscape: Landscape | None = None
+
+
+def choice_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> ChoiceFacts:
+    """The model's choice at these sizes, for cores or for the GPU that is planned for; without tile sizes there the device alone."""
+    from tilepragma.plan.layouts import rank_layouts
+
+    numbers = sizes.by_name(plan.kernel)
+    if not numbers or plan.as_written is not None:
+        return ChoiceFacts()
+    target = planned_target(device)
+    steps = plan.host_steps if target is Target.THREADS else plan.device_steps
+    used = [size.object.name for size in used_sizes(steps, plan.sizes)]
+    if not used:
+        return ChoiceFacts(_device_text(device))
+    return ranking_facts(rank_layouts(plan, numbers, target, device), used, device)
+
+
+def planned_target(device: Device | None) -> Target:
+    """The target that stands for a device's; that of this machine's cores where there is none."""
+    from tilepragma.model.devices import Gpu
+
+    return Target.CUDA if isinstance(device, Gpu) else Target.THREADS
+
+
+def ranking_facts(ranking: Ranking, used: Collection[str], device: Device | None) -> ChoiceFacts:
+    """What a ranking says; sizes that are not `used` by what runs on the device are left out."""
+    named = _device_text(device)
+    found = _landscape(ranking, used, device)
+    if found is None:
+        reason = ranking.reason or "no layout is possible there"
+        return ChoiceFacts(named, f"not known: {reason}; sizes are the documented defaults")
+    best, *others = sorted(found.seconds, key=found.seconds.__getitem__)[: _RUNNERS_UP + 1]
+    runners_up = " · ".join(_timed(found, one) for one in others)
+    time = seconds(found.seconds[best])
+    if best == found.default:
+        return ChoiceFacts(named, f"{time} with the defaults: {found.text(best)}", runners_up, "", found)
+    default = f"not predicted: {_values(found.default)}"
+    if found.default in found.seconds:
+        default = f"{_timed(found, found.default)} ({ratio_text(found.ratio(found.default))} times)"
+    return ChoiceFacts(named, f"{time} with {found.text(best)}", runners_up, default, found)
+
+
+def _landscape(ranking: Ranking, used: Collection[str], device: Device | None) -> Landscape | None:
+    """The layouts by the sizes that are used, each with its best time; None where nothing is predicted."""
+    places = [place for place, name in enumerate(ranking.names) if name in used]
+    times: dict[tuple[int, ...], float] = {}
+    for layout in () if ranking.reason else (*ranking.layouts, ranking.default):
+        if layout.seconds is not None and math.isfinite(layout.seconds):
+            short = tuple(layout.sizes[place] for place in places)
+            times[short] = min(layout.seconds, times.get(short, math.inf))
+    if not times:
+        return None
+    default = tuple(ranking.default.sizes[place] for place in places)
+    return Landscape(tuple(ranking.names[place] for place in places), times, default, device_name(device))
+
+
+def _timed(found: Landscape, layout: tuple[int, ...]) -> str:
+    """`12.5 ms 16, 32`"""
+    return f"{seconds(found.seconds[layout])} {_values(layout)}"
+
+
+def _values(layout: tuple[int, ...]) -> str:
+    return ", ".join(map(str, layout))
+
+
+def device_name(device: Device | None) -> str:
+    """What people call the device that is planned for."""
+    return "this machine's cores" if device is None else device.name
+
+
+def _device_text(device: Device | None) -> str:
+    calibrated = device is not None and device.overheads is not None
+    return f"{device_name(device)}, {'calibrated' if calibrated else 'not calibrated'}"

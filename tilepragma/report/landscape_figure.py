@@ -1,0 +1,237 @@
+"""A picture of predicted times: over two tile sizes a map in colours, over one a line; both as multiples of the best time, on logarithmic axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from tilepragma.base.quantities import seconds
+from tilepragma.report.geometry import PLANE
+from tilepragma.report.landscape import Landscape, ratio_text
+from tilepragma.report.palette import FAINT, HAIRLINE, INK, LINE, PAPER, SMALL, TEXT, shaded, time_colour
+from tilepragma.report.scene import Figure
+from tilepragma.report.sheet import LegendEntry, Sheet
+from tilepragma.report.svg import Box, Node, Point, Style, node, path, text, text_width
+
+#: The ratios up to which each colour but the last goes. They lie closest where layouts are worth choosing.
+_BOUNDS = (1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
+#: Lengths in user units: of an axis for each of its values, and at most.
+_WIDE, _HIGH, _LONGEST = 44.0, 28.0, 460.0
+_FIGURE = 11.0
+"""size of the figures in cells"""
+#: Of the line: its height, and the ratios that may have a rule.
+_LINE_HIGH = 170.0
+_RULES = (1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1e3, 1e4)
+_BEST: Style = {"stroke": INK, "stroke_width": 2.4}
+_DEFAULT: Style = {"stroke": INK, "stroke_width": 1.6, "stroke_dasharray": "4 2.5"}
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Values in ascending order, the first half an interval from 0, on a logarithmic axis; an interval ends half way to its neighbours."""
+
+    values: tuple[int, ...]
+    per_value: float
+
+    @cached_property
+    def places(self) -> tuple[float, ...]:
+        """Where the axis begins, where values lie on it, and where it ends."""
+        logs = [math.log2(value) for value in self.values]
+        before, after = (logs[1] - logs[0], logs[-1] - logs[-2]) if len(logs) > 1 else (1.0, 1.0)
+        ends = logs[0] - before / 2, logs[-1] + after / 2
+        scale = min(self.per_value * len(logs), _LONGEST) / (ends[1] - ends[0])
+        return tuple(scale * (log - ends[0]) for log in (ends[0], *logs, ends[1]))
+
+    @property
+    def length(self) -> float:
+        """From its start to its end."""
+        return self.places[-1]
+
+    def at(self, value: int) -> float:
+        """Where a value lies."""
+        return self.places[self.values.index(value) + 1]
+
+    def interval(self, value: int) -> tuple[float, float]:
+        """Where a value's interval begins and ends."""
+        place = self.values.index(value)
+        before, here, after = self.places[place : place + 3]
+        return before if place == 0 else (before + here) / 2, after if place + 1 == len(self.values) else (
+            here + after
+        ) / 2
+
+    def labelled(self, room: float) -> Iterator[tuple[float, str]]:
+        """Values with their places, as many as leave each other `room` or, where that is 0, room for their digits."""
+        free = -math.inf
+        for value in self.values:
+            half = (room or text_width(str(value), SMALL) + 4) / 2
+            if self.at(value) - half >= free:
+                yield self.at(value), str(value)
+                free = self.at(value) + half
+
+
+def landscape_figure(landscape: Landscape) -> Figure | None:
+    """Its picture; None of a single layout."""
+    if not landscape.axes:
+        return None
+    sheet = Sheet(PLANE, 1.0)
+    cells = landscape.through_best(landscape.axes)
+    across = _Axis(tuple(sorted({cell[-1] for cell in cells})), _WIDE)
+    _name_across(sheet, landscape, across)
+    if len(landscape.axes) == 1:
+        _draw_line(sheet, landscape, across, {value: ratio for (value,), ratio in cells.items()})
+        entries, blank = _marks(landscape), False
+    else:
+        up = _Axis(tuple(sorted({cell[0] for cell in cells})), _HIGH)
+        _draw_map(sheet, landscape, across, up, {(x, y): ratio for (y, x), ratio in cells.items()})
+        entries, blank = [_scale(), *_marks(landscape)], len(cells) < len(across.values) * len(up.values)
+    caption = _caption(landscape, blank)
+    return Figure(
+        "landscape", "Predicted times of tile sizes", caption, sheet.finished(entries, "Predicted times", caption)
+    )
+
+
+def _caption(landscape: Landscape, blank: bool) -> str:
+    named = " and ".join(landscape.names[place] for place in landscape.axes)
+    words = [
+        f"Predicted on {landscape.device}, as multiples of the best time, {seconds(landscape.seconds[landscape.best])}, over {named}."
+    ]
+    if landscape.fixed:
+        words.append(f"Other sizes are as in the best layout: {landscape.text(landscape.best, landscape.fixed)}.")
+    if blank:
+        words.append("Empty: not predicted.")
+    if not _shows_default(landscape):
+        default = landscape.text(landscape.default)
+        known = landscape.default in landscape.seconds
+        takes = f"{ratio_text(landscape.ratio(landscape.default))} times the best" if known else "not predicted"
+        words.append(f"The default is not in the picture: {default}, {takes}.")
+    return " ".join(words)
+
+
+def _shows_default(landscape: Landscape) -> bool:
+    agrees = all(landscape.default[place] == landscape.best[place] for place in landscape.fixed)
+    return agrees and landscape.default in landscape.seconds
+
+
+def _name_across(sheet: Sheet, landscape: Landscape, across: _Axis) -> None:
+    for x, words in across.labelled(0):
+        sheet.label((x, 10.0), words)
+    sheet.label((across.length / 2, 27.0), landscape.names[landscape.axes[-1]], TEXT, font_style="italic")
+
+
+# -- two sizes ------------------------------------------------------------------------------------------------------------
+
+
+def _draw_map(
+    sheet: Sheet, landscape: Landscape, across: _Axis, up: _Axis, cells: dict[tuple[int, int], float]
+) -> None:
+    boxes = {(x, y): _cell(across, up, x, y) for x in across.values for y in up.values}
+    figures = all(_has_room(boxes[cell], ratio_text(ratio)) for cell, ratio in cells.items())
+    for cell, box in boxes.items():
+        _draw_cell(sheet, box, cells.get(cell), figures)
+    for y, words in up.labelled(SMALL + 2):
+        sheet.label((-6.0, -y), words, anchor="end")
+    name = landscape.names[landscape.axes[0]]
+    sheet.label((-24.0, -up.length - 12.0), name, TEXT, anchor="start", font_style="italic")
+    first, second = landscape.axes
+    best = boxes[landscape.best[second], landscape.best[first]]
+    sheet.draw(_frame(best.grown(-1.2), "best", _BEST))
+    if _shows_default(landscape):
+        default = boxes[landscape.default[second], landscape.default[first]]
+        sheet.draw(_frame(default.grown(-3.6), "default", _DEFAULT))
+
+
+def _cell(across: _Axis, up: _Axis, x: int, y: int) -> Box:
+    (left, right), (bottom, top) = across.interval(x), up.interval(y)
+    return Box(left, -top, right, -bottom)
+
+
+def _has_room(box: Box, words: str) -> bool:
+    return text_width(words, _FIGURE) <= box.right - box.left - 10 and box.bottom - box.top >= _FIGURE + 8
+
+
+def _draw_cell(sheet: Sheet, box: Box, ratio: float | None, figure: bool) -> None:
+    corners = (box.left, box.top), (box.right, box.bottom)
+    if ratio is None:
+        sheet.draw(
+            _rectangle(box, fill=PAPER, stroke=shaded(FAINT, 1.6), stroke_width=HAIRLINE, class_="blank"), *corners
+        )
+        return
+    sheet.draw(_rectangle(box, fill=_colour(ratio), stroke=PAPER, stroke_width=HAIRLINE, class_="cell"), *corners)
+    if figure:
+        sheet.plain_label(((box.left + box.right) / 2, (box.top + box.bottom) / 2), ratio_text(ratio), _FIGURE)
+
+
+def _colour(ratio: float) -> str:
+    """Light near the best. The darkest of all is left out, for figures stand on it."""
+    return time_colour(sum(ratio > bound for bound in _BOUNDS), len(_BOUNDS) + 2)
+
+
+def _scale() -> LegendEntry:
+    """All colours with the ratios up to which they go."""
+    words = [*(f"≤ {bound:g}" for bound in _BOUNDS), f"> {_BOUNDS[-1]:g}"]
+    drawn: list[Node] = []
+    left = 0.0
+    for ratio, said in zip((*_BOUNDS, math.inf), words, strict=True):
+        right = left + text_width(said, SMALL) + 6
+        drawn.append(_rectangle(Box(left, -8, right, 8), fill=_colour(ratio), stroke=PAPER, stroke_width=HAIRLINE))
+        drawn.append(text(((left + right) / 2, 0.36 * SMALL), said, SMALL, fill=INK, text_anchor="middle"))
+        left = right
+    return LegendEntry(tuple(drawn), "times the best", left)
+
+
+# -- one size -------------------------------------------------------------------------------------------------------------
+
+
+def _draw_line(sheet: Sheet, landscape: Landscape, across: _Axis, ratios: dict[int, float]) -> None:
+    most = max(1.1, *ratios.values())
+
+    def height(ratio: float) -> float:
+        return -10.0 - (_LINE_HIGH - 20.0) * math.log(ratio) / math.log(most)
+
+    free = math.inf
+    for rule in _RULES:
+        if rule <= most and height(rule) <= free:
+            sheet.draw(path([(0.0, height(rule)), (across.length, height(rule))], stroke=FAINT, stroke_width=HAIRLINE))
+            sheet.label((-6.0, height(rule)), f"{rule:g}", anchor="end")
+            free = height(rule) - SMALL - 2
+    sheet.label((-24.0, -_LINE_HIGH - 12.0), "times the best", TEXT, anchor="start", font_style="italic")
+    points = {value: (across.at(value), height(ratios[value])) for value in across.values}
+    sheet.draw(path(list(points.values()), fill="none", stroke=INK, stroke_width=LINE), *points.values())
+    for x, y in points.values():
+        sheet.draw(node("circle", cx=x, cy=y, r=3.0, fill=INK, class_="point"))
+    (place,) = landscape.axes
+    sheet.draw(_frame(_around(points[landscape.best[place]], 7.0), "best", _BEST))
+    if _shows_default(landscape):
+        sheet.draw(_frame(_around(points[landscape.default[place]], 10.5), "default", _DEFAULT))
+
+
+def _around(point: Point, half: float) -> Box:
+    return Box(point[0] - half, point[1] - half, point[0] + half, point[1] + half)
+
+
+# -- both -----------------------------------------------------------------------------------------------------------------
+
+
+def _marks(landscape: Landscape) -> list[LegendEntry]:
+    """The best and the default, as far as it is seen, with their times."""
+    best, default = landscape.seconds[landscape.best], landscape.seconds.get(landscape.default)
+    entries = [_mark(f"best: {seconds(best)}", _BEST)]
+    if default is not None and _shows_default(landscape):
+        entries.append(
+            _mark(f"default: {seconds(default)}, {ratio_text(landscape.ratio(landscape.default))} times", _DEFAULT)
+        )
+    return entries
+
+
+def _mark(words: str, style: Style) -> LegendEntry:
+    return LegendEntry((_frame(Box(0, -6, 20, 6), "sample", style),), words, 20.0)
+
+
+def _frame(box: Box, name: str, style: Style) -> Node:
+    return _rectangle(box, fill="none", class_=name, **style)
+
+
+def _rectangle(box: Box, **style: str | float) -> Node:
+    return node("rect", x=box.left, y=box.top, width=box.right - box.left, height=box.bottom - box.top, **style)

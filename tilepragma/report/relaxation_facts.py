@@ -1,0 +1,72 @@
+"""What a report says of relaxations in place (Gauss-Seidel, SOR): what was recognised, or why what looks like one is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.looptree import Kernel, Loop
+from tilepragma.patterns.recognition import relaxations
+from tilepragma.patterns.relaxation import Direction, Repetition, SorNest, Sweep, Variation
+
+_LONGEST_TERM = 60
+_OPERATORS = {"+": "a sum", "max": "a greatest value", "min": "a least value"}
+
+
+def relaxation_rows(kernel: Kernel) -> tuple[str, ...]:
+    """A sentence for each statement of the region that is a relaxation in place, or updates an array as if it were one."""
+    rows = []
+    for found in relaxations(kernel):
+        if isinstance(found, SorNest):
+            rows.append(f"in place (SOR): {', '.join(_facts(found))}")
+        elif found.near:
+            rows.append(f"none, line {found.range.start.line}: {found.reason}")
+    return tuple(rows)
+
+
+def _facts(nest: SorNest) -> Iterator[str]:
+    sweep = nest.sweeps[0]
+    dimensions = f"{nest.dimensions} dimension{'' if nest.dimensions == 1 else 's'}"
+    yield f"{sweep.points} points in {dimensions} of {nest.array.host}"
+    yield _sweeps(nest)
+    if sweep.relaxation is not None:
+        plain = sweep.relaxation.constant == 1
+        yield "relaxation factor 1 (Gauss-Seidel)" if plain else f"relaxation factor {sweep.relaxation.text}"
+    if sweep.right_hand_side.terms:
+        text = sweep.right_hand_side.text
+        yield f"right-hand side {text}" if len(text) <= _LONGEST_TERM else "a right-hand side"
+    for one in nest.accumulations:
+        yield f"{_OPERATORS.get(one.operator, one.operator)} in {one.object.host}"
+    for over, words in ((Variation.SPACE, "in space"), (Variation.SWEEP, "from sweep to sweep")):
+        names = [
+            f"{expression_text(one.expression)} (line {one.range.start.line})"
+            for one in nest.varying
+            if one.over is over
+        ]
+        if names:
+            yield f"coefficients that vary {words} with {' and '.join(names)}"
+
+
+def _sweeps(nest: SorNest) -> str:
+    """`forward sweeps, one an iteration of t`, `symmetric sweeps until the condition of line 4 ends them`."""
+    which = _which(nest)
+    loop = nest.sweep_loop
+    if loop is None:
+        return f"one {which} sweep"
+    if loop.repetition is Repetition.FIXED and isinstance(loop.statement, Loop):
+        return f"{which} sweeps, as many as there are iterations of {loop.statement.iterator.host}"
+    line = loop.statement.range.start.line if loop.condition is None else loop.condition.range.start.line
+    return f"{which} sweeps until line {line} ends them"
+
+
+def _which(nest: SorNest) -> str:
+    if nest.is_symmetric:
+        return "symmetric (forward, then backward)"
+    return " and ".join(dict.fromkeys(_direction(sweep) for sweep in nest.sweeps))
+
+
+def _direction(sweep: Sweep) -> str:
+    if sweep.direction is not Direction.MIXED:
+        return str(sweep.direction.value)
+    steps = zip(sweep.axes, sweep.steps, strict=True)
+    return "/".join(f"{axis.iterator.host} {'forward' if step > 0 else 'backward'}" for axis, step in steps)

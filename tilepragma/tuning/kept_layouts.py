@@ -1,0 +1,68 @@
+"""What tuning found, kept beside the source for the translator (plan/kept_sizes.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.files import write_atomically
+from tilepragma.plan.kept_sizes import HOST, SizeClass, Winner, fitting, kept_file, kept_text, read_kept
+
+if TYPE_CHECKING:
+    from tilepragma.plan.kernel_plan import KernelPlan
+    from tilepragma.plan.layouts import Sizes
+    from tilepragma.tuning.kernels import KernelTuning
+
+
+def keep(source: str, winner: Winner) -> Path | None:
+    """Put the winner into the file beside the source, in one step; returns its path, None where nothing changes.
+
+    A file that keeps nothing any more stays: depfiles name it. Raises OSError where it cannot be written; it is then as it was.
+    """
+    path = kept_file(source)
+    before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
+    text = kept_text(before, winner)
+    if text == before or (before is None and winner.facts is None):
+        return None
+    write_atomically(path, text.encode())
+    return path
+
+
+def kept_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, Sizes]:
+    """What stands beside the source for a kernel, where it fits; what is wrong there the translator warns of.
+
+    Raises OSError where the file cannot be read.
+    """
+    path = kept_file(source)
+    if not path.is_file():
+        return {}
+    text, unheard = path.read_text(encoding="utf-8", errors="replace"), Diagnostics()
+    found = fitting(plan, read_kept(text, str(path), unheard), unheard)
+    return {one.size_class: tuple(one.sizes[size.object.name] for size in plan.sizes) for one in found}
+
+
+def winner_of(tuning: KernelTuning, machine: str, now: datetime) -> Winner | None:
+    """What is to be kept of a search, nothing beside the source where a build takes the fastest by itself; None where all stays as it is."""
+    layouts = tuning.layouts
+    best, default = layouts.winner, layouts.default
+    sizes = best.layout.sizes
+    is_default = best is default
+    if is_default and not layouts.is_mixed and sizes == tuning.kept:
+        return None
+    if is_default:
+        by_itself = layouts.is_mixed or tuning.built in (None, sizes)
+    else:
+        by_itself = sizes == tuning.built and not (tuning.size_class == HOST and tuning.plan.choices)
+    facts: dict[str, str | float] | None = None
+    if not by_itself and best.median is not None and default.median is not None:
+        facts = {
+            "machine": machine,
+            "date": f"{now:%Y-%m-%d}",
+            "seconds": float(f"{best.median:.4g}"),
+            "default_seconds": float(f"{default.median:.4g}"),
+        }
+    named = dict(zip(layouts.ranking.names, sizes, strict=True))
+    return Winner(tuning.name, tuning.size_class, tuning.target, named, facts)

@@ -1,0 +1,181 @@
+"""Runs of a user's program, each in a process of its own so that a crash or a hang costs one run, and what its profile says of its kernels."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import signal
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from tilepragma.tuning.children import ending, last_line
+
+#: What a user sets for other runs, and would be another measurement: sizes, and doing all work twice.
+_FOREIGN = ("TILEK_SIZES", "TILEK_VERIFY")
+#: Events that a trace holds at most (runtime/profile.c); of a longer run it has the first ones only.
+_MOST_EVENTS = 1 << 20
+_TAIL = 1 << 16
+_UNKNOWN_SIZE = re.compile(r"TILEK_SIZES names ([\w.]+),")
+
+
+class ProgramError(Exception):
+    """A run that cannot be used; the message is a clause on the program that says why."""
+
+
+class ProgramMissingError(ProgramError):
+    """There is no such program, or it cannot be started."""
+
+
+@dataclass(frozen=True)
+class KernelTimes:
+    """What a run spent in the launches of one kernel, in seconds, and on which targets; `on_host` where these were launches for hosts.
+
+    `sizes` are the tile sizes of the launches, by name, those first that most of the time went to; none where the profile does not say them.
+    """
+
+    seconds: float
+    targets: tuple[str, ...]
+    on_host: bool
+    sizes: tuple[Mapping[str, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """Seconds of a whole process, and its kernels by the name of their source file and their own."""
+
+    seconds: float
+    kernels: Mapping[tuple[str, str], KernelTimes]
+
+
+def run(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> Run:
+    """Run a program with `variables` in its environment, for `limit` seconds at most (None: however long it takes).
+
+    Raises ProgramError where it fails, takes longer, writes no profile, or has not the tile sizes that TILEK_SIZES names.
+    """
+    with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder, tempfile.TemporaryFile() as errors:
+        trace = Path(folder) / "trace.json"
+        kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+        environment = {**kept, **variables, "TILEK_PROFILE": str(trace)}
+        before = time.monotonic()
+        status = _status(command, environment, errors, limit)
+        seconds = time.monotonic() - before
+        said = _tail(errors)
+        if status != 0:
+            raise ProgramError(ending(status) + last_line(said))
+        unknown = _UNKNOWN_SIZE.search(said)
+        if unknown:
+            raise ProgramError(
+                f"has no tile size {unknown[1]}: it was built from another source, or with other options"
+            )
+        if not trace.is_file():
+            raise ProgramError(
+                "wrote no profile: was it built with tilecc, and does it end by exit or by returning from main?"
+            )
+        return Run(seconds, kernel_times(trace))
+
+
+def _status(command: Sequence[str], environment: Mapping[str, str], errors: IO[bytes], limit: float | None) -> int:
+    """The return code. The program and its own children, a group of processes, are ended where it takes longer, or we are ended."""
+    process: subprocess.Popen[bytes] | None = None
+    try:
+        with _signals_held_back():
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=_input(),
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+        return process.wait(limit)
+    except OSError as error:
+        raise ProgramMissingError(f"cannot be started: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise ProgramError(f"was stopped after {limit:.3g} s") from None
+    finally:
+        if process is not None and process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextmanager
+def _signals_held_back() -> Iterator[None]:
+    """Signals that end us by a handler in Python do so behind this, when it is known which process is to end too."""
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    # What is ignored stays so: a program that is started inherits that, and no handler.
+    handled = {number: handler for number, handler in before.items() if callable(handler)}
+    for number in handled:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handled.items():
+            signal.signal(number, handler)
+        for one in came:
+            signal.raise_signal(one)
+
+
+def _input() -> int | None:
+    """Standard input from its beginning where it is a file, which each run reads anew; else nothing."""
+    try:
+        if stat.S_ISREG(os.fstat(0).st_mode):
+            os.lseek(0, 0, os.SEEK_SET)
+            return None
+    except OSError:
+        pass
+    return subprocess.DEVNULL
+
+
+def _tail(file: IO[bytes]) -> str:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - _TAIL, 0))
+    return file.read().decode("utf-8", "replace")
+
+
+def kernel_times(trace: Path) -> dict[tuple[str, str], KernelTimes]:
+    """The kernels of a trace of TILEK_PROFILE, whose durations are in microseconds.
+
+    Raises ProgramError where it is damaged, or full, and so tells less than all.
+    """
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    count = 0
+    with trace.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:  # an event each; whole traces can be long
+            if not line.startswith('{"ph"'):
+                continue
+            count += 1
+            try:
+                event = json.loads(line.rstrip().rstrip(","))
+                if event["cat"] == "kernel":
+                    own = event["args"]
+                    key = (Path(own["source"]).name, own["kernel"])
+                    sizes = {name: int(size) for name, size in own.get("tile sizes", {}).items()}
+                    found.setdefault(key, []).append({**own, "dur": float(event["dur"]), "tile sizes": sizes})
+            except (ValueError, KeyError, TypeError, AttributeError):
+                raise ProgramError("wrote a profile that cannot be read") from None
+    if count >= _MOST_EVENTS:
+        raise ProgramError(f"has more launches than a profile holds, {_MOST_EVENTS}")
+    return {key: _times(events) for key, events in found.items()}
+
+
+def _times(events: Sequence[Mapping[str, Any]]) -> KernelTimes:
+    targets = tuple(dict.fromkeys(str(event["target"]) for event in events))
+    on_host = all(event.get("form") == "host" for event in events)
+    spent: dict[tuple[tuple[str, int], ...], float] = {}
+    for event in events:
+        sizes = tuple(event["tile sizes"].items())
+        spent[sizes] = spent.get(sizes, 0.0) + event["dur"]
+    most = sorted((one for one in spent if one), key=lambda one: -spent[one])
+    return KernelTimes(
+        1e-6 * math.fsum(event["dur"] for event in events), targets, on_host, tuple(dict(one) for one in most)
+    )
