@@ -75,21 +75,33 @@ static REAL sor_sweep(const sor_problem *problem, int backward)
     return most;
 }
 
-/* One sweep by colours: no point's neighbours have its colour. Two colours, i + j being even (red) or odd (black), suffice for five points;
- * four, by the parities of i and j, for nine. The point (1, 1) has the first colour. */
+/* Relaxes the points of one colour. Two colours, i + j being even (red) or odd (black), suffice for five points; four, by the parities of i and j, for
+ * nine. The point (1, 1) has the first colour, 0. */
+static REAL relax_colour(const sor_problem *problem, int colours, int colour)
+{
+    REAL most = 0;
+
+    for (int i = 1; i <= problem->n; i++)
+        for (int j = 1; j <= problem->n; j++) {
+            if ((colours == 2 ? (i + j) % 2 : 2 * ((i - 1) % 2) + (j - 1) % 2) != colour)
+                continue;
+            const REAL change = problem->relax(problem, i, j);
+            if (change > most)
+                most = change;
+        }
+    return most;
+}
+
+/* One sweep by colours: no point's neighbours have its colour. */
 static REAL coloured_sweep(const sor_problem *problem, int colours)
 {
     REAL most = 0;
 
-    for (int colour = 0; colour < colours; colour++)
-        for (int i = 1; i <= problem->n; i++)
-            for (int j = 1; j <= problem->n; j++) {
-                if ((colours == 2 ? (i + j) % 2 : 2 * ((i - 1) % 2) + (j - 1) % 2) != colour)
-                    continue;
-                const REAL change = problem->relax(problem, i, j);
-                if (change > most)
-                    most = change;
-            }
+    for (int colour = 0; colour < colours; colour++) {
+        const REAL change = relax_colour(problem, colours, colour);
+        if (change > most)
+            most = change;
+    }
     return most;
 }
 

@@ -404,15 +404,15 @@ def _sor(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
         remedy = f"did you mean '{near}'? {methods}" if near else methods
         diagnostics.error(range_of(parts[0]), f"there is no method '{word}' of relaxation", remedy)
         return ()
-    if method is not SorMethod.WAVEFRONT:
+    if method is SorMethod.MULTILAYER:
         diagnostics.error(
             raw.range,
             f"sor({word}) computes other iterates than the loops say; {_LATER}",
-            "sor(wavefront) is there: it computes what the loops say, and is taken without a clause too",
+            "sor(wavefront) computes what the loops say, and is taken without a clause too; sor(redblack) computes other iterates",
         )
         return ()
     if len(parts) > 1:
-        diagnostics.error(range_of(parts[1]), "sor(wavefront) has no further arguments", "write sor(wavefront)")
+        diagnostics.error(range_of(parts[1]), f"sor({word}) has no further arguments", f"write sor({word})")
         return ()
     return (SorClause(method, raw.range),)
 

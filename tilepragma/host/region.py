@@ -53,6 +53,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         operations=_operations(plan),
         enabled=_enabled(plan),
         trips=_outermost_trips(plan),
+        instead=_instead(plan),
     )
     after = render(
         "host/after.c.j2",
@@ -74,6 +75,20 @@ def _prologue(plan: KernelPlan) -> list[str]:
         for declarator in declaration.declarators:
             writer.line(f"(void){declarator.object.host};")
     return writer.lines
+
+
+def _instead(plan: KernelPlan) -> list[str]:
+    """What runs instead of the user's statement where no launch does; nothing where it is that statement."""
+    if plan.reordered is None:
+        return []
+    writer = Writer(user_lines=True, depth=2)
+    StatementPrinter(writer, USER).block(plan.reordered.kernel.body)
+    for value in plan.reordered.final_values:
+        condition = " && ".join(f"{_trip(one.loop)} > 0" for one in value.enclosing)
+        loop = value.loop.loop
+        last = f"{host_text(loop.lower)} + {host_text(loop.step)} * {_trip(loop)}"
+        writer.line(f"{f'if ({condition}) ' if condition else ''}{value.iterator.host} = {last};")
+    return writer.text().splitlines()
 
 
 def _bounds(loop: Loop) -> str:

@@ -21,6 +21,7 @@ from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUn
 from tilepragma.plan.kernel_plan import KernelPlan
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
+_FOREIGN_PRAGMA_LINE = re.compile(_FOREIGN_PRAGMA.pattern + rb"(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _NO_CODE = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
@@ -50,9 +51,25 @@ class _Rewriting:
         edits = [Edit(range_.start.offset, range_.end.offset, Rank.REPLACE, None) for range_ in file.pragmas]
         edits += self._inclusions(file)
         edits += self._other_includes(file)
+        gone = self._replaced(file)
+        edits = [*gone, *(edit for edit in edits if not any(_is_inside(edit, other) for other in gone))]
         edits += self._regions(file)
         edits += self._data(file)
         return tuple(_with_header(edits))
+
+    def _replaced(self, file: SourceFile) -> list[Edit]:
+        """The regions that are computed in another order than the user wrote, even where no launch runs: their text goes, with the pragmas of others
+        right before it, which were for those loops.
+        """
+        edits = []
+        for kernel in (plan.kernel for plan in self.plans if plan.reordered is not None):
+            if kernel.range.file == file.path:
+                start, end = kernel.range.start.offset, statement_end(file.text, kernel.range.end.offset)
+                edits.append(Edit(start, end, Rank.REPLACE, None))
+                first = region_start(file.text, kernel.range, kernel.directive.range)
+                for match in _FOREIGN_PRAGMA_LINE.finditer(file.text, first, start):
+                    edits.append(Edit(match.start(), match.end(), Rank.REPLACE, None))
+        return edits
 
     def _inclusions(self, file: SourceFile) -> list[Edit]:
         edits = []
@@ -91,7 +108,7 @@ class _Rewriting:
             kernel = plan.kernel
             if kernel.range.file != file.path:
                 continue
-            if plan.as_written is not None and not plan.arrays and not _waits(kernel):
+            if plan.as_written is not None and not (plan.arrays or plan.reordered or _waits(kernel)):
                 continue
             manifest = describe(plan, self.targets)
             constants = kernel_constants(manifest)
@@ -113,6 +130,10 @@ class _Rewriting:
             if region.range.file == file.path:
                 edits += _data_edits(file, region, index)
         return edits
+
+
+def _is_inside(edit: Edit, other: Edit) -> bool:
+    return other.start <= edit.start and edit.end <= other.end
 
 
 def _waits(kernel: Kernel) -> bool:

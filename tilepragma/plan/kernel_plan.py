@@ -174,6 +174,20 @@ class OperationCount:
 
 
 @dataclass(frozen=True)
+class Reordered:
+    """A region that the user asks to have computed in another order than its loops say, with other results.
+
+    `written` is the user's, `kernel` the one that is planned, and that runs instead of the user's text where no launch does. `final_values` are
+    those of iterators that it does without. `notes` say what the order is, a clause for each of its parts.
+    """
+
+    written: Kernel
+    kernel: Kernel
+    final_values: tuple[FinalValue, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class KernelPlan:
     """What becomes of one region.
 
@@ -218,6 +232,8 @@ class KernelPlan:
     """a clause on each loop of the user's that launches take apart"""
     choices: tuple[SizeChoice, ...] = ()
     """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
+    reordered: Reordered | None = None
+    """the region in the order that `kernel` has it, where the user wrote another"""
     kept: str = ""
     """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
 

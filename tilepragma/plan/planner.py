@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
-from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
-from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement, TileNest
+from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled, reloads_less
 from tilepragma.plan.chain_checks import check_for_loop
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.coalescing import vouched_worker_loop
+from tilepragma.plan.coloured_sweeps import asks_for_colours, reordered
 from tilepragma.plan.constant_memory import with_constants
 from tilepragma.plan.continues import close_iterations, condition_iterations
 from tilepragma.plan.data import (
@@ -37,11 +38,9 @@ from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import (
     ArrayArgument,
     FinalValue,
-    HostCondition,
     KernelPlan,
     LastValue,
-    Launch,
-    Step,
+    Reordered,
     launches_in,
 )
 from tilepragma.plan.launches import make_launches
@@ -60,6 +59,7 @@ from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_sc
 from tilepragma.plan.proven_staging import proven_staging
 from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
 from tilepragma.plan.rows import RowKernel, flattened, with_rows
+from tilepragma.plan.scalar_arguments import scalar_arguments
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
@@ -104,6 +104,12 @@ def make_plan(
     Raises PlanFault where the planner's own result breaks the plan's rules: an internal fault.
     """
     own = Diagnostics()
+    check_relaxation(kernel, own)
+    order = reordered(kernel, own)
+    if order is None and asks_for_colours(kernel):
+        diagnostics.add_all(own)
+        return None
+    kernel = kernel if order is None else order.kernel
     directive = replace(
         kernel.directive, temporal=defaults.temporal, local_bytes=defaults.local_bytes, vectors=defaults.vectors
     )
@@ -112,7 +118,6 @@ def make_plan(
         kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
     check_device(kernel.directive, defaults.device, own)
-    check_relaxation(kernel, own)
     said = _take_apart(kernel, own)
     if said.user or not targets or own.has_errors:
         planned = Planned(_plan(kernel, said, floating, own, targets))
@@ -120,12 +125,22 @@ def make_plan(
         planned = _vouched(kernel, said, floating, own, targets)
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
+    if order is not None:
+        planned = _reordered(planned, order)
     warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
     if diagnostics.has_errors:
         return None
     verify_rules(planned.plan)
     return planned
+
+
+def _reordered(planned: Planned, order: Reordered) -> Planned:
+    """With what is to be known of an order that is not the user's."""
+    plan, proof = planned.plan, planned.proof
+    final = () if plan.as_written is not None else (*plan.final_values, *order.final_values)
+    whole = replace(plan, reordered=order, final_values=final)
+    return Planned(whole, None if proof is None else Proof(whole, proof.faults))
 
 
 def _vouched(
@@ -424,7 +439,7 @@ def _plan(
         steps.host_steps,
         steps.device_steps,
         (*(_as_seen(one, kernel) for one in array_arguments(data, steps.shared)), *map(own_argument, steps.storage)),
-        _scalars(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
+        scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,
         targets,
@@ -560,35 +575,3 @@ def _said_steps(
     device = host if same else make_launches(kernel, region.statements, region.device, chains, scalars)
     shared = tuple(dict.fromkeys((*host.shared, *device.shared)))
     return Automatic("clauses", host.launches, device.launches, shared)
-
-
-def _scalars(kernel: Kernel, steps: Iterable[Step], shared: Iterable[DataObject]) -> tuple[DataObject, ...]:
-    """Outside scalars that the steps read, other than those reached by address or owned by an instance."""
-    read = {use.object for use in function_uses(kernel.functions) if use.reads}
-    read |= set(_read_by(kernel, steps, inside=False))
-    read -= set(shared)
-    return tuple(
-        object_
-        for object_ in kernel.objects
-        if object_ in read and object_.storage is Storage.SCALAR and object_.scope is not Scope.LOCAL
-    )
-
-
-def _read_by(kernel: Kernel, steps: Iterable[Step], *, inside: bool) -> Iterator[DataObject]:
-    """What launches read; what host loops and conditions read, and the bounds of launches `inside` them."""
-    for step in steps:
-        if isinstance(step, Launch):
-            own = set(step.privates) - set(step.first_privates) | _iterators(step.body)
-            found = uses(step.body, kernel.functions, launch=not inside)
-            yield from (use.object for use in found if use.reads and use.object not in own)
-            yield from step.first_privates
-            continue
-        values = (
-            (step.condition,) if isinstance(step, HostCondition) else (step.loop.lower, step.loop.upper, step.loop.step)
-        )
-        yield from (use.object for value in values for use in uses(value) if use.reads)
-        yield from _read_by(kernel, step.steps, inside=True)
-
-
-def _iterators(body: Block) -> set[DataObject]:
-    return {tiled.loop.iterator for nest in walk(body) if isinstance(nest, TileNest) for tiled in nest.loops}

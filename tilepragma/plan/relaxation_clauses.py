@@ -1,17 +1,19 @@
-"""`sor(wavefront)`: is the region a relaxation in place, as the user says?
+"""Clauses `sor`: is the region a relaxation in place, as the user says? Where it leaves nothing to run at once, the user is told.
 
-Nothing else follows from the clause: what is planned computes each value as the loops say, with it or without it. Where that leaves nothing to
-run at once, the user is told.
+Nothing else follows from `sor(wavefront)`: what is planned computes each value as the loops say, with it or without it. What follows from
+`sor(redblack)` is in coloured_sweeps.py.
 """
 
 from __future__ import annotations
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
+from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.looptree import Kernel
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Mismatch
 from tilepragma.plan.kernel_plan import KernelPlan
 
+_PARALLEL = {SorMethod.WAVEFRONT: "no wavefronts", SorMethod.RED_BLACK: "no loops to run at once"}
 _REMEDY = "remove the clause; the kernel is then planned like any other"
 
 
@@ -40,10 +42,11 @@ def check_relaxation(kernel: Kernel, diagnostics: Diagnostics) -> None:
 
 
 def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:
-    """Warn of a `sor` clause whose region has no wavefronts, since it runs as it was written."""
+    """Warn of a `sor` clause whose region has nothing to run at once, since it runs on one core."""
     clause = plan.kernel.directive.sor
     if clause is not None and plan.as_written is not None and not diagnostics.has_errors:
+        order = "as written" if plan.reordered is None else "colour by colour, on one core"
         diagnostics.warning(
             clause.range,
-            f"sor({clause.method.value}) finds no wavefronts here, and kernel '{plan.kernel.name}' runs as written: {plan.as_written}",
+            f"sor({clause.method.value}) finds {_PARALLEL[clause.method]} here, and kernel '{plan.kernel.name}' runs {order}: {plan.as_written}",
         )

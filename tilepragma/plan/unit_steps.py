@@ -42,7 +42,7 @@ def with_unit_steps(kernel: Kernel) -> UnitKernel | None:
     loops = [one for one in loops_in(kernel.body) if _steps(one)]
     if not loops:
         return None
-    finals = _finals(kernel)
+    finals = finals_apart(kernel, _FIRST_OF_FINALS)
     kept = {value.iterator for value in finals}
     chosen = [one for one in loops if _may_go(one, loops, kernel, kept)]
     if not chosen:
@@ -107,9 +107,9 @@ def _count(body: Block, iterator: DataObject) -> int:
     return sum(isinstance(node, Access) and node.object == iterator for node in walk(body))
 
 
-def _finals(kernel: Kernel) -> tuple[FinalValue, ...]:
-    """The last values of iterators that are wanted, by loops with numbers of their own: those of the plan have other bounds."""
-    apart = replace(kernel, body=_numbered(kernel.body, _FIRST_OF_FINALS))
+def finals_apart(kernel: Kernel, first: int) -> tuple[FinalValue, ...]:
+    """The last values of iterators that are wanted, by loops with numbers of their own from `first` on: those of the plan have other bounds."""
+    apart = replace(kernel, body=_numbered(kernel.body, first))
     found = final_values(apart, kernel.read_after, host_evaluable(written_objects(kernel)))
     return tuple(one for one in found if isinstance(one, FinalValue))
 

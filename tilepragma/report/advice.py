@@ -1,4 +1,4 @@
-"""What `check` says beside errors and warnings: kernels that gain nothing, and, where asked, what each loop is."""
+"""What `check` says beside errors and warnings: kernels that gain nothing, methods that nobody asked for, and, where asked, what each loop is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.facts import KernelFacts, carried_text
+from tilepragma.report.relaxation_facts import faster_orders
 
 
 def as_written_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
@@ -31,6 +32,12 @@ def _remedies(plan: KernelPlan) -> Iterator[Diagnostic]:
     if not plan.obstacles:
         remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
         yield Diagnostic(Severity.NOTE, plan.kernel.directive.range, remedy)
+
+
+def order_notes(plans: Sequence[KernelPlan]) -> Iterator[Diagnostic]:
+    """A note at each relaxation in place for which there is a faster method that nobody asked for."""
+    for plan in plans:
+        yield from faster_orders(plan)
 
 
 def loop_notes(reports: Sequence[KernelFacts]) -> Iterator[Diagnostic]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import DataObject, Scope, Storage, access_to
-from tilepragma.ir.looptree import Kernel, Loop, TileNest
+from tilepragma.ir.looptree import Loop, TileNest
 from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.constant_memory import table_bytes
@@ -22,9 +22,9 @@ from tilepragma.plan.size_choices import outermost_loop
 from tilepragma.plan.summary import has_shapes, used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
-from tilepragma.report.relaxation_facts import relaxation_rows
+from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
-from tilepragma.report.source_text import SourceText, plain_text
+from tilepragma.report.source_text import SourceText, plain_header, plain_text
 from tilepragma.report.work_facts import WorkFacts, work_facts
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class KernelFacts:
 def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Device | None = None) -> KernelFacts:
     """Everything a report says of one region; what is predicted is of the device."""
     start = plan.kernel.range.start
-    kernel = plan.stepped or plan.source or plan.kernel
+    kernel = region_planned(plan)
     nests = [loop for statement in kernel.body.statements for loop in top_loops(statement)]
     return KernelFacts(
         name=plan.kernel.name,
@@ -141,7 +141,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         line=start.line,
         targets=_targets(plan),
         as_written=plan.as_written,
-        relaxations=relaxation_rows(kernel),
+        relaxations=(*relaxation_rows(region_as_written(plan)), *order_rows(plan)),
         storage=plan.storage,
         work=work_facts(plan, sizes, device),
         split=plan.split,
@@ -347,7 +347,7 @@ def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, si
     return NestFacts(
         line=analysis.nest.header.start.line,
         iterator=analysis.nest.iterator.host,
-        code=tuple(_code(analysis, plan.kernel, source, sizes, labels)),
+        code=tuple(_code(analysis, plan, source, sizes, labels)),
         dependences=tuple(_dependences(analysis, source, labels)),
         hyperplanes=tuple(shapes),
         wavefronts=tuple(wavefront_rows(analysis, labels, sizes.by_name(plan.kernel), extent)),
@@ -363,29 +363,29 @@ def _relabelled(note: str, labels: dict[str, str]) -> str:
 
 
 def _code(
-    analysis: NestAnalysis, kernel: Kernel, source: SourceText, sizes: Sizes, labels: dict[str, str]
+    analysis: NestAnalysis, plan: KernelPlan, source: SourceText, sizes: Sizes, labels: dict[str, str]
 ) -> Iterator[CodeRow]:
-    """Loops and statements as they stand in the text."""
+    """Loops and statements as they stand in the text, or as they stand in its place."""
     from tilepragma.polyhedral.nest_analysis import loop_facts
 
-    named = sizes.by_name(kernel)
+    named = sizes.by_name(plan.kernel)
     rows: list[tuple[int, CodeRow]] = []
     for facts in loop_facts(analysis):
         header = facts.loop.header
         row = CodeRow(
             header.start.line,
             facts.depth,
-            source.at(header) or f"for {facts.loop.iterator.host}",
+            (plan.reordered is None and source.at(header)) or plain_header(facts.loop),
             "",
             facts.kind.value,
             carried_text(facts),
             _trips(analysis, facts.loop, sizes, named) if named else "",
         )
-        rows.append((header.start.offset, row))
+        rows.append((header.start.offset if plan.reordered is None else facts.loop.index, row))
     for each in analysis.statements:
         text = _statement(each, source)
         row = CodeRow(each.range.start.line, len(each.loops), text, labels[each.name], "", "", "")
-        rows.append((each.range.start.offset, row))
+        rows.append((each.range.start.offset if plan.reordered is None else each.loops[-1].index, row))
     yield from (row for _, row in sorted(rows, key=lambda pair: pair[0]))
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.looptree import Kernel, Loop
+from tilepragma.patterns.colouring import colouring
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Direction, Repetition, SorNest, Sweep, Variation
+from tilepragma.plan.kernel_plan import KernelPlan
 
 _LONGEST_TERM = 60
 _OPERATORS = {"+": "a sum", "max": "a greatest value", "min": "a least value"}
@@ -22,6 +25,39 @@ def relaxation_rows(kernel: Kernel) -> tuple[str, ...]:
         elif found.near:
             rows.append(f"none, line {found.range.start.line}: {found.reason}")
     return tuple(rows)
+
+
+def order_rows(plan: KernelPlan) -> tuple[str, ...]:
+    """Which order of the points runs, where that is not the one of the loops; what the user may ask for, where nothing is said of it."""
+    if plan.reordered is not None:
+        return tuple(
+            f"sor(redblack): {note}; other iterates than the loops as written" for note in plan.reordered.notes
+        )
+    return tuple(f"{one.message}, line {one.range.start.line}" for one in faster_orders(plan))
+
+
+def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
+    """A note at each relaxation in place that might be computed by colours, where the user chose no method."""
+    if plan.kernel.directive.sor is not None:
+        return
+    for found in relaxations(region_as_written(plan)):
+        if isinstance(found, SorNest) and all(colouring(sweep) is not None for sweep in found.sweeps):
+            loop = found.sweep_loop.statement if found.sweep_loop is not None else found.sweeps[0].loops[0]
+            yield Diagnostic(
+                Severity.NOTE,
+                loop.header if isinstance(loop, Loop) else loop.range,
+                f"sor(redblack) relaxes '{found.array.host}' faster, but computes other iterates: it is never taken unasked",
+            )
+
+
+def region_planned(plan: KernelPlan) -> Kernel:
+    """The region that the plan computes, with steps and without storage of the planner's."""
+    return plan.stepped or plan.source or plan.kernel
+
+
+def region_as_written(plan: KernelPlan) -> Kernel:
+    """The user's region, in the user's order."""
+    return region_planned(plan) if plan.reordered is None else plan.reordered.written
 
 
 def _facts(nest: SorNest) -> Iterator[str]:

@@ -10,7 +10,7 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Conditional, Expression, IntegerLiteral
-from tilepragma.ir.looptree import SourceFile
+from tilepragma.ir.looptree import Loop, SourceFile
 
 _INTEGER_CASTS = re.compile(r"\((?:(?:unsigned|signed|long|int|short|char) ?)+\)")
 _HELPERS = re.compile(r"\btilek_((?:min|max)imum|(?:floor|ceiling)_quotient)\b")
@@ -57,6 +57,13 @@ def plain_text(expression: Expression | ClauseExpression) -> str:
         expression = expression.then
     text = _HELPERS.sub(r"\1", _SUFFIXES.sub(r"\1", _INTEGER_CASTS.sub("", expression_text(expression))))
     return re.sub(r"^\((\w+)\)$", r"\1", text)
+
+
+def plain_header(loop: Loop) -> str:
+    """The head of a loop that stands nowhere in the text, as `plain_text` has expressions."""
+    name, step = loop.iterator.host, plain_text(loop.step)
+    advance = f"{name}++" if step == "1" else f"{name} += {step}"
+    return f"for ({name} = {plain_text(loop.lower)}; {name} {loop.comparison} {plain_text(loop.upper)}; {advance})"
 
 
 def _is_zero(expression: Expression) -> bool:

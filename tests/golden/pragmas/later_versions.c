@@ -1,3 +1,2 @@
 #pragma tilek loop tile(auto) tile[1](auto)
-#pragma tilek kernel sor(redblack)
 #pragma tilek kernel sor(multilayer, layers: 4)

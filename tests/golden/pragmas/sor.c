@@ -1,4 +1,4 @@
-#pragma tilek kernel sor(redblack)
+#pragma tilek kernel sor(redblack, colours: 2)
 #pragma tilek kernel sor(multilayer, layers: 4, subdomain: 8)
 #pragma tilek kernel sor(wavefronts)
 #pragma tilek kernel sor(jacobi)

@@ -8,6 +8,7 @@ from source import errors, plans
 from tests.unit.patterns.relaxation_cases import OTHERS, RELAXATIONS, NestCase
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import SorMethod
+from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.dump import plan_text
 
 
@@ -66,3 +67,94 @@ def test_loops_beside_a_relaxation() -> None:
 def test_a_region_without_loops() -> None:
     (message,) = errors("void f(double a[1])\n{\n#pragma tilek kernel sor(wavefront)\n{ a[0] = 1; }\n}\n")
     assert message == "sor(wavefront) is for loops, and there are none"
+
+
+SWEEP = "for (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++)"
+PLAIN = "u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]"
+
+
+def coloured(body: str, parameters: str = "int n, double w, double u[n][n]") -> str:
+    return program(NestCase("", parameters, body, ""), "sor(redblack)")
+
+
+def test_red_black_puts_classes_in_the_place_of_a_sweep() -> None:
+    (plan,) = plans(coloured(f"{SWEEP}\nu[i][j] = (1-w)*u[i][j] + w*0.25*({PLAIN});"))
+    assert plan.reordered is not None
+    assert [loop.lower.value for loop in loops_in(plan.reordered.kernel.body)] == [1, 1, 2, 2, 1, 2, 2, 1]  # type: ignore[union-attr]
+    assert [loop.step.value for loop in loops_in(plan.reordered.kernel.body)] == [2] * 8  # type: ignore[union-attr]
+    assert [loop.index for loop in loops_in(plan.reordered.kernel.body)] == list(range(8))
+    assert [loop.index for loop in loops_in(plan.reordered.written.body)] == [0, 1]
+    assert len(plan.host) == len(plan.device) == 4
+    assert all(launch.axes for launch in (*plan.host, *plan.device))
+
+
+def test_only_red_black_changes_the_order() -> None:
+    (plan,) = plans(program(named("sor_of_poisson")))
+    assert plan.reordered is None
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "line"),
+    [
+        (
+            f"{SWEEP}\nu[i][j] = -1.5*u[i][j] + 2.5*0.25*({PLAIN});",
+            "the relaxation factor is 2.5: sweeps converge for",
+            8,
+        ),
+        (f"{SWEEP}\nu[i][j] = 1.5*u[i][j] - 0.5*0.25*({PLAIN});", "the relaxation factor is -0.5: sweeps converge", 8),
+        (
+            f"{SWEEP}\nu[i][j] += 0.25*({PLAIN});",
+            "the diagonal is zero: an element keeps all of its old value",
+            8,
+        ),
+        (f"{SWEEP}\nu[i][j] = ({PLAIN}) / 0.0;", "the diagonal is zero: this is divided by 0", 8),
+        (
+            "for (int i = 5; i < n - 5; i++)\nfor (int j = 5; j < n - 5; j++)\n"
+            "u[i][j] = 0.2*(u[i-4][j] + u[i+4][j] + u[i][j-3] + u[i][j+3] + u[i-2][j] + u[i-3][j]);",
+            "points of this stencil see others 4 away: that takes more than 16 classes of points",
+            8,
+        ),
+        (
+            f"#pragma tilek loop tile(gang)\n{SWEEP}\nu[i][j] = 0.25*({PLAIN});",
+            "sor(redblack) puts loops over the points of each colour in the place of this one",
+            6,
+        ),
+        (
+            "double s = 0;\nfor (int i = 1; i < n - 1; i++) {\ns += w;\nfor (int j = 1; j < n - 1; j++)\n"
+            f"u[i][j] = 0.25*({PLAIN});\n}}\nu[0][0] = s;",
+            "'s' is updated once for each row, and sor(redblack) comes to a row once for each class of its points",
+            8,
+        ),
+    ],
+)
+def test_what_red_black_refuses(body: str, message: str, line: int) -> None:
+    diagnostics = Diagnostics()
+    plans(coloured(body), diagnostics)
+    (error,) = (item for item in diagnostics if item.severity.value == "error")
+    assert error.message.startswith(message)
+    assert error.range.start.line == line
+    assert error.notes
+
+
+def test_an_iterator_that_cannot_be_computed_afterwards() -> None:
+    text = """
+    int f(int n, double tol, double a[n])
+    {
+        int i;
+        double res = 1;
+    #pragma tilek kernel sor(redblack)
+        {
+            while (res > tol) {
+                res = 0;
+                for (i = 1; i < n - 1; i++) {
+                    double d = 0.5 * (a[i-1] + a[i+1]) - a[i];
+                    a[i] += d;
+                    res += d * d;
+                }
+            }
+        }
+        return i;
+    }
+    """
+    (message,) = errors(text)
+    assert message == "'i' may be read after the kernel, but its last value there cannot be computed at launch"

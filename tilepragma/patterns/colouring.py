@@ -1,0 +1,57 @@
+"""Which points of a mesh a relaxation may compute at once, point by point: the colours of red-black and multi-colour orders.
+
+With x' = x - the mesh's first point, and m the modulus,
+
+    class of x = (x'_1 mod m, …, x'_d mod m),          m the least number >= 2 of which no neighbour's offset o != 0 is a multiple
+
+so that no point has a neighbour in its own class. Stars whose neighbours all have an odd sum of offsets have two colours, each of 2^(d-1)
+classes: red, where the sum of x' is even, and black. Others have as many colours as classes. The mesh's first point has the first colour.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from tilepragma.patterns.mesh_offsets import Offset
+from tilepragma.patterns.relaxation import Direction, Sweep
+
+#: Classes of points up to which a sweep is taken apart: each becomes a nest of its own.
+MOST_CLASSES = 16
+
+PointClass = tuple[int, ...]
+"""x' mod m, one entry a dimension in the order of the array's subscripts"""
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """`colours` in their order, each with its classes; points of one colour do not see each other."""
+
+    modulus: int
+    colours: tuple[tuple[PointClass, ...], ...]
+
+    @property
+    def classes(self) -> tuple[PointClass, ...]:
+        """All classes, colour by colour."""
+        return tuple(itertools.chain.from_iterable(self.colours))
+
+
+def colouring(sweep: Sweep) -> Colouring | None:
+    """The colours of a sweep, those of a backward one in the opposite order; None where the stencil needs more than MOST_CLASSES classes."""
+    centre = (0,) * len(sweep.axes)
+    offsets = [one.offset for one in sweep.neighbours if one.offset != centre]
+    modulus = next(
+        number for number in itertools.count(2) if not any(_is_multiple(offset, number) for offset in offsets)
+    )
+    if modulus ** len(sweep.axes) > MOST_CLASSES:
+        return None
+    classes = tuple(itertools.product(range(modulus), repeat=len(sweep.axes)))
+    if modulus == 2 and all(sum(offset) % 2 for offset in offsets):
+        colours = tuple(tuple(one for one in classes if sum(one) % 2 == parity) for parity in (0, 1))
+    else:
+        colours = tuple((one,) for one in classes)
+    return Colouring(modulus, colours[::-1] if sweep.direction is Direction.BACKWARD else colours)
+
+
+def _is_multiple(offset: Offset, number: int) -> bool:
+    return all(part % number == 0 for part in offset)
