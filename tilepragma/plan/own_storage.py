@@ -52,7 +52,7 @@ MOST_RANK = 8
 class OwnKernel:
     """`kernel` computes what the region's does. `instead`: for each new array the one whose values it holds; `copies` are the added
     statements, which are made again and again in loops where it `repeats` them. `dead` are the arrays that nobody reads after the
-    region. `notes` say what was done and why, a clause each.
+    region. `notes` say what was done and why, a clause each. `everywhere`: each element of these arrays is in one new place throughout.
     """
 
     kernel: Kernel
@@ -61,6 +61,7 @@ class OwnKernel:
     dead: frozenset[DataObject]
     repeats: bool
     notes: tuple[str, ...]
+    everywhere: bool = False
 
 
 def with_own_storage(region: Region) -> OwnKernel | None:
@@ -109,6 +110,7 @@ def with_expanded_scalars(region: Region) -> OwnKernel | None:
 def proven_scop(region: Region, own: OwnKernel, statements: tuple[Statement, ...]) -> Scop | None:
     """The Scop of `statements`, those of the kernel with storage of its own, if it is proven to compute what the region does."""
     from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.layout_proof import layout_fault
     from tilepragma.polyhedral.operation_limit import OperationLimitError
     from tilepragma.polyhedral.storage_proof import OwnStorage, Version, storage_fault
 
@@ -118,7 +120,8 @@ def proven_scop(region: Region, own: OwnKernel, statements: tuple[Statement, ...
     except OperationLimitError:
         return None
     original, changed = Version(region.statements, region.scop), Version(statements, scop)
-    fault = storage_fault(original, changed, OwnStorage(own.instead, own.copies, own.dead))
+    prove = layout_fault if own.everywhere else storage_fault
+    fault = prove(original, changed, OwnStorage(own.instead, own.copies, own.dead))
     return scop if fault is None else None
 
 
@@ -127,7 +130,7 @@ def _candidates(region: Region) -> tuple[DataObject, ...]:
     false = {one.source.object for one in region.dependences if one.sink.writes}
     return tuple(
         one
-        for one in _ours(region, region.kernel.objects)
+        for one in not_named(region, region.kernel.objects)
         if one in false
         and one.storage is not Storage.SCALAR
         and one.scope is not Scope.LOCAL
@@ -144,14 +147,19 @@ def _most_loops(region: Region) -> int:
 
 def _tying_scalars(region: Region) -> tuple[DataObject, ...]:
     """Scalars that the region writes, that nobody wants afterwards, no function uses and no clause names."""
-    return tuple(one for one in _ours(region, written_scalars(region)) if one.name not in region.live_out)
+    return tuple(one for one in not_named(region, written_scalars(region)) if one.name not in region.live_out)
 
 
-def _ours(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObject]:
+def not_named(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObject]:
     """Those that neither a function uses nor a clause names."""
     named = named_in_clauses(region.kernel.directive, region.kernel.body)
     called = {use.object for use in function_uses(region.kernel.functions)}
     return (one for one in objects if one not in called and one.host not in named)
+
+
+def is_dead(region: Region, object_: DataObject) -> bool:
+    """Whether nobody can read it after the region."""
+    return object_.scope is Scope.REGION or object_.storage is Storage.SCALAR or object_.name in region.kernel.forgotten
 
 
 def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> dict[DataObject, ArrayFlow]:
@@ -166,7 +174,7 @@ def _flows(scop: Scop, candidates: tuple[DataObject, ...]) -> dict[DataObject, A
     return found
 
 
-class _UnwritableError(Exception):
+class UnwritableError(Exception):
     """Extents of a new array, or where values are in it, cannot be said in C at launch."""
 
 
@@ -178,12 +186,7 @@ class _Rewriting:
     def __post_init__(self) -> None:
         self.names = set(names_in(self.region.kernel))
         self.next_index = self.region.first_index
-        self.on_host: Callable[[Expression], bool] = host_evaluable(self.region.written)
-        self.dead = frozenset(
-            one
-            for one in self.flows
-            if one.scope is Scope.REGION or one.storage is Storage.SCALAR or one.name in self.region.kernel.forgotten
-        )
+        self.dead = frozenset(one for one in self.flows if is_dead(self.region, one))
 
     def kernel(self, expanded: tuple[Expansion, ...], copied: tuple[OldValues, ...]) -> OwnKernel | None:
         """The region with all that can be written of these; None where that is nothing."""
@@ -196,7 +199,7 @@ class _Rewriting:
             try:
                 own, change = self._expanded(one)
                 after += self._last_values(one, own, change) if one.object not in self.dead else ()
-            except _UnwritableError:
+            except UnwritableError:
                 continue
             instead[own] = one.object
             places |= {(one.object, place): change for place in one.ranges}
@@ -205,7 +208,7 @@ class _Rewriting:
             try:
                 own, change = self._renamed(copy.object, "old", copy.cells, len(copy.around))
                 statements = self._copy(copy, change)
-            except _UnwritableError:
+            except UnwritableError:
                 continue
             instead[own] = copy.object
             before.setdefault(copy.loop.index, []).extend(statements)
@@ -230,7 +233,7 @@ class _Rewriting:
 
         def change(access: Access) -> Access:
             subscripts = (*iterators, *access.subscripts)
-            return dataclasses.replace(access, object=own, subscripts=_shifted(subscripts, bounds))
+            return dataclasses.replace(access, object=own, subscripts=shifted(subscripts, bounds))
 
         return own, change
 
@@ -241,28 +244,15 @@ class _Rewriting:
         own, bounds = self._array(object_, ending, cells, around)
 
         def change(access: Access) -> Access:
-            return dataclasses.replace(access, object=own, subscripts=_shifted(access.subscripts, bounds))
+            return dataclasses.replace(access, object=own, subscripts=shifted(access.subscripts, bounds))
 
         return own, change
 
     def _array(
         self, object_: DataObject, ending: str, cells: CellSet, around: int = 0
     ) -> tuple[DataObject, tuple[Polynomial | None, ...]]:
-        """An array that holds { [x] : [o, x] in cells }, o being the iterators of `around` loops, and for each dimension what is subtracted
-        from subscripts, if anything is. Raises _UnwritableError.
-        """
-        from tilepragma.polyhedral.footprints import bounding_box
-
-        box = bounding_box(self.region.scop, cells, around)
-        if box is None or not all(self.on_host(expression(end)) for side in box for end in (side.least, side.greatest)):
-            raise _UnwritableError
-        lowers = tuple(side.least if side.negative else None for side in box)
-        ends = (side.greatest + number(1) - (side.least if side.negative else number(0)) for side in box)
-        # An array of no element has no type in C.
-        lengths = tuple(expression(maximum((end, number(1)))) for end in ends)
-        name = self._name(f"{object_.name}_{ending}")
-        own = DataObject(name, name, object_.element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=object_.range)
-        return own, lowers
+        """As `array_of_cells`, with a name of its own. Raises UnwritableError."""
+        return array_of_cells(self.region, object_, self._name(f"{object_.name}_{ending}"), cells, around)
 
     def _name(self, wanted: str) -> str:
         count, name = 1, wanted
@@ -314,7 +304,28 @@ class _Rewriting:
         return made.block.statements
 
 
-def _shifted(subscripts: tuple[Expression, ...], lowers: tuple[Polynomial | None, ...]) -> tuple[Expression, ...]:
+def array_of_cells(
+    region: Region, object_: DataObject, name: str, cells: CellSet, around: int = 0
+) -> tuple[DataObject, tuple[Polynomial | None, ...]]:
+    """An array that holds values of another's at { [x] : [o, x] in cells }, o being the iterators of `around` loops, and for each dimension what
+    is subtracted from subscripts, if anything is. Raises UnwritableError.
+    """
+    from tilepragma.polyhedral.footprints import bounding_box
+
+    on_host = host_evaluable(region.written)
+    box = bounding_box(region.scop, cells, around)
+    if box is None or not all(on_host(expression(end)) for side in box for end in (side.least, side.greatest)):
+        raise UnwritableError
+    lowers = tuple(side.least if side.negative else None for side in box)
+    ends = (side.greatest + number(1) - (side.least if side.negative else number(0)) for side in box)
+    # An array of no element has no type in C.
+    lengths = tuple(expression(maximum((end, number(1)))) for end in ends)
+    own = DataObject(name, name, object_.element, Storage.CONTIGUOUS, Scope.TEMPORARY, lengths, range=object_.range)
+    return own, lowers
+
+
+def shifted(subscripts: tuple[Expression, ...], lowers: tuple[Polynomial | None, ...]) -> tuple[Expression, ...]:
+    """The subscripts, less what `array_of_cells` says is subtracted."""
     return tuple(
         subscript if low is None else Binary("-", subscript, expression(low), LONG)
         for subscript, low in zip(subscripts, lowers, strict=True)

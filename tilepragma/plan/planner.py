@@ -58,9 +58,10 @@ from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.proven_staging import proven_staging
 from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
-from tilepragma.plan.rows import RowKernel, flattened, with_rows
+from tilepragma.plan.rows import RowKernel, flattened, with_names_written_out, with_rows
 from tilepragma.plan.scalar_arguments import scalar_arguments
 from tilepragma.plan.scalars import ScalarContext
+from tilepragma.plan.split_arrays import with_split_arrays
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import (
@@ -109,7 +110,7 @@ def make_plan(
     if order is None and asks_for_colours(kernel):
         diagnostics.add_all(own)
         return None
-    kernel = kernel if order is None else order.kernel
+    kernel = kernel if order is None else with_names_written_out(order.kernel)
     directive = replace(
         kernel.directive, temporal=defaults.temporal, local_bytes=defaults.local_bytes, vectors=defaults.vectors
     )
@@ -345,8 +346,21 @@ def _automatic(
 ) -> Planned:
     """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
     attempt = _Attempt(kernel, said, floating, targets)
+    planned = _with_split_arrays(attempt, diagnostics)
+    if planned is not None:
+        return planned
     planned = _with_storage(attempt, diagnostics) or _with_scalars(attempt, diagnostics)
     return planned if planned is not None else attempt.planned(attempt.choice(STRATEGIES), diagnostics)
+
+
+def _with_split_arrays(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
+    """The plan of sweeps by colours on arrays of which each holds one class of points; None of all else."""
+    own = with_split_arrays(attempt.region) if asks_for_colours(attempt.kernel) else None
+    other = None if own is None else attempt.instead(own)
+    if other is None:
+        return None
+    choice = other.choice(STRATEGIES)
+    return None if choice.taken is None else other.planned(choice, diagnostics)
 
 
 def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:

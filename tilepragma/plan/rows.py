@@ -158,6 +158,24 @@ def typed_sum(value: Polynomial, iterator: DataObject) -> Expression:
     return int_sum(value) if iterator.element == INT else expression(value)
 
 
+def with_names_written_out(kernel: Kernel) -> Kernel:
+    """The kernel with what locals of whole numbers stand for in subscripts in their place: `int c = i * n + j; … a[c - n]`."""
+    on_host = host_evaluable(written_objects(kernel))
+    named = named_sums(uses(kernel.body, kernel.functions), kernel, on_host)
+
+    def change(access: Access) -> Access:
+        return replace(access, subscripts=tuple(map(written_out, access.subscripts)))
+
+    def written_out(subscript: Expression) -> Expression:
+        value = polynomial(subscript)
+        plain = with_sums(value, named)
+        return subscript if plain == value else expression(plain)
+
+    if not named:
+        return kernel
+    return replace(kernel, body=_without_unread(kernel.body, with_accesses(kernel.body, change), kernel))
+
+
 def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
     """The body without declarations of locals that only subscripts read, which are written out now."""
     mentioned = Counter(node.object for node in walk(after) if isinstance(node, Access))

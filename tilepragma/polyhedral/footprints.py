@@ -123,6 +123,20 @@ class Side:
     negative: bool
 
 
+def shadows(cells: Sequence[isl.Set]) -> isl.Set:
+    """{ [x] : in each dimension some cell has x's place }: a box where there are no gaps. Of an array whose rows have one length all of it is
+    memory of the array if the cells are.
+    """
+    rank = cells[0].dim(isl.dim_type.set)
+    result = isl.Set.universe(cells[0].get_space())
+    for place in range(rank):
+        kept = isl.Map.identity(result.get_space().map_from_set())
+        kept = kept.project_out(isl.dim_type.out, place + 1, rank - place - 1).project_out(isl.dim_type.out, 0, place)
+        side = reduce(isl.Set.union, [one.apply(kept) for one in cells]).coalesce()
+        result = result.intersect(side.apply(kept.reverse()))
+    return result.coalesce()
+
+
 def bounding_box(scop: Scop, cells: isl.Set, around: int = 0) -> tuple[Side, ...] | None:
     """A box that holds { [x] : [o, x] in cells }, o being the first `around` dimensions, and is the smallest where there are no gaps.
 

@@ -19,10 +19,11 @@ from typing import Any
 import islpy as isl
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.expressions import Access, Assignment, DataObject, Scope
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Scope, Storage
 from tilepragma.ir.looptree import ExpressionStatement, Statement
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.array_flow import ArrayFlow, Site, UnknownFlowError, array_flow
+from tilepragma.polyhedral.footprints import shadows
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.scop import AccessKind, Scop, ScopStatement
 
@@ -48,8 +49,8 @@ class OwnStorage:
 
 def storage_fault(original: Version, changed: Version, own: OwnStorage) -> str | None:
     """Why the two are not proven to compute the same, a clause; None where they are."""
-    added = {id(node) for copy in own.copies for node in walk(copy)}
-    if not _same_text(_without(original.statements, set()), _without(changed.statements, added), own.instead):
+    added = added_nodes(own)
+    if not same_text(without(original.statements, set()), without(changed.statements, added), own.instead):
         return "the text differs in more than storage"
     try:
         with operation_limit(changed.scop.context, DEFAULT_LIMIT, "proving that values are kept elsewhere"):
@@ -58,17 +59,23 @@ def storage_fault(original: Version, changed: Version, own: OwnStorage) -> str |
         return str(unknown).rstrip(".")
 
 
-def _without(node: Any, left_out: Collection[int]) -> Any:
+def added_nodes(own: OwnStorage) -> frozenset[int]:
+    """The identities of all that the added statements consist of."""
+    return frozenset(id(node) for copy in own.copies for node in walk(copy))
+
+
+def without(node: Any, left_out: Collection[int]) -> Any:
     """The tree without the statements that are left out, ranges and directives; tuples for nodes and for sequences."""
     if isinstance(node, tuple):
-        return tuple(_without(one, left_out) for one in node if id(one) not in left_out)
+        return tuple(without(one, left_out) for one in node if id(one) not in left_out)
     if isinstance(node, (DataObject, SourceRange)) or not dataclasses.is_dataclass(node):
         return node
     fields = (field for field in dataclasses.fields(node) if field.compare)
-    return (type(node), *(_without(getattr(node, field.name), left_out) for field in fields))
+    return (type(node), *(without(getattr(node, field.name), left_out) for field in fields))
 
 
-def _same_text(one: Any, other: Any, instead: Mapping[DataObject, DataObject]) -> bool:
+def same_text(one: Any, other: Any, instead: Mapping[DataObject, DataObject]) -> bool:
+    """Whether two trees of `without` differ in nothing but the storage and the subscripts of accesses to new objects."""
     if one == other:
         return True
     if not isinstance(one, tuple) or not isinstance(other, tuple) or len(one) != len(other):
@@ -76,7 +83,7 @@ def _same_text(one: Any, other: Any, instead: Mapping[DataObject, DataObject]) -
     if one and one[0] is Access and other[0] is Access and other[1] in instead:
         kept = instead[other[1]]
         return one[1] == kept and kept.element == other[1].element and one[3:] == other[3:]
-    return all(_same_text(part, twin, instead) for part, twin in zip(one, other, strict=True))
+    return all(same_text(part, twin, instead) for part, twin in zip(one, other, strict=True))
 
 
 @dataclass(frozen=True)
@@ -89,14 +96,14 @@ class _Sources:
 
 
 def _value_fault(original: Scop, changed: Scop, own: OwnStorage, added: Collection[int]) -> str | None:
-    found_copies = tuple(_copies(changed, added))
+    found_copies = tuple(added_copies(changed, added))
     copies = [one for one in found_copies if one is not None]
     twins = [one for one in changed.statements if id(one.node) not in added]
     if len(twins) != len(original.statements):
         return "statements are missing"
     names: dict[str, str] = {}
     for one, twin in zip(original.statements, twins, strict=True):
-        if not _is_twin(one, twin, own.instead):
+        if not is_twin(one, twin, own.instead):
             return "a statement runs at other times, or touches other things"
         names |= {f"{twin.name}_{place}": f"{one.name}_{place}" for place in range(len(one.references))}
     if len(copies) < len(found_copies):
@@ -105,7 +112,7 @@ def _value_fault(original: Scop, changed: Scop, own: OwnStorage, added: Collecti
     touched = arrays | frozenset(own.instead)
     if any(site.reference.object not in touched for copy in copies for site in (copy.source, copy.target)):
         return "a copy touches other arrays"
-    if any(not _is_touched(site, original) for copy in copies for site in (copy.source, copy.target)):
+    if any(not is_touched(site, original) for copy in copies for site in (copy.source, copy.target)):
         return "a copy touches elements that the region does not, which need not be there"
     before = array_flow(original, arrays)
     expected = _Sources(before.sources, before.initial, before.last)
@@ -117,7 +124,8 @@ def _value_fault(original: Scop, changed: Scop, own: OwnStorage, added: Collecti
     return None
 
 
-def _is_twin(one: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
+def is_twin(one: ScopStatement, twin: ScopStatement, instead: Mapping[DataObject, DataObject]) -> bool:
+    """Whether two statements run at the same times, and access the same objects or what stands for them."""
     if not twin.domain.set_tuple_name(one.name).is_equal(one.domain) or len(one.references) != len(twin.references):
         return False
     return all(
@@ -127,21 +135,21 @@ def _is_twin(one: ScopStatement, twin: ScopStatement, instead: Mapping[DataObjec
 
 
 @dataclass(frozen=True)
-class _Copy:
+class Copy:
     """B[b] = C[c]: `target` writes, `source` reads."""
 
     target: Site
     source: Site
 
 
-def _copies(changed: Scop, added: Collection[int]) -> Iterator[_Copy | None]:
+def added_copies(changed: Scop, added: Collection[int]) -> Iterator[Copy | None]:
     """The added statements; None for what is no copy of one element."""
     for statement in changed.statements:
         if id(statement.node) in added:
             yield _copy(statement, [Site(statement, place) for place in range(len(statement.references))])
 
 
-def _copy(statement: ScopStatement, sites: list[Site]) -> _Copy | None:
+def _copy(statement: ScopStatement, sites: list[Site]) -> Copy | None:
     node = statement.node
     if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment) or len(sites) != 2:
         return None
@@ -149,20 +157,27 @@ def _copy(statement: ScopStatement, sites: list[Site]) -> _Copy | None:
     kinds = (source.reference.kind, target.reference.kind)
     plain = node.expression.operator == "=" and isinstance(node.expression.value, Access)
     alike = source.reference.object.element == target.reference.object.element
-    return _Copy(target, source) if plain and alike and kinds == (AccessKind.READ, AccessKind.MUST_WRITE) else None
+    return Copy(target, source) if plain and alike and kinds == (AccessKind.READ, AccessKind.MUST_WRITE) else None
 
 
-def _is_touched(site: Site, original: Scop) -> bool:
-    """Whether { A[a] : the copy's reference touches it } is a part of what the original surely touches; what is new has none there."""
+def is_touched(site: Site, original: Scop) -> bool:
+    """Whether { A[a] : the copy's reference touches it } is a part of what the original surely touches, or of a box around that where an array has
+    all of such a box; what is new has none there.
+    """
     object_ = site.reference.object
     if object_.scope is Scope.TEMPORARY:
         return True
     own = [one for each in original.statements for one in each.references if one.object == object_ and one.exact]
     touched = [one.relation.range() for one in own if one.kind is not AccessKind.MAY_WRITE]
-    return bool(touched) and site.reference.relation.range().is_subset(reduce(isl.Set.union, touched))
+    copied = site.reference.relation.range()
+    # Of rows that a program has for itself, the last may be shorter.
+    whole = object_.storage is Storage.CONTIGUOUS and object_.rows_in is None and object_ not in original.layouts
+    if touched and whole and not site.reference.writes:
+        return bool(copied.is_subset(shadows(touched)))
+    return bool(touched) and copied.is_subset(reduce(isl.Set.union, touched))
 
 
-def _through_copies(flow: ArrayFlow, copies: Sequence[_Copy], names: Mapping[str, str]) -> _Sources:
+def _through_copies(flow: ArrayFlow, copies: Sequence[Copy], names: Mapping[str, str]) -> _Sources:
     """What is seen through copies: { R -> W } . { W[c] -> R'[c] : copy c } . { R' -> W' }, again until no copy is left."""
     context = flow.sites[0].statement.domain.get_ctx()
     through = isl.UnionMap("{ }", context=context)
