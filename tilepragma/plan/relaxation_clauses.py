@@ -6,14 +6,18 @@ Nothing else follows from `sor(wavefront)`: what is planned computes each value 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.looptree import Kernel
 from tilepragma.patterns.recognition import relaxations
-from tilepragma.patterns.relaxation import Mismatch
+from tilepragma.patterns.relaxation import Mismatch, SorNest
 from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.launches import named_in_clauses
 
 _PARALLEL = {SorMethod.WAVEFRONT: "no wavefronts", SorMethod.RED_BLACK: "no loops to run at once"}
+_TOTALS = {"+": "sum", "*": "product"}
 _REMEDY = "remove the clause; the kernel is then planned like any other"
 
 
@@ -49,4 +53,17 @@ def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:
         diagnostics.warning(
             clause.range,
             f"sor({clause.method.value}) finds {_PARALLEL[clause.method]} here, and kernel '{plan.kernel.name}' runs {order}: {plan.as_written}",
+            *_sums_in_order(plan),
         )
+
+
+def _sums_in_order(plan: KernelPlan) -> Iterator[str]:
+    """What would free sums that colours need not keep in order, since they have another one than the loops."""
+    if plan.reordered is None:
+        return
+    kernel = plan.reordered.written
+    said = named_in_clauses(kernel.directive, kernel.body)
+    nests = (one for one in relaxations(kernel) if isinstance(one, SorNest))
+    for one in dict.fromkeys(found for nest in nests for found in nest.accumulations):
+        if one.operator in ("+", "*") and one.object.host not in said:
+            yield f"reduction({one.operator}: {one.object.host}) allows any order of that {_TOTALS[one.operator]}"

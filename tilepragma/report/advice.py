@@ -11,10 +11,13 @@ from tilepragma.report.relaxation_facts import faster_orders
 
 
 def as_written_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
-    """A note for every kernel that runs as written, but for those that a diagnostic at its directive is about already."""
+    """A note for every kernel that runs as written, but for those that a diagnostic at its directive, or at a method for relaxations, is about
+    already.
+    """
     for plan in plans:
-        place = plan.kernel.directive.range
-        if plan.as_written is None or any(one.range == place and plan.as_written in one.message for one in said):
+        place, method = plan.kernel.directive.range, plan.kernel.directive.sor
+        places = (place,) if method is None else (place, method.range)
+        if plan.as_written is None or any(one.range in places and plan.as_written in one.message for one in said):
             continue
         yield Diagnostic(
             Severity.NOTE,

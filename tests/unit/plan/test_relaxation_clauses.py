@@ -158,3 +158,18 @@ def test_an_iterator_that_cannot_be_computed_afterwards() -> None:
     """
     (message,) = errors(text)
     assert message == "'i' may be read after the kernel, but its last value there cannot be computed at launch"
+
+
+@pytest.mark.parametrize(
+    ("clause", "remedies"), [("", ["reduction(+: s) allows any order of that sum"]), ("reduction(+: s)", None)]
+)
+def test_a_sum_in_order_leaves_nothing_to_run_at_once(clause: str, remedies: list[str] | None) -> None:
+    body = (
+        f"double s = 0;\n{SWEEP} {{\ndouble r = 0.25*({PLAIN}) - u[i][j];\nu[i][j] += w*r;\ns += r*r;\n}}\nu[0][0] = s;"
+    )
+    diagnostics = Diagnostics()
+    (found,) = plans(coloured(body).replace("sor(redblack)", f"sor(redblack) {clause}"), diagnostics)
+    warned = [item for item in diagnostics if "finds no loops to run at once here" in item.message]
+    assert [[note.message for note in item.notes] for item in warned] == ([] if remedies is None else [remedies])
+    assert (found.as_written is None) == (remedies is None)
+    assert all("runs colour by colour, on one core" in item.message for item in warned)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.patterns.relaxation_cases import OTHERS, RELAXATIONS
 from tests.unit.patterns.test_recognition import region
-from tilepragma.driver import TranslateRequest, explain, kernel_reports, translate
+from tilepragma.driver import TranslateRequest, TranslateResult, advice, explain, kernel_reports, translate
 from tilepragma.report.relaxation_facts import relaxation_rows
 
 AGAIN = "forward sweeps, as many as there are iterations of t"
@@ -49,3 +49,28 @@ def test_the_report_has_the_line() -> None:
     assert (
         "\n  relaxation  in place (SOR): 3 points in 1 dimension of a, one forward sweep, relaxation factor 1" in shown
     )
+
+
+def swept(clause: str) -> TranslateResult:
+    loop = "    for (int i = 1; i < n - 1; i++)\n        a[i] = 0.5 * (a[i-1] + a[i+1]);"
+    text = f"void f(int n, double a[n])\n{{\n#pragma tilek kernel {clause}\n{loop}\n}}\n"
+    return translate(TranslateRequest("t.c", text=text.encode(), last="plan"))
+
+
+def test_a_faster_method_is_noted_where_none_is_chosen() -> None:
+    note = "sor(redblack) relaxes 'a' faster, but computes other iterates: it is never taken unasked"
+    plain = swept("")
+    (found,) = (one for one in advice(plain, False) if "redblack" in one.message)
+    assert (found.message, found.severity.value, found.range.start.line) == (note, "note", 4)
+    assert f"\n  relaxation  {note}, line 4\n" in explain(kernel_reports(plain))
+    for clause in ("sor(wavefront)", "sor(redblack)"):
+        assert not any("never taken unasked" in one.message for one in advice(swept(clause), False))
+        assert "never taken unasked" not in explain(kernel_reports(swept(clause)))
+
+
+def test_the_order_by_colours_is_shown() -> None:
+    shown = explain(kernel_reports(swept("sor(redblack)")))
+    assert "sor(redblack): a in 2 colours, red before black; other iterates than the loops as written" in shown
+    for start in (1, 2):
+        assert f"       4  for (i = {start}; i < n - 1; i += 2)  " in shown
+    assert "for (int i = 1; i < n - 1; i++)" not in shown
