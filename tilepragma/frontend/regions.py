@@ -16,7 +16,13 @@ from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.pragma_scanner import LocatedDirective
 from tilepragma.frontend.sections import resolve_clauses
 from tilepragma.frontend.statements import StatementLowering
-from tilepragma.frontend.text_scan import declaration_start, macro_use_end, next_statement, statement_end
+from tilepragma.frontend.text_scan import (
+    declaration_start,
+    macro_use_end,
+    next_statement,
+    semicolon_end,
+    statement_end,
+)
 from tilepragma.frontend.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.written import Written, written_in
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
@@ -353,6 +359,9 @@ def _end(statement: Node, text: bytes) -> int:
         return _end(body, text)
     if statement.kind == CursorKind.COMPOUND_STMT and text[statement.start : statement.start + 1] != b"{":
         return max(statement.end, statement.start)
+    alone = macro_use_end(text, statement.start)
+    if alone is not None and max(statement.end, statement.start) <= alone:
+        return semicolon_end(text, alone)
     return statement_end(text, statement.start)
 
 

@@ -90,6 +90,15 @@ def statement_end(text: bytes, offset: int) -> int:
     return stream.end
 
 
+def semicolon_end(text: bytes, offset: int) -> int:
+    """The offset behind the semicolon that comes next at `offset`; `offset` itself where something else does."""
+    stream = _Stream(text, offset)
+    if stream.peek() != b";":
+        return offset
+    stream.take()
+    return stream.end
+
+
 def header_semicolons(text: bytes, offset: int) -> tuple[int, int] | None:
     """The offsets of the two semicolons in the header of the `for` at `offset`; None where no such header is seen."""
     depth = 0

@@ -23,6 +23,7 @@ from tilepragma.plan.kernel_plan import KernelPlan
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 _FOREIGN_PRAGMA_LINE = re.compile(_FOREIGN_PRAGMA.pattern + rb"(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _NO_CODE = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*", re.DOTALL | re.MULTILINE)
+_SEMICOLON = re.compile(rb"(?:\s|\\\r?\n|/\*.*?\*/|//[^\n]*\n)*;", re.DOTALL)
 _QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 
@@ -185,11 +186,11 @@ def region_start(text: bytes, statement: SourceRange, directive: SourceRange) ->
 
 
 def statement_end(text: bytes, end: int) -> int:
-    """The end of a statement, the semicolon included that a syntax tree may leave out of its range."""
+    """The end of a statement, the semicolon included that a syntax tree may leave out of its range; the one of a macro may stand in its text."""
     if text[:end].rstrip().endswith((b"}", b";")):
         return end
-    semicolon = text.find(b";", end)
-    return end if semicolon < 0 else semicolon + 1
+    semicolon = _SEMICOLON.match(text, end)
+    return end if semicolon is None else semicolon.end()
 
 
 def _same_file(target: Path, name: str, header: SourceFile) -> bool:

@@ -34,6 +34,15 @@ def test_a_region_is_the_whole_statement(statement: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("used", "behind"), [("WHOLE(a)", " else a[1] = 1;"), ("WHOLE(a)", ""), ("PART(a) ;", " a[1] = 1;")]
+)
+def test_a_region_out_of_a_macro_ends_with_its_use(used: str, behind: str) -> None:
+    whole = "#define PART(a) for (int i = 0; i < n; i++) a[i] = 0\n#define WHOLE(a) PART(a);\n"
+    source = f"{whole}void f(int n, double *a) {{\n  if (n > 3)\n#pragma tilek kernel\n  {used}{behind}\n}}\n"
+    assert region_text(source, kernel(source)) == used
+
+
+@pytest.mark.parametrize(
     "between",
     [
         "\n\n/* a comment; for (;;) */ // another {\n",

@@ -215,6 +215,8 @@ def test_pragmas_of_others_stay_with_their_loop(between: str, with_foreign: bool
 def test_the_semicolon_belongs_to_the_statement() -> None:
     assert statement_end(b"for (;;) x = 1 ; y", 14) == 16
     assert statement_end(b"for (;;) { } y;", 12) == 12
+    assert statement_end(b"for (;;) x = 1 /* ; */ ; y", 14) == 24
+    assert statement_end(b"SWEEP(a) else y;", 8) == 8  # the macro has it
 
 
 def test_only_wanted_targets_are_embedded() -> None:
