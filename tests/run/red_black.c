@@ -21,8 +21,8 @@ static void five(int steps, int n, double w, double u[n + 2][n + 2], double f[n 
 
 static void nine(int steps, int n, double w, double u[n + 2][n + 2], double f[n + 2][n + 2])
 {
-#pragma tilek kernel sor(redblack) if(launched)
     for (int t = 0; t < steps; t++)
+#pragma tilek kernel sor(redblack) if(launched)
         for (int i = 1; i <= n; i++)
             for (int j = 1; j <= n; j++) {
                 double edges = u[i-1][j] + u[i][j-1] + u[i+1][j] + u[i][j+1];
