@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from tilepragma.ir.looptree import Statement
 from tilepragma.model.devices import Memory, Overheads, Processor
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.nest_work import NestCounter, launch_nest
-from tilepragma.plan.prediction import predicted_terms
+from tilepragma.plan.prediction import BREAK_EVEN, predicted_terms
 from tilepragma.plan.tile_traffic import element_bytes, is_of_memory
 from tilepragma.plan.work import PlanWork, Uncounted, plan_work
 
@@ -142,3 +144,9 @@ def test_data_that_say_how_long_a_loop_is_are_a_reason() -> None:
     found = predicted_terms(planned("sgemm"), {"n": 5, "m": 5}, {}, PROCESSOR)
     assert isinstance(found, Uncounted)
     assert "p" in found.reason
+
+
+def test_steps_that_one_core_does_are_as_short_as_in_the_runtime() -> None:
+    text = (Path(__file__).parents[3] / "runtime" / "host.c").read_text()
+    found = re.search(r"\bBREAK_EVEN = (\d+),", text)
+    assert found is not None and int(found[1]) == pytest.approx(BREAK_EVEN * 1e9)
