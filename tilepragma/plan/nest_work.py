@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tilepragma.base.ragged import members
 from tilepragma.ir.expressions import Access, Cast, Expression, IntegerLiteral
 from tilepragma.ir.looptree import Barrier, Block, Buffered, If, Loop, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
@@ -166,8 +167,7 @@ class NestCounter:
         """Iterations of the loop in each case: its number, theirs, and for how many each stands."""
         few = _FEW if loop.iterator.name in self._counter.decisive((), loop.body) else 2
         taken = np.minimum(trips, few)
-        index = np.repeat(np.arange(len(trips)), taken)
-        number = np.arange(len(index)) - np.repeat(np.cumsum(taken) - taken, taken)
+        index, number = members(taken)
         every, own = trips[index], taken[index]
         inner = np.maximum(every - 2, 0)
         part = np.maximum(own - 2, 1)
