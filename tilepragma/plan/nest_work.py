@@ -22,7 +22,7 @@ from tilepragma.ir.expressions import Access, Cast, Expression, IntegerLiteral
 from tilepragma.ir.looptree import Barrier, Block, Buffered, If, Loop, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.counting import Counter, branches
-from tilepragma.plan.footprint_boxes import Footprint, Reals, References, references
+from tilepragma.plan.footprint_boxes import Footprint, Groups, Reals, References, references
 from tilepragma.plan.lanes import Lanes, Numbers, chosen, declared_along, is_leaf
 from tilepragma.plan.launch_entries import ENTRIES, entries_of
 from tilepragma.plan.tile_work import DealtNest, dealt_nest
@@ -48,18 +48,19 @@ class NestWork:
     footprint: Footprint
     moved: Reals
 
-    def gathered(self, index: Numbers, weights: Reals, count: int) -> NestWork:
-        """For each of `count` cases the sum of those whose `index`, in ascending order, it is, by their weights."""
+    def gathered(self, groups: Groups, weights: Reals) -> NestWork:
+        """For each case the sum of those that belong to it, by their weights."""
 
         def summed(values: Reals) -> Reals:
-            return np.asarray(np.bincount(index, weights=values * weights, minlength=count), dtype=np.float64)
+            found = np.bincount(groups.index, weights=values * weights, minlength=groups.count)
+            return np.asarray(found, dtype=np.float64)
 
         return NestWork(
             summed(self.points),
             summed(self.rows),
             summed(self.control),
-            self.footprint.gathered(index, count),
-            np.array([summed(row) for row in self.moved]).reshape(len(self.moved), count),
+            self.footprint.gathered(groups),
+            np.array([summed(row) for row in self.moved]).reshape(len(self.moved), groups.count),
         )
 
 
@@ -115,15 +116,14 @@ class NestCounter:
             parts += 1
         return found
 
-    def _held(self, found: NestWork, iterations: tuple[NestWork, Numbers] | None) -> NestWork:
+    def _held(self, found: NestWork, iterations: tuple[NestWork, Groups] | None) -> NestWork:
         """What each cache moves that holds everything, or each of the `iterations`, which belong to these cases."""
         count = len(found.points)
         if iterations is None:
             held = found.footprint.held(self.line, count)
         else:
-            iteration, index = iterations
-            held = np.zeros(count)
-            np.maximum.at(held, index, iteration.footprint.held(self.line, len(index)))
+            iteration, groups = iterations
+            held = -groups.least(-iteration.footprint.held(self.line, len(groups.index)), 0.0)
         once = found.footprint.moved(self.line, count)
         fits = held <= np.array(self.caches, dtype=np.float64)[:, None]
         return replace(found, moved=np.where(fits, np.minimum(once, found.moved), found.moved))
@@ -143,7 +143,7 @@ class NestCounter:
         found = self._nothing(lanes.count)
         for part, index in branches(node, lanes):
             own = self.work(part, lanes.at(index))
-            found = _together(found, own.gathered(index, np.ones(len(index)), lanes.count))
+            found = _together(found, own.gathered(Groups(index, lanes.count), np.ones(len(index))))
         return replace(found, control=found.control + operators_in((node.condition,)))
 
     def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> NestWork:
@@ -157,11 +157,12 @@ class NestCounter:
         lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
         inside = lanes.at(index, {loop.iterator.name: chosen(lower, index) + chosen(step, index) * place})
         iteration = self._block(loop.body, inside)
-        found = iteration.gathered(index, weights, lanes.count)
+        groups = Groups(index, lanes.count)
+        found = iteration.gathered(groups, weights)
         control = found.control + operators_in((loop.lower, loop.upper))
         if iteration.rows.any() or _is_unrolled(loop):
-            return self._held(replace(found, control=control), (iteration, index))
-        return self._held(replace(found, rows=(trips > 0).astype(np.float64), control=control), (iteration, index))
+            return self._held(replace(found, control=control), (iteration, groups))
+        return self._held(replace(found, rows=(trips > 0).astype(np.float64), control=control), (iteration, groups))
 
     def _looked_at(self, loop: Loop, trips: Numbers) -> tuple[Numbers, Numbers, Reals]:
         """Iterations of the loop in each case: its number, theirs, and for how many each stands."""
