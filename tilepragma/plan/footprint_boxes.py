@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -85,6 +85,10 @@ class Groups:
 
     def least(self, values: npt.NDArray[Any], nothing: float) -> npt.NDArray[Any]:
         """The least of each case's values, which lie along the last axis; `nothing` where it has none."""
+        length, odd = divmod(len(self.index), max(self.count, 1))
+        if length and not odd and np.array_equal(self._starts, np.arange(0, len(self.index), length)):
+            # As many in each case: slices take a third of the time.
+            return reduce(np.minimum, (values[..., first::length] for first in range(length)))
         result = np.full((*values.shape[:-1], self.count), nothing, dtype=values.dtype)
         if len(self.index):
             result[..., self.index[self._starts]] = np.minimum.reduceat(values, self._starts, axis=-1)
@@ -102,7 +106,11 @@ class Box:
     @staticmethod
     def of(at: Numbers, low: tuple[int, ...], high: tuple[int, ...]) -> Box:
         """From `low` to `high` beyond these subscripts."""
-        return Box(np.concatenate((at + np.array(low)[:, None], -at - np.array(high)[:, None])))
+        rank, count = at.shape
+        ends = np.empty((2 * rank, count), dtype=np.int64)
+        np.add(at, np.array(low)[:, None], out=ends[:rank])
+        np.subtract(-np.array(high)[:, None], at, out=ends[rank:])
+        return Box(ends)
 
     def around(self, other: Box) -> Box:
         """The smallest box around both."""
@@ -149,6 +157,10 @@ class Footprint:
         for key, box in other.boxes.items():
             boxes[key] = boxes[key].around(box) if key in boxes else box
         return Footprint(boxes)
+
+    def at(self, index: Numbers) -> Footprint:
+        """The cases at `index`."""
+        return Footprint({key: Box(box.ends[:, index]) for key, box in self.boxes.items()})
 
     def gathered(self, groups: Groups) -> Footprint:
         """For each case what those touch that belong to it."""

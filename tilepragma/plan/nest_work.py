@@ -23,8 +23,10 @@ from tilepragma.ir.looptree import Barrier, Block, Buffered, If, Loop, Stage, St
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.counting import Counter, branches
 from tilepragma.plan.footprint_boxes import Footprint, Groups, Reals, References, references
+from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.plan.lanes import Lanes, Numbers, chosen, declared_along, is_leaf
-from tilepragma.plan.launch_entries import ENTRIES, entries_of
+from tilepragma.plan.launch_entries import ENTRIES, Place, entries_of
+from tilepragma.plan.source_counts import apart
 from tilepragma.plan.tile_work import DealtNest, dealt_nest
 from tilepragma.plan.work import LaunchWork
 
@@ -47,6 +49,11 @@ class NestWork:
     control: Reals
     footprint: Footprint
     moved: Reals
+
+    def at(self, index: Numbers) -> NestWork:
+        """The cases at `index`."""
+        parts = (self.points[index], self.rows[index], self.control[index])
+        return NestWork(*parts, self.footprint.at(index), self.moved[:, index])
 
     def gathered(self, groups: Groups, weights: Reals) -> NestWork:
         """For each case the sum of those that belong to it, by their weights."""
@@ -169,19 +176,16 @@ class NestCounter:
         few = _FEW if loop.iterator.name in self._counter.decisive((), loop.body) else 2
         taken = np.minimum(trips, few)
         index, number = members(taken)
-        every, own = trips[index], taken[index]
-        inner = np.maximum(every - 2, 0)
-        part = np.maximum(own - 2, 1)
-        between = 1 + inner * (2 * number - 1) // (2 * part)
-        place = np.where(
-            every <= few, number, np.where(number == 0, 0, np.where(number == own - 1, every - 1, between))
-        )
+        every = trips[index]
         if few == 2:
-            weights = every / own
-        else:
-            ends = (number == 0) | (number == own - 1) | (every <= few)
-            weights = np.where(ends, 1.0, inner / part)
-        return index, place, np.asarray(weights, dtype=np.float64)
+            return index, number * (every - 1), every / taken[index]
+        inner, part = every - 2, few - 2
+        between = 1 + inner * (2 * number - 1) // (2 * part)
+        ends = (number == 0) | (number == few - 1)
+        place = np.where(ends, np.where(number == 0, 0, every - 1), between)
+        all_of_them = every <= few
+        weights = np.where(ends | all_of_them, 1.0, inner / part)
+        return index, np.where(all_of_them, number, place), weights
 
 
 def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
@@ -189,18 +193,31 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
 
     A core takes iterations of loops that are dealt out one after another, as if all were its own. The footprint is the last launch's.
     """
-    launch, entries = work.place.launch, entries_of(work.place, ENTRIES)
+    place, which = _told_apart(work.place)
+    launch, entries = place.launch, entries_of(place, ENTRIES)
     found = None
-    for place in _PLACES:
-        lanes = entries.at_part(*place)
+    for part in _PLACES:
+        lanes = entries.at_part(*part)
         nest = dealt_nest(launch, lanes)
         one = counter.work(launch.body, lanes) if nest is None else counter.dealt(nest)
         found = one if found is None else replace(_together(found, one), footprint=one.footprint)
     assert found is not None
+    found = found.at(which)
     scale = work.points / np.maximum(found.points, 1e-300)
     return NestWork(
         found.points * scale, found.rows * scale, found.control * scale, found.footprint, found.moved * scale
     )
+
+
+def _told_apart(place: Place) -> tuple[Place, Numbers]:
+    """The launch in those cases alone that differ in what it mentions, and which of these each case is: few tile sizes are those of all launches."""
+    bounds = (step.loop if isinstance(step, HostLoop) else step.condition for step in place.around)
+    mentioned = {
+        one.object.name for part in (place.launch.body, *bounds) for one in walk(part) if isinstance(one, Access)
+    }
+    values = {name: value for name in sorted(mentioned) if (value := place.lanes.get(name)) is not None}
+    cases, own, which = apart(values)
+    return replace(place, lanes=Lanes(cases, own)), np.broadcast_to(which, (place.lanes.count,))
 
 
 def _together(one: NestWork, other: NestWork) -> NestWork:
