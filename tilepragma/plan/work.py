@@ -103,11 +103,17 @@ class PlanWork:
 
 
 def plan_work(
-    plan: KernelPlan, scalars: Mapping[str, Values], sizes: Mapping[str, Values], target: Target, entries: int = ENTRIES
+    plan: KernelPlan,
+    scalars: Mapping[str, Values],
+    sizes: Mapping[str, Values],
+    target: Target,
+    entries: int = ENTRIES,
+    source: SourceCounts | None = None,
 ) -> PlanWork | Uncounted:
     """The work of a plan where its scalars and tile sizes have these values, by name: arrays of one length are as many cases.
 
-    Sizes that are not said are those that a launch takes by itself. `entries`: see ENTRIES.
+    Sizes that are not said are those that a launch takes by itself. `entries`: see ENTRIES. `source`: `SourceCounts.of` these scalars, where
+    it is known already.
     """
     if plan.as_written is not None:
         return Uncounted(f"it runs as written: {plan.as_written}")
@@ -120,8 +126,8 @@ def plan_work(
     lanes = Lanes(cases, values)
     steps = plan.host_steps if on_host else plan.device_steps
     try:
-        source = SourceCounts.of(plan, scalars)
-        found = tuple(_launch(place, source, launches_in(steps), entries) for place in places_of(steps, lanes))
+        known = SourceCounts.of(plan, scalars) if source is None else source
+        found = tuple(_launch(place, known, launches_in(steps), entries) for place in places_of(steps, lanes))
     except UncountableError as reason:
         return Uncounted(str(reason))
     return PlanWork(cases, on_host, found)
