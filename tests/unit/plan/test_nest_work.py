@@ -18,6 +18,7 @@ from tilepragma.ir.directives import Target
 from tilepragma.ir.looptree import Statement
 from tilepragma.model.devices import Memory, Overheads, Processor
 from tilepragma.model.linear_model import Terms
+from tilepragma.plan.footprint_boxes import Groups, Reals
 from tilepragma.plan.nest_work import NestCounter, launch_nest
 from tilepragma.plan.prediction import BREAK_EVEN, predicted_terms
 from tilepragma.plan.tile_traffic import element_bytes, is_of_memory
@@ -117,6 +118,46 @@ def test_rows_and_points_are_those_of_the_loops() -> None:
     assert found.points[0] == 101 * 53
     assert found.rows[0] == 101
     assert found.moved[0, 0] == pytest.approx(2 * 101 * (53 * 8 + 56))
+
+
+@pytest.mark.parametrize(
+    ("index", "count", "least"),
+    [
+        ([0, 0, 2, 2, 2], 4, [3, 9, 1, 9]),
+        ([0, 0, 1, 1], 2, [3, 1]),  # as many in each case
+        ([0, 2, 2], 3, [5, 9, 3]),  # as many as there were if each case had one
+        ([], 2, [9, 9]),
+    ],
+)
+def test_the_least_of_each_case(index: list[int], count: int, least: list[int]) -> None:
+    groups = Groups(np.array(index, dtype=np.int64), count)
+    values = np.array([5, 3, 4, 1, 2][: len(index)])
+    assert groups.least(np.array([values, -values]), 9)[0].tolist() == least
+
+
+def test_cases_that_a_launch_cannot_tell_apart_are_what_they_are_alone() -> None:
+    found = plan("""void f(int n, double a[n][n], double s[n], double t[n], double x[n]) {
+#pragma tilek kernel
+  {
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) s[i] += a[i][j] * x[j];
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) t[i] += a[j][i] * x[j];
+  }
+}""")
+    names = [one.object.name for one in found.sizes]
+    default = [one.host for one in found.sizes]
+    layouts = [default, [3, *default[1:]], [*default[:-1], 5]]
+
+    def seconds(*wanted: list[int]) -> Reals:
+        terms = predicted_terms(found, {"n": 701}, dict(zip(names, np.array(wanted).T, strict=True)), PROCESSOR)
+        assert isinstance(terms, Terms), terms
+        return terms.seconds
+
+    together = seconds(*layouts)
+    assert len(found.host) == 2
+    assert together.tolist() == [seconds(one)[0].tolist() for one in layouts]
+    assert len({tuple(one) for one in together.tolist()}) == len(layouts)
 
 
 def test_chains_of_short_rows_go_on_beside_each_other() -> None:
