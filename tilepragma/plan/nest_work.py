@@ -196,7 +196,8 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
     place, which = _told_apart(work.place)
     launch, entries = place.launch, entries_of(place, ENTRIES)
     found = None
-    for part in _PLACES:
+    alone = len(entries.case) == len(entries.starts)
+    for part in _PLACES[:1] if alone else _PLACES:
         lanes = entries.at_part(*part)
         nest = dealt_nest(launch, lanes)
         one = counter.work(launch.body, lanes) if nest is None else counter.dealt(nest)
