@@ -46,6 +46,10 @@ for each other is kept short, so that a processor can overlap it with the next: 
 """
 FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 64, 256
 """Of tiles of two rows, where a short chain would be too little work for a tile: trisolv and smith_waterman take half of the time."""
+REPEATED_CHAINED_HOST_TILE = 32
+"""The same along a chain that time steps come back to, which a processor overlaps where it is short: SOR in one dimension takes 0.55 of the
+time with 256.
+"""
 TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
 """Of tiles of two rows without a chain: along the other row, and along the one that vectors run along. gcc has vectors only in tiles that
 what is read of the written row is not in, so that these are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.8
@@ -139,7 +143,8 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
     if planned.pair:
         return _diamond_tile(planned, level)
     if points.chained is not None and rows == 2:
-        return LONG_CHAINED_HOST_TILE if level == points.chained else FLAT_HOST_TILE
+        chain = LONG_CHAINED_HOST_TILE if points.repeating in (None, points.chained) else REPEATED_CHAINED_HOST_TILE
+        return chain if level == points.chained else FLAT_HOST_TILE
     if planned.registers:
         columns = {each.column for each in planned.registers.values()}
         return REGISTER_COLUMNS_TILE if level in columns else REGISTER_TILE
