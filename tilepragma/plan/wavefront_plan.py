@@ -47,9 +47,10 @@ for each other is kept short, so that a processor can overlap it with the next: 
 FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 64, 256
 """Of tiles of two rows, where a short chain would be too little work for a tile: trisolv and smith_waterman take half of the time."""
 RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (1, HOST_TILE, HOST_TILE), 4: (1, 8, 16)}
-"""Where time steps come back to a grid whose points wait for each other, by how many rows have tiles: time steps, the next row, others before the chain.
-Cores share the tiles of a wavefront, which are as many as there are tiles of time steps: of 8 steps each, 6 to 20 sweeps over a plane took 1.2 to 1.9 times as long as
-of 1, and no other sizes tried were within 1.15 of the best everywhere (4 to 80 million points' sweeps, two cores).
+"""Where time steps come back to a grid whose points wait for each other, by how many rows have tiles: time steps, the next row, others before
+the chain. Cores share the tiles of a wavefront, which are as many as there are tiles of time steps: with 8 steps a tile 6 to 20 sweeps over a
+plane took 1.2 to 1.9 times as long as with 1, and no other sizes that were tried were within 1.15 of the best everywhere (grids of 400 to 4096
+points a side, two cores).
 """
 LINE_CHAIN, SHORT_CHAIN, FEW_READS = 16, 4, 6
 """The chain of such tiles on a line; and that where a point reads more than a few elements, so that fewer of them fill a processor: seidel-2d takes
@@ -73,7 +74,8 @@ fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d. Rows in space
 """
 DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (32, 32, 128), 4: (32, 16, 256)}
 """The same of tiles that begin together: either row of the pair (a tile goes through 2 / c times as many time steps), other rows, the row that
-vectors run along. In the plane 64 and 256 take 1.0 to 1.2 times as long for Jacobi, heat and FDTD, of floats and doubles, of 800 to 3000 points a side.
+vectors run along. In the plane 64 and 256 take 1.0 to 1.2 times as long for Jacobi, heat and FDTD, of floats and doubles, with 800 to 3000
+points a side.
 """
 DIAMONDS = "diamond tiles: all of a wavefront start at once"
 HOST_ROWS, DEVICE_ROWS = 2, 4
@@ -170,23 +172,14 @@ def _relaxation_tile(planned: PlannedPart, level: int) -> int:
     """Of time steps over a grid whose points wait for each other."""
     points, levels = planned.points, planned.part.carrying
     steps, following, others = RELAXATION_TILES[min(len(levels), max(RELAXATION_TILES))]
+    if level == points.chained and len(levels) == min(RELAXATION_TILES):
+        return LINE_CHAIN
     if level == points.chained:
-        return (
-            LINE_CHAIN
-            if len(levels) == min(RELAXATION_TILES)
-            else SHORT_CHAIN
-            if _reads(planned) > FEW_READS
-            else CHAINED_HOST_TILE
-        )
+        most = max(each.statement.elements_read for each in planned.part.statements)
+        return SHORT_CHAIN if most > FEW_READS else CHAINED_HOST_TILE
     if level == points.repeating:
         return steps
     return following if level == next(each for each in levels if each != points.repeating) else others
-
-
-def _reads(planned: PlannedPart) -> int:
-    """The elements that a point of a statement takes."""
-    found = (each.statement.references for each in planned.part.statements)
-    return max(sum(not one.writes and one.object.rank > 0 for one in each) for each in found)
 
 
 def _diamond_tile(planned: PlannedPart, level: int) -> int:
