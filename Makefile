@@ -1,7 +1,8 @@
 # tilepragma: `make demo` shows it, `make test` proves it. Both set up .venv on first use, without root and without a GPU.
 .PHONY: help environment test-environment demo test nightly bench suite lint format clean distclean
 
-PYTEST_WORKERS ?= 2
+# One worker a core, at least 2; beyond 8 the longest files of tests decide.
+PYTEST_WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); [ $$n -gt 8 ] && n=8; [ $$n -lt 2 ] && n=2; echo $$n)
 # Tests that share programs run in one worker, and all in the order of tests/conftest.py: what fails fast comes first.
 PYTEST_GROUPS := --dist loadgroup --no-loadscope-reorder
 VENV := .venv/bin

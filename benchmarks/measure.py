@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[1]
 COMPILER = os.environ.get("TILEK_CC", "cc")
 TILECC = (sys.executable, "-m", "tilepragma.cli.tilecc")
+#: What all of PolyBench's programs link against: data, clock, hashes.
+SUPPORT = ROOT / "benchmarks" / "polybench_support.c"
 TILEPRAGMA = (sys.executable, "-m", "tilepragma.cli.tilepragma")
 
 
@@ -30,6 +33,13 @@ def output_of(command: Sequence[str], folder: Path, **more: str) -> str:
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\nended with status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def build_support(folder: Path) -> Path:
+    """SUPPORT as an object file, `support.o` in a folder; the script ends with the compiler's messages where that fails."""
+    built = folder / "support.o"
+    output_of((*shlex.split(COMPILER), "-std=c99", "-O2", "-c", "-o", str(built), str(SUPPORT)), folder)
+    return built
 
 
 def alternate(repeats: int, *measures: Callable[[], float]) -> list[float]:

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy
-from measure import COMPILER, ROOT, TILECC, TILEPRAGMA, environment
+from measure import COMPILER, ROOT, TILECC, TILEPRAGMA, build_support, environment
 from polybench_programs import HOOKS, PolybenchError, Program, Sizes, arrays_in, read_programs, run_settings
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -228,9 +228,7 @@ def disorderly(
 def prepare(task: Task) -> None:
     """What all programs share, in the scratch folder."""
     (task.scratch / "sizes.h").write_text("int polybench_size(const char *name);\n")
-    support = str(HERE / "polybench_support.c")
-    command = (*shlex.split(COMPILER), "-std=c99", "-O2", "-c", "-o", str(task.scratch / "support.o"), support)
-    checked(command, task.scratch)
+    build_support(task.scratch)
     if task.disorder:
         from tests.support.disorder import disorderly_runtime
 

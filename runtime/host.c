@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch.h"
 
+#include "cores.h"
 #include "environment.h"
 #include "message.h"
 #include "present.h"

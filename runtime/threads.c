@@ -1,16 +1,14 @@
 /* threads.c: one pool of threads for the process. A launch is published by a new generation number; workers spin shortly for it,
  * then sleep. Static partition: worker k takes part k, so that a core meets the same data launch after launch. A part whose worker
  * has not begun it (it sleeps, or others have its core) is taken by whoever is through with its own. */
-#define _GNU_SOURCE /* sched_getaffinity where it exists */
 #define _POSIX_C_SOURCE 200809L
 #include "threads.h"
 
+#include "cores.h"
 #include "state.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* About a millisecond where every thread has a core of its own; where not, spinning keeps others from their work. */
 enum { SPINS = 50000, CROWDED_SPINS = 50, MOST_WORKERS = 1023 };
@@ -28,7 +26,11 @@ static struct {
     int64_t parts; /* this and what follows is to be read only by one who has taken a part that is not through */
     void (*body)(void *, int64_t);
     void *context;
-    struct { uint64_t taken; char line[64 - sizeof(uint64_t)]; } slots[MOST_WORKERS + 1]; /* atomic: the last generation whose part was taken */
+    struct slot {
+        uint64_t taken; /* atomic: the last generation whose part was taken */
+        int core;       /* atomic: where its thread was last seen */
+        char line[64 - sizeof(uint64_t) - sizeof(int)];
+    } slots[MOST_WORKERS + 1];
     pthread_t threads[MOST_WORKERS];
     int64_t thread_count;
 } pool = {.owner = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
@@ -40,25 +42,6 @@ static void relax(void)
 #elif defined(__aarch64__)
     __asm__ __volatile__("yield");
 #endif
-}
-
-static int64_t count_cores(void)
-{
-    long cores;
-#if defined(__linux__) && defined(CPU_COUNT)
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
-#endif
-    cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 0 ? cores : 1;
-}
-
-int64_t tilek_core_count(void)
-{
-    static int64_t known; /* atomic: two threads that find 0 write the same */
-    int64_t cores = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (cores == 0) __atomic_store_n(&known, cores = count_cores(), __ATOMIC_RELAXED);
-    return cores;
 }
 
 /* Whoever goes to sleep says so first and then looks again; whoever changes something looks for sleepers afterwards. Both in one total
@@ -104,6 +87,25 @@ static int64_t run_left_over(uint64_t generation)
     return ran;
 }
 
+/* Sees to it that worker `number` is not on a core of the pool's other threads. Systems start a thread, or wake it, where its maker is,
+ * and a balance comes late between two that spin: for a quarter of a second such a pair was slower than one thread alone. */
+static void settle(int64_t number)
+{
+    const int core = tilek_current_core();
+    const int64_t parts = __atomic_load_n(&pool.parts, __ATOMIC_RELAXED);
+    int others[MOST_WORKERS + 1];
+    int64_t count = 0, shared = 0;
+    if (core < 0 || number >= parts) return;
+    if (core == __atomic_load_n(&pool.slots[number].core, __ATOMIC_RELAXED) && core != __atomic_load_n(&pool.slots[0].core, __ATOMIC_RELAXED)) return;
+    if (__atomic_load_n(&pool.spins, __ATOMIC_RELAXED) == CROWDED_SPINS) return; /* some must share */
+    for (int64_t other = 0; other < parts; ++other) {
+        if (other == number) continue;
+        others[count] = __atomic_load_n(&pool.slots[other].core, __ATOMIC_RELAXED);
+        shared += others[count++] == core;
+    }
+    __atomic_store_n(&pool.slots[number].core, shared > 0 ? tilek_move_to_free_core(others, count) : core, __ATOMIC_RELAXED);
+}
+
 typedef struct worker_start { int64_t number; uint64_t generation; } worker_start;
 
 static void *work(void *argument)
@@ -114,6 +116,7 @@ static void *work(void *argument)
     tilek_mark_own_thread();
     while ((seen = await_work(seen)) != 0) {
         int64_t ran;
+        settle(start.number);
         if (!take(start.number, seen)) continue;
         pool.body(pool.context, start.number);
         ran = 1 + run_left_over(seen);
@@ -136,6 +139,7 @@ static int grow(int64_t wanted)
         if (start == NULL) return 0;
         start->number = pool.thread_count + 1;
         start->generation = __atomic_load_n(&pool.generation, __ATOMIC_RELAXED);
+        __atomic_store_n(&pool.slots[start->number].core, -1, __ATOMIC_RELAXED);
         if (pthread_create(&pool.threads[pool.thread_count], NULL, work, start) != 0) {
             free(start);
             return 0;
@@ -149,7 +153,8 @@ static int grow(int64_t wanted)
 static uint64_t publish(int64_t parts, void (*body)(void *, int64_t), void *context)
 {
     const uint64_t generation = __atomic_load_n(&pool.generation, __ATOMIC_RELAXED) + 1;
-    pool.parts = parts;
+    __atomic_store_n(&pool.parts, parts, __ATOMIC_RELAXED);
+    __atomic_store_n(&pool.slots[0].core, tilek_current_core(), __ATOMIC_RELAXED);
     pool.body = body;
     pool.context = context;
     for (int64_t part = parts; part <= pool.thread_count; ++part) __atomic_store_n(&pool.slots[part].taken, generation, __ATOMIC_RELAXED);

@@ -4,9 +4,6 @@
 
 #include "tilek.h"
 
-/* The cores this process may use, at least 1. */
-int64_t tilek_core_count(void);
-
 /* Runs body(context, part) for part = 0 … parts - 1, each once, on `parts` threads of which the caller is part 0; returns when all are
  * done. The threads are made at first need and kept. Where the pool is busy (another thread's launch, or a launch within a launch),
  * or threads cannot be had, the caller runs the parts itself, in order. */

@@ -153,21 +153,23 @@ def plan(state: State) -> State:
                 raise
             continue
         if made is not None:
-            planned.append(_with_choices(with_kept_sizes(made, kept, state.diagnostics), state.request.device))
-    return replace(state, planned=tuple(planned), kept_files=files)
+            planned.append(with_kept_sizes(made, kept, state.diagnostics))
+    return replace(state, planned=_with_choices(planned, request.device), kept_files=files)
 
 
-def _with_choices(planned: Planned, device: Device | None) -> Planned:
+def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[Planned, ...]:
     """With what the model chooses for cores: those that are planned for, or this machine's where it is calibrated. What is proven of a plan is so
     whatever its sizes are.
     """
     from tilepragma.model.devices import Processor
     from tilepragma.plan.model_choices import with_model_choices
 
+    if not any(one.plan.sizes for one in planned):
+        return tuple(planned)
     processor = device if isinstance(device, Processor) else calibrated_device()
-    if not planned.plan.sizes or not isinstance(processor, Processor):
-        return planned
-    return replace(planned, plan=with_model_choices(planned.plan, processor))
+    if not isinstance(processor, Processor):
+        return tuple(planned)
+    return tuple(replace(one, plan=with_model_choices(one.plan, processor)) for one in planned)
 
 
 def _kept_sizes(state: State) -> tuple[tuple[KeptSizes, ...], tuple[str, ...]]:

@@ -21,7 +21,8 @@ from benchmarks.accuracy.measuring import measure, processes, terms_of
 from benchmarks.accuracy.problems import POLYBENCH_PROBLEMS, PROBLEMS, Problem
 from benchmarks.accuracy.results import Judged, Measured, judge
 from benchmarks.accuracy.stored import Stored, as_json, stored
-from benchmarks.accuracy.subjects import Subject, SubjectError, make, prepare
+from benchmarks.accuracy.subjects import Subject, SubjectError, make
+from benchmarks.measure import build_support
 from benchmarks.polybench_programs import PolybenchError
 from benchmarks.suite.programs import Sources, read_sources
 from tilepragma.driver import calibrated_device
@@ -145,7 +146,7 @@ def main() -> int:
     try:
         sources = read_sources(given.folder)
         with tempfile.TemporaryDirectory(prefix="tilepragma-accuracy-") as name:
-            prepare(Path(name))
+            build_support(Path(name))
             if given.again is not None:
                 found = judged_again(given, stored(json.loads(given.again.read_text())), sources, Path(name), console)
             else:

@@ -76,7 +76,7 @@ def measure(subject: Subject, target: str, processor: Processor, count: int, hea
 
     def take(layout: TileSizes) -> None:
         run = subject.run(layout, target, processor.cores, limit)
-        seconds.setdefault(layout, []).append(limit if run is None else run.seconds)
+        seconds.setdefault(layout, []).append(limit if run is None else min(run.each))
         if run is not None:
             hashes.setdefault(layout, run.hashes)
         heard()

@@ -16,13 +16,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.gpu.cases import CASES, CHECK_LIMITS, LIMITS, GpuCase
-from benchmarks.measure import TILEPRAGMA, environment
+from benchmarks.measure import SUPPORT, TILEPRAGMA, environment
 from benchmarks.polybench_programs import HOOKS, Program
 from tilepragma.base.resources import resource_folder
 
 HERE = Path(__file__).resolve().parent
 SUITE_KERNELS = HERE.parent / "suite" / "kernels"
-SUPPORT = HERE.parent / "polybench_support.c"
 
 
 class PackError(Exception):

@@ -25,10 +25,11 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from benchmarks.measure import build_support
 from benchmarks.polybench_programs import PolybenchError
 from benchmarks.suite import plot, tables
 from benchmarks.suite.blas import find_library
-from benchmarks.suite.builds import BuildError, Workplace, build, cores, prepare
+from benchmarks.suite.builds import BuildError, Workplace, build, cores
 from benchmarks.suite.cases import BOTH, CASES, POLYBENCH, Case
 from benchmarks.suite.contenders import DEVICES, FORMS, GCC, HAND_OPENMP, OPENBLAS, OURS, PEERS, Built, our_name
 from benchmarks.suite.machine import description, measured_limits, present_devices
@@ -199,7 +200,7 @@ def perform(given: argparse.Namespace, cases: Sequence[Case], scratch: Path, con
         for fault in wrong:
             console.print(fault, style="red", markup=False)
         return 2
-    prepare(place)
+    build_support(place.scratch)
     limits = measured_limits(place)
     console.print(tables.headline(description(place), limits), highlight=False)
     jobs = [(case, type_) for case in cases for type_ in types_of(case, given)]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.measure import COMPILER, TILECC, environment
-from benchmarks.polybench_programs import HOOKS
 from benchmarks.suite.blas import Library
 from benchmarks.suite.cases import PARAMETRIC, Case
 from benchmarks.suite.contenders import (
@@ -39,9 +38,15 @@ class BuildError(Exception):
     """A program that could not be made; the message is what its tool said."""
 
 
+def compiler_flags(architecture: str, exact: bool) -> tuple[str, ...]:
+    """The options of every compiler; `exact`: without contraction of multiply-add, so that results are equal bit for bit."""
+    contraction = ("-ffp-contract=off",) if exact else ()
+    return ("-std=gnu99", "-O3", f"-march={architecture}", *contraction, "-Wno-unknown-pragmas")
+
+
 @dataclass(frozen=True)
 class Workplace:
-    """What all builds share. `exact`: without contraction of multiply-add, so that results are equal bit for bit.
+    """What all builds share. `exact`: results are equal bit for bit (see `compiler_flags`).
     `parametric`: array extents are parameters instead of numbers (PolyBench's POLYBENCH_USE_C99_PROTO). `reuse`: programs that
     lie in `scratch` already are not built again.
     """
@@ -62,17 +67,13 @@ class Workplace:
     @property
     def flags(self) -> tuple[str, ...]:
         """The options of every contender's compiler."""
-        exact = ("-ffp-contract=off",) if self.exact else ()
-        return ("-std=gnu99", "-O3", f"-march={self.architecture}", *exact, "-Wno-unknown-pragmas")
+        return compiler_flags(self.architecture, self.exact)
 
     def definitions(self, case: Case, type_: str, form: str = "") -> tuple[str, ...]:
-        """Preprocessor options of a case: sizes, element type, where headers are; in one of FORMS."""
-        folders = (self.sources.programs[case.source].source.parent, *self.sources.folders)
-        numbers = (f"-D{name}={value}" for name, value in case.numbers(self.quick).items())
+        """Preprocessor options of a case in one of FORMS."""
         parametric = form == PARAMETERS or (self.parametric and not form)
-        shape = ["-DPOLYBENCH_USE_C99_PROTO"] if parametric else []
-        shape += ["-DPOLYBENCH_USE_SCALAR_LB"] if form == LITERALS else []
-        return (f"-DDATA_TYPE_IS_{type_.upper()}", *HOOKS, *shape, *(f"-I{folder}" for folder in folders), *numbers)
+        options = self.sources.options(case.source, case.numbers(self.quick), type_, parametric)
+        return (*options, *(("-DPOLYBENCH_USE_SCALAR_LB",) if form == LITERALS else ()))
 
     @property
     def openmp(self) -> dict[str, str]:
@@ -81,7 +82,7 @@ class Workplace:
 
     @property
     def support(self) -> Path:
-        """What all programs link against: data, clock, hashes."""
+        """What `build_support` makes."""
         return self.scratch / "support.o"
 
 
@@ -107,12 +108,6 @@ def tool(command: Sequence[str | Path], folder: Path) -> str:
         said = (done.stderr or done.stdout).splitlines()
         raise BuildError("\n".join([f"{words[0]}: status {done.returncode}", *said[:6]]))
     return done.stdout
-
-
-def prepare(place: Workplace) -> None:
-    """What all programs link against. Raises BuildError."""
-    support = HERE.parent / "polybench_support.c"
-    tool((*COMPILE, "-std=c99", "-O2", "-c", "-o", place.support, support), place.scratch)
 
 
 def build(place: Workplace, case: Case, type_: str) -> Built:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.polybench_programs import Program, read_programs
+from benchmarks.polybench_programs import HOOKS, Program, Sizes, read_programs
 from benchmarks.suite.blas import PRODUCTS, with_calls
 from benchmarks.suite.cases import POLYBENCH, Case
 from benchmarks.suite.hand import HAND, PatchError, scop_of, with_additions
@@ -27,6 +27,22 @@ class Sources:
 
     programs: dict[str, Program]
     folders: tuple[Path, ...]
+
+    def headers(self, program: str) -> tuple[Path, ...]:
+        """The folders of those that the program includes."""
+        return (self.programs[program].source.parent, *self.folders)
+
+    def options(self, program: str, sizes: Sizes, type_: str, parametric: bool) -> tuple[str, ...]:
+        """Preprocessor options: element type, sizes, where headers are. `parametric`: array extents are parameters, not numbers."""
+        shape = ("-DPOLYBENCH_USE_C99_PROTO",) if parametric else ()
+        numbers = (f"-D{name}={value}" for name, value in sizes.items())
+        return (
+            f"-DDATA_TYPE_IS_{type_.upper()}",
+            *HOOKS,
+            *shape,
+            *(f"-I{one}" for one in self.headers(program)),
+            *numbers,
+        )
 
     def text(self, program: str) -> str:
         """The original, without the part of its initialisation that would take minutes. Raises PatchError."""

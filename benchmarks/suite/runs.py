@@ -32,17 +32,29 @@ class RunError(Exception):
     """A program that failed; the message says how."""
 
 
+class StoppedError(RunError):
+    """A program that took too long."""
+
+
 @dataclass(frozen=True)
 class Run:
-    """Seconds between start and stop of the clock, of the whole process, and the hash of each array."""
+    """One process: seconds between start and stop of the clock `each` time that it ran the kernel, those of the whole process, the hash of each
+    array in the end, and what it said on standard error.
+    """
 
-    seconds: float
+    each: tuple[float, ...]
     process: float
     hashes: tuple[str, ...]
+    said: str
+
+    @property
+    def seconds(self) -> float:
+        """Those of the last run, when all was warm."""
+        return self.each[-1]
 
 
 def run(contender: Contender, settings: str, limit: float, dump: str = "-") -> Run:
-    """One process. Raises RunError."""
+    """One process. Raises RunError, and StoppedError after `limit` seconds."""
     runs = (settings,) * (RUNS_WHEN_WARM if contender.warm and dump == "-" else 1)
     before = os.times().elapsed
     try:
@@ -57,12 +69,13 @@ def run(contender: Contender, settings: str, limit: float, dump: str = "-") -> R
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise RunError(f"stopped after {limit:.0f} s") from None
+        raise StoppedError(f"stopped after {limit:.0f} s") from None
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise RunError("; ".join([f"status {done.returncode}", *said[-3:]]))
-    words = done.stdout.strip().splitlines()[-1].split()
-    return Run(float(words[1]), os.times().elapsed - before, tuple(words[2:]))
+    lines = [line.split() for line in done.stdout.strip().splitlines()]
+    each = tuple(float(words[1]) for words in lines)
+    return Run(each, os.times().elapsed - before, tuple(lines[-1][2:]), done.stderr)
 
 
 def difference(program: Program, wanted: Path, found: Path, scratch: tuple[str, ...]) -> float:

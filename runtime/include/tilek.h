@@ -309,6 +309,13 @@ static inline tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t s
 #define TILEK_GENERATED_END
 #endif
 
+/* Functions for rows of tiles: inlined, they would share registers with all loops around. */
+#if defined(__GNUC__)
+#define TILEK_ROW __attribute__((noinline)) static
+#else
+#define TILEK_ROW static
+#endif
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

@@ -7,11 +7,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "calibrate.h"
 
+#include "../cores.h"
 #include "../environment.h"
 #include "../message.h"
 #include "../profile.h"
 #include "../target.h"
-#include "../threads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* blocks.c: the threads of a block. Without barriers they run one after another; with barriers each is a fiber, and all run up to
- * the next barrier in turn. A fiber is made once and goes on in later blocks: swapcontext would enter the kernel each time. A barrier that not all threads reach, or not all at the same line, ends the launch, as does an access outside of
- * what is mapped (driver.c puts guard pages around every allocation). */
+ * the next barrier in turn. A fiber is made once and goes on in later blocks by _longjmp: swapcontext would make a system call (for
+ * the signal mask) at every switch. A barrier that not all threads reach, or not all at the same line, ends the launch, as does an
+ * access outside of what is mapped (driver.c puts guard pages around every allocation). */
 #define _GNU_SOURCE
 #include "standin.h"
 

@@ -1,6 +1,7 @@
 /* cases.c: tests of the runtime's core on the fake device. Usage: cases NAME; exit status 0 is success, unless the test says otherwise. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernels.h"
+#include "cores.h"
 #include "reduce.h"
 #include "threads.h"
 
@@ -513,6 +514,18 @@ static void parallel(void)
     CHECK(counts[0] == 5 && counts[1] == 5);
 }
 
+/* A thread leaves a core that another has, time and again: it is moved, not bound. Whoever has one core stays there. */
+static void cores(void)
+{
+    int here = tilek_current_core();
+    for (int round = 0; round < 4; ++round) {
+        int moved = here;
+        for (int attempt = 0; attempt < 100 && moved == here; ++attempt) moved = tilek_move_to_free_core(&here, 1); /* the system moves it too */
+        CHECK((moved != here) == (here >= 0 && tilek_core_count() > 1));
+        here = moved;
+    }
+}
+
 #ifdef __SANITIZE_ADDRESS__
 /* Every part waits until all have begun, each in a thread of its own. */
 static void meet(void *context, int64_t part)
@@ -635,7 +648,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"trips", trips}, {"tiles", tiles}, {"reductions", reductions}, {"launches", launches}, {"twice", twice}, {"sums", sums}, {"rows", rows}, {"declines", declines},
     {"specialises", specialises}, {"fewer_workers", fewer_workers}, {"failures", failures}, {"lost_write", lost_write}, {"lost_run", lost_run}, {"lost_wait", lost_wait}, {"lost_read", lost_read}, {"lost_in_queue", lost_in_queue}, {"lost_result_small", lost_result_small}, {"lost_result_large", lost_result_large}, {"scarce_memory", scarce_memory}, {"data_region", data_region},
     {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"kept_values", kept_values}, {"queues", queues},
-    {"concurrency", concurrency}, {"parallel", parallel}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"differs_slightly", differs_slightly}, {"warm", warm},
+    {"concurrency", concurrency}, {"parallel", parallel}, {"cores", cores}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"differs_slightly", differs_slightly}, {"warm", warm},
     {"steps", steps}, {"steps_refused", steps_refused}, {"steps_differ", steps_differ}, {"steps_unsaid", steps_unsaid}, {"steps_lost", steps_lost}, {"steps_copies", steps_copies}, {"steps_unreached", steps_unreached}, {"steps_queued", steps_queued},
     {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size},
     {"steps_chosen", steps_chosen}, {"steps_chosen_extremes", steps_chosen_extremes}, {"steps_chosen_arrays", steps_chosen_arrays}, {"steps_misled", steps_misled}, {"steps_choice_cost", steps_choice_cost},

@@ -14,6 +14,9 @@ HOST_NAMES = ("serial", "threads")
 #: OpenCL's devices here are processors: `opencl` runs the program for those, `opencl-gpu` has them run the one for GPUs.
 DEVICE_NAMES = ("opencl", "opencl-gpu", "cuda")
 NAMES = HOST_NAMES + DEVICE_NAMES
+#: What a GPU's program is to compute does not depend on how hard PoCL tries, which takes it twice as long as all else. The program for
+#: processors, which users of PoCL run, is compiled as they have it.
+UNOPTIMISED = (("POCL_EXTRA_BUILD_FLAGS", "-cl-opt-disable"),)
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def target_environment(name: str, scratch: Path) -> TargetEnvironment:
         absent = None if opencl_present() else "no OpenCL here: install the extra [opencl]"
         form = "gpu" if name == "opencl-gpu" else "cpu"
         chosen = (("TILEK_TARGET", "opencl"), ("TILEK_STRICT", "1"), ("TILEK_OPENCL_FORM", form))
-        return TargetEnvironment(name, chosen, absent)
+        return TargetEnvironment(name, chosen + (UNOPTIMISED if form == "gpu" else ()), absent)
     if name == "cuda":
         return _cuda(selected, scratch)
     return TargetEnvironment(name, selected)

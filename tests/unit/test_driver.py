@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.resources import resource_folder
-from tilepragma.driver import PASSES, TranslateRequest, explain, kernel_reports, translate
+from tilepragma.driver import PASSES, TranslateRequest, device_named, explain, kernel_reports, translate
+from tilepragma.model.descriptor_files import write_descriptor
+from tilepragma.model.devices import Device
+from tilepragma.plan.kernel_plan import SizeChoice
 
 KERNEL = """\
 void scale(int n, double *a)
@@ -212,3 +215,29 @@ def test_unknown_tiles_of_time_steps_are_warned_of(monkeypatch: pytest.MonkeyPat
         "TILEK_TILES=hexagon is ignored: it is none of auto, skewed, diamond, overlapped, streamed, boxes"
     ]
     assert result.succeeded
+
+
+IN_PLACE = """\
+void relax(int steps, int n, double a[n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++)
+        for (int i = 1; i < n - 1; i++)
+            a[i] = a[i - 1] + a[i + 1];
+}
+"""
+
+
+def test_sizes_are_chosen_for_cores_that_were_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TILEK_DATA_DIR", str(tmp_path / "data"))
+
+    def choices(device: Device | None = None) -> tuple[SizeChoice, ...]:
+        (plan,) = translate(TranslateRequest("t.c", text=IN_PLACE.encode(), device=device, last="plan")).plans
+        return plan.choices
+
+    assert choices() == ()
+    processor = device_named("processor")
+    write_descriptor(processor, "threads", "a test")
+    chosen = choices()
+    assert chosen
+    assert choices(device_named("h100")) == choices(processor) == chosen

@@ -20,7 +20,7 @@ from tilepragma.codegen.manifest import Parameter as NumberParameter
 from tilepragma.codegen.manifest import ParameterKind
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import ObjectMap, Printer, identity
-from tilepragma.codegen.statements import StatementPrinter
+from tilepragma.codegen.statements import Rows, StatementPrinter
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.wrapping import wrapped_list
 from tilepragma.codegen.writer import Writer
@@ -49,6 +49,8 @@ class _HostFunction:
         self.instance_kind = instance_kind(launch)
         shared = self.objects.indirect if self.instance_kind is not None else ()
         self.printer = Printer(C, ObjectMap(indirect=frozenset(object_ for _, object_ in shared)))
+        apart = frozenset(object_ for _, object_ in self.objects.arrays if is_checked_apart(plan, object_))
+        self.rows = Rows(f"tilek_{launch.name}_row", apart)
 
     def text(self) -> str:
         body = self._body()
@@ -76,6 +78,7 @@ class _HostFunction:
             delegation=delegation.text(),
             parameters=bool(parameters),
             comment=self._comment(),
+            rows="\n".join(self.rows.texts),
             head="" if head.text() == "\n" else head.text(),
             body=body,
         )
@@ -101,7 +104,7 @@ class _HostFunction:
                 instance = instance_loop(writer, stack, self.launch, self.numbers, C.wide, first, last)
             self._privates(writer)
             bound = frozenset() if self.instance_kind is None else frozenset({self.instance_kind})
-            StatementPrinter(writer, self.printer, self.numbers, bound).block(self.launch.body)
+            StatementPrinter(writer, self.printer, self.numbers, bound, rows=self.rows).block(self.launch.body)
             for index, object_ in self.objects.reduced:
                 type_ = self.printer.type(object_.element)
                 writer.line(f"(({type_} *){self.call}->partials[{index}])[{instance}] = {self.printer.name(object_)};")

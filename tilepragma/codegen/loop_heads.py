@@ -47,13 +47,17 @@ def with_bounds_apart(writer: Writer, printer: Printer, numbers: Numbers, loop: 
     if loop.range != NOWHERE or counts_down_to_zero(loop):
         return loop
     if not writer.fits(f"{loop_head(printer, loop, declared)} {{"):
-        loop = replace(loop, upper=_apart(writer, printer, numbers.once(f"{loop.iterator.name}_end"), loop.upper))
+        loop = replace(
+            loop, upper=declared_apart(writer, printer, numbers.once(f"{loop.iterator.name}_end"), loop.upper)
+        )
     if not writer.fits(f"{loop_head(printer, loop, declared)} {{"):
-        loop = replace(loop, lower=_apart(writer, printer, numbers.once(f"{loop.iterator.name}_start"), loop.lower))
+        loop = replace(
+            loop, lower=declared_apart(writer, printer, numbers.once(f"{loop.iterator.name}_start"), loop.lower)
+        )
     return loop
 
 
-def _apart(writer: Writer, printer: Printer, name: str, bound: Expression) -> Expression:
+def declared_apart(writer: Writer, printer: Printer, name: str, bound: Expression) -> Expression:
     """Declare `name` as the bound's value; what reads it. A bound of one word stays where it is."""
     if isinstance(bound, Access) or literal_value(bound) is not None:
         return bound

@@ -47,15 +47,17 @@ def loop_hints(
         return _UNROLL if short else LoopHints()
     if _has_chain(iterator, body):
         return LoopHints(inside=("#pragma OPENCL FP_CONTRACT OFF",) if dialect.contracts else ())
-    width = _vector_width(iterator, step, body)
+    width = vector_width(iterator, step, body)
     if width is None:
         return _UNROLL if short else LoopHints()
     parts = trip // width if trip is not None and trip % width == 0 and trip // width in (1, 2, 4, 8) else 2
     return LoopHints(before=(f"#pragma clang loop vectorize_width({width}) interleave_count({parts})",))
 
 
-def _vector_width(iterator: DataObject, step: Expression, body: Block) -> int | None:
-    """Elements of a vector; None where the loop's accesses take other steps, or its statements are more than assignments."""
+def vector_width(iterator: DataObject, step: Expression, body: Block) -> int | None:
+    """Elements of a vector; None where the loop's accesses take other steps, its statements are more than assignments, or an iteration
+    uses what another one writes, by the subscripts alone.
+    """
     if literal_value(step) != 1 or not all(_is_plain(statement) for statement in body.statements):
         return None
     values = settled_values(body)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilepragma.codegen.buffers import comment, with_buffers
 from tilepragma.codegen.idle import is_idle
-from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
+from tilepragma.codegen.loop_heads import declared_apart, loop_head, with_bounds_apart
 from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.row_functions import RowFunction, iterations, row_function
 from tilepragma.codegen.uniform_nests import Copies, UniformNestPrinter
+from tilepragma.codegen.wrapping import wrapped_list
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
@@ -37,14 +40,26 @@ from tilepragma.plan.chain_checks import literal_trip
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Where functions for rows are collected: `texts` of functions called `name` and a number, for loops over arrays that are all `apart`."""
+
+    name: str
+    apart: frozenset[DataObject]
+    texts: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class StatementPrinter:
-    """Prints the statements of a launch, or of a function (which has no nests). `copies` prints the stages of uniform nests."""
+    """Prints the statements of a launch, or of a function (which has no nests). `copies` prints the stages of uniform nests; `rows` collects
+    functions that are to stand before the text, None where there is no place for them.
+    """
 
     writer: Writer
     printer: Printer
     numbers: Numbers = field(default_factory=lambda: Numbers((), {}, frozenset()))
     bound: frozenset[AxisKind] = frozenset()
     copies: Copies | None = None
+    rows: Rows | None = None
 
     def block(self, block: Block) -> None:
         """The statements of a block, without braces of their own."""
@@ -134,6 +149,10 @@ class StatementPrinter:
         self.writer.line("}")
 
     def _loop(self, node: Loop) -> None:
+        function = None if self.rows is None else row_function(node, self.rows.apart, self.numbers)
+        if self.rows is not None and function is not None:
+            self._row(node, function, self.rows)
+            return
         iterator = self.printer.scalar(node.iterator)
         declared = self.printer.type(node.iterator.element, iterator) if node.declares_iterator else iterator
         if _meets_barriers(node) and self.printer.dialect.barrier:
@@ -150,6 +169,23 @@ class StatementPrinter:
             self.writer.line(line)
         self._body(node.body, frozenset({node.iterator.name}))
         self.writer.line("}")
+
+    def _row(self, node: Loop, function: RowFunction, rows: Rows) -> None:
+        """The loop as a call of a function of its own."""
+        name = f"{rows.name}{len(rows.texts) + 1}"
+        inner = Writer(user_lines=self.writer.user_lines, depth=1)
+        StatementPrinter(inner, self.printer, self.numbers).statement(function.loop)
+        declared = [self.printer.declaration(one) for one in function.parameters]
+        rows.texts.append(wrapped_list(f"TILEK_ROW void {name}(", declared, ")") + "\n{\n" + inner.text() + "}\n")
+        iterator = self.printer.name(node.iterator)
+        with self.writer.block():
+            name_of_end = self.numbers.once(f"{node.iterator.name}_end")
+            node = replace(node, upper=declared_apart(self.writer, self.printer, name_of_end, node.upper))
+            lower = self.printer.expression(node.lower, 1)
+            self.writer.line(f"const {self.printer.type(node.iterator.element, iterator)} = {lower};")
+            arguments = [self.printer.expression(one, 1) for one in (iterations(node), *function.arguments)]
+            condition = f"{iterator} {node.comparison} {self.printer.expression(node.upper, 11)}"
+            self.writer.line(f"if ({condition}) {name}({', '.join(arguments)});")
 
     def _for(self, node: ForLoop) -> None:
         printer = self.printer

@@ -7,6 +7,7 @@ from math import prod
 
 import numpy as np
 
+from tilepragma.base.ragged import members
 from tilepragma.model.box_wavefronts import add_corners
 from tilepragma.model.execution_time import Integers, Numbers, TileWavefronts, sums
 from tilepragma.model.plane_tiles import plane_rounds
@@ -39,13 +40,13 @@ def skewed_wavefronts(nest: SkewedNest, sizes: Integers) -> TileWavefronts:
     are counted exactly, and so is what the border tiles of a layout have together: `share` is their mean.
     """
     rows = -(-nest.extents[0] // sizes[:, 0])
-    layout = np.repeat(np.arange(len(sizes)), rows)
-    row = np.arange(int(rows.sum())) - np.repeat(np.cumsum(rows) - rows, rows)
+    layout, row = members(rows)
     lows, counts, full_lows, full_counts = _ranges(nest, sizes, layout, row)
     number = inter_tile_wavefronts(nest, sizes)
     lengths = number + sizes.shape[1] - 1
     places = (np.cumsum(lengths) - lengths)[layout] + row
-    kept = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths) < np.repeat(number, lengths)
+    layout_of, wavefront = members(lengths)
+    kept = wavefront < number[layout_of]
     tiles = _profile(len(kept), places + lows, counts)[kept]
     full = _profile(len(kept), places + full_lows, full_counts)[kept]
     starts = np.cumsum(number) - number

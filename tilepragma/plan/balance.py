@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilepragma.base.ragged import members
 from tilepragma.plan.counting import Counter
 from tilepragma.plan.footprint_boxes import Reals
 from tilepragma.plan.lanes import Numbers, chosen
@@ -53,8 +54,7 @@ def _of_entries(nest: DealtNest, trips: Numbers, cores: int) -> tuple[Reals, Rea
 def _points(nest: DealtNest, trips: Numbers, taken: Numbers) -> Reals:
     """Points of the first, the last and some iterations between of the loop that is dealt out, a row for each entry; 0 where there are none."""
     loop = nest.loops[0].loop
-    index = np.repeat(np.arange(len(taken)), taken)
-    number = np.arange(len(index)) - np.repeat(np.cumsum(taken) - taken, taken)
+    index, number = members(taken)
     place = number * (trips[index] - 1) // np.maximum(taken[index] - 1, 1)
     lower, step = (chosen(nest.lanes.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
     inside = nest.lanes.at(index, {loop.iterator.name: lower + step * place})

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tilepragma.base.ragged import members
 from tilepragma.ir.looptree import Block, If, Loop
 from tilepragma.plan.counting import Counter
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step
@@ -84,8 +85,7 @@ def entries_of(place: Place, most: int | None) -> Entries:
 def _sampled(loop: Loop, found: Entries, trips: Numbers, most: int | None) -> Entries:
     """The iterations of a loop of the host, at most so many for each entry, at least one."""
     taken = np.maximum(trips if most is None else np.minimum(trips, most), 1)
-    index = np.repeat(np.arange(len(taken)), taken)
-    place = np.arange(len(index)) - np.repeat(np.cumsum(taken) - taken, taken)
+    index, place = members(taken)
     first, beyond = place * trips[index] // taken[index], (place + 1) * trips[index] // taken[index]
     lower, step = (chosen(found.lanes.evaluation.value(bound), index) for bound in (loop.lower, loop.step))
     middle = np.maximum(first + beyond - 1, 0) // 2

@@ -18,9 +18,11 @@ from tilepragma.model.devices import Processor
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.evaluation import Evaluation, UncountableError
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
+from tilepragma.plan.lanes import Numbers
 from tilepragma.plan.layouts import Sizes, beside
 from tilepragma.plan.prediction import predicted_terms
 from tilepragma.plan.size_choices import outermost_loop
+from tilepragma.plan.source_counts import SourceCounts
 from tilepragma.plan.summary import used_sizes
 from tilepragma.plan.work import Uncounted
 
@@ -54,12 +56,13 @@ def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, .
     default = tuple(size.host for size in plan.sizes)
     try:
         occasions = tuple(_occasions(plan))
+        source = SourceCounts.of(plan, _columns(occasions))
     except UncountableError:
         return ()
     seconds: dict[tuple[int, Sizes], float] = {}
     wanted = [(place, sizes) for place in range(len(occasions)) for sizes in _around(default, varied, _FACTORS)]
     for _ in range(2):
-        if not _predict(plan, processor, occasions, wanted, seconds):
+        if not _predict(plan, processor, occasions, source, wanted, seconds):
             return ()
         best = [_best(seconds, place) for place in range(len(occasions))]
         near = [(place, one) for place, sizes in enumerate(best) for one in _around(sizes, varied, _FINER)]
@@ -84,21 +87,27 @@ def _predict(
     plan: KernelPlan,
     processor: Processor,
     occasions: tuple[_Occasion, ...],
+    source: SourceCounts,
     wanted: list[tuple[int, Sizes]],
     seconds: dict[tuple[int, Sizes], float],
 ) -> bool:
-    """Adds what is predicted; False where nothing is."""
+    """Adds what is predicted; False where nothing is. `source` is that of the occasions."""
     if not wanted:
         return True
-    names = tuple(occasions[0].scalars)
-    scalars = {name: np.array([occasions[place].scalars[name] for place, _ in wanted]) for name in names}
+    places = np.array([place for place, _ in wanted])
+    scalars = {name: column[places] for name, column in _columns(occasions).items()}
     columns = np.array([sizes for _, sizes in wanted], dtype=np.int64).T
     sizes = {size.object.name: column for size, column in zip(plan.sizes, columns, strict=True)}
-    terms = predicted_terms(plan, scalars, sizes, processor)
+    terms = predicted_terms(plan, scalars, sizes, processor, source.at(places))
     if isinstance(terms, Uncounted):
         return False
     seconds.update(zip(wanted, terms.estimate.tolist(), strict=True))
     return True
+
+
+def _columns(occasions: tuple[_Occasion, ...]) -> dict[str, Numbers]:
+    """Of each scalar the values on all occasions."""
+    return {name: np.array([one.scalars[name] for one in occasions]) for name in occasions[0].scalars}
 
 
 def _occasions(plan: KernelPlan) -> Iterator[_Occasion]:

@@ -17,13 +17,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tilepragma.base.ragged import members
 from tilepragma.ir.expressions import Access, Cast, Expression, IntegerLiteral
 from tilepragma.ir.looptree import Barrier, Block, Buffered, If, Loop, Stage, Statement, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.counting import Counter, branches
-from tilepragma.plan.footprint_boxes import Footprint, Reals, References, references
+from tilepragma.plan.footprint_boxes import Footprint, Groups, Reals, References, references
+from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.plan.lanes import Lanes, Numbers, chosen, declared_along, is_leaf
-from tilepragma.plan.launch_entries import ENTRIES, entries_of
+from tilepragma.plan.launch_entries import ENTRIES, Place, entries_of
+from tilepragma.plan.source_counts import apart
 from tilepragma.plan.tile_work import DealtNest, dealt_nest
 from tilepragma.plan.work import LaunchWork
 
@@ -47,18 +50,24 @@ class NestWork:
     footprint: Footprint
     moved: Reals
 
-    def gathered(self, index: Numbers, weights: Reals, count: int) -> NestWork:
-        """For each of `count` cases the sum of those whose `index`, in ascending order, it is, by their weights."""
+    def at(self, index: Numbers) -> NestWork:
+        """The cases at `index`."""
+        parts = (self.points[index], self.rows[index], self.control[index])
+        return NestWork(*parts, self.footprint.at(index), self.moved[:, index])
+
+    def gathered(self, groups: Groups, weights: Reals) -> NestWork:
+        """For each case the sum of those that belong to it, by their weights."""
 
         def summed(values: Reals) -> Reals:
-            return np.asarray(np.bincount(index, weights=values * weights, minlength=count), dtype=np.float64)
+            found = np.bincount(groups.index, weights=values * weights, minlength=groups.count)
+            return np.asarray(found, dtype=np.float64)
 
         return NestWork(
             summed(self.points),
             summed(self.rows),
             summed(self.control),
-            self.footprint.gathered(index, count),
-            np.array([summed(row) for row in self.moved]).reshape(len(self.moved), count),
+            self.footprint.gathered(groups),
+            np.array([summed(row) for row in self.moved]).reshape(len(self.moved), groups.count),
         )
 
 
@@ -114,15 +123,14 @@ class NestCounter:
             parts += 1
         return found
 
-    def _held(self, found: NestWork, iterations: tuple[NestWork, Numbers] | None) -> NestWork:
+    def _held(self, found: NestWork, iterations: tuple[NestWork, Groups] | None) -> NestWork:
         """What each cache moves that holds everything, or each of the `iterations`, which belong to these cases."""
         count = len(found.points)
         if iterations is None:
             held = found.footprint.held(self.line, count)
         else:
-            iteration, index = iterations
-            held = np.zeros(count)
-            np.maximum.at(held, index, iteration.footprint.held(self.line, len(index)))
+            iteration, groups = iterations
+            held = -groups.least(-iteration.footprint.held(self.line, len(groups.index)), 0.0)
         once = found.footprint.moved(self.line, count)
         fits = held <= np.array(self.caches, dtype=np.float64)[:, None]
         return replace(found, moved=np.where(fits, np.minimum(once, found.moved), found.moved))
@@ -142,7 +150,7 @@ class NestCounter:
         found = self._nothing(lanes.count)
         for part, index in branches(node, lanes):
             own = self.work(part, lanes.at(index))
-            found = _together(found, own.gathered(index, np.ones(len(index)), lanes.count))
+            found = _together(found, own.gathered(Groups(index, lanes.count), np.ones(len(index))))
         return replace(found, control=found.control + operators_in((node.condition,)))
 
     def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> NestWork:
@@ -156,31 +164,28 @@ class NestCounter:
         lower, step = (lanes.evaluation.value(bound) for bound in (loop.lower, loop.step))
         inside = lanes.at(index, {loop.iterator.name: chosen(lower, index) + chosen(step, index) * place})
         iteration = self._block(loop.body, inside)
-        found = iteration.gathered(index, weights, lanes.count)
+        groups = Groups(index, lanes.count)
+        found = iteration.gathered(groups, weights)
         control = found.control + operators_in((loop.lower, loop.upper))
         if iteration.rows.any() or _is_unrolled(loop):
-            return self._held(replace(found, control=control), (iteration, index))
-        return self._held(replace(found, rows=(trips > 0).astype(np.float64), control=control), (iteration, index))
+            return self._held(replace(found, control=control), (iteration, groups))
+        return self._held(replace(found, rows=(trips > 0).astype(np.float64), control=control), (iteration, groups))
 
     def _looked_at(self, loop: Loop, trips: Numbers) -> tuple[Numbers, Numbers, Reals]:
         """Iterations of the loop in each case: its number, theirs, and for how many each stands."""
         few = _FEW if loop.iterator.name in self._counter.decisive((), loop.body) else 2
         taken = np.minimum(trips, few)
-        index = np.repeat(np.arange(len(trips)), taken)
-        number = np.arange(len(index)) - np.repeat(np.cumsum(taken) - taken, taken)
-        every, own = trips[index], taken[index]
-        inner = np.maximum(every - 2, 0)
-        part = np.maximum(own - 2, 1)
-        between = 1 + inner * (2 * number - 1) // (2 * part)
-        place = np.where(
-            every <= few, number, np.where(number == 0, 0, np.where(number == own - 1, every - 1, between))
-        )
+        index, number = members(taken)
+        every = trips[index]
         if few == 2:
-            weights = every / own
-        else:
-            ends = (number == 0) | (number == own - 1) | (every <= few)
-            weights = np.where(ends, 1.0, inner / part)
-        return index, place, np.asarray(weights, dtype=np.float64)
+            return index, number * (every - 1), every / taken[index]
+        inner, part = every - 2, few - 2
+        between = 1 + inner * (2 * number - 1) // (2 * part)
+        ends = (number == 0) | (number == few - 1)
+        place = np.where(ends, np.where(number == 0, 0, every - 1), between)
+        all_of_them = every <= few
+        weights = np.where(ends | all_of_them, 1.0, inner / part)
+        return index, np.where(all_of_them, number, place), weights
 
 
 def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
@@ -188,18 +193,32 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
 
     A core takes iterations of loops that are dealt out one after another, as if all were its own. The footprint is the last launch's.
     """
-    launch, entries = work.place.launch, entries_of(work.place, ENTRIES)
+    place, which = _told_apart(work.place)
+    launch, entries = place.launch, entries_of(place, ENTRIES)
     found = None
-    for place in _PLACES:
-        lanes = entries.at_part(*place)
+    alone = len(entries.case) == len(entries.starts)
+    for part in _PLACES[:1] if alone else _PLACES:
+        lanes = entries.at_part(*part)
         nest = dealt_nest(launch, lanes)
         one = counter.work(launch.body, lanes) if nest is None else counter.dealt(nest)
         found = one if found is None else replace(_together(found, one), footprint=one.footprint)
     assert found is not None
+    found = found.at(which)
     scale = work.points / np.maximum(found.points, 1e-300)
     return NestWork(
         found.points * scale, found.rows * scale, found.control * scale, found.footprint, found.moved * scale
     )
+
+
+def _told_apart(place: Place) -> tuple[Place, Numbers]:
+    """The launch in those cases alone that differ in what it mentions, and which of these each case is: few tile sizes are those of all launches."""
+    bounds = (step.loop if isinstance(step, HostLoop) else step.condition for step in place.around)
+    mentioned = {
+        one.object.name for part in (place.launch.body, *bounds) for one in walk(part) if isinstance(one, Access)
+    }
+    values = {name: value for name in sorted(mentioned) if (value := place.lanes.get(name)) is not None}
+    cases, own, which = apart(values)
+    return replace(place, lanes=Lanes(cases, own)), np.broadcast_to(which, (place.lanes.count,))
 
 
 def _together(one: NestWork, other: NestWork) -> NestWork:

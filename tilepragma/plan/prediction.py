@@ -29,7 +29,7 @@ from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.lanes import Numbers
 from tilepragma.plan.model_work import Organisation, slowest_share
 from tilepragma.plan.nest_work import NestCounter, launch_nest
-from tilepragma.plan.source_counts import apart, each_case
+from tilepragma.plan.source_counts import SourceCounts, apart, each_case
 from tilepragma.plan.tile_traffic import is_of_memory
 from tilepragma.plan.work import LaunchWork, Uncounted, plan_work
 
@@ -48,10 +48,14 @@ LATENCY_CYCLES, WIDTH, WINDOW = 3.0, 4.0, 450.0
 
 
 def predicted_terms(
-    plan: KernelPlan, scalars: Mapping[str, Values], sizes: Mapping[str, Values], processor: Processor
+    plan: KernelPlan,
+    scalars: Mapping[str, Values],
+    sizes: Mapping[str, Values],
+    processor: Processor,
+    source: SourceCounts | None = None,
 ) -> Terms | Uncounted:
     """The work of a plan on a host's cores where its scalars and tile sizes have these values (see `plan_work`), and its estimated prices."""
-    work = plan_work(plan, scalars, sizes, Target.THREADS)
+    work = plan_work(plan, scalars, sizes, Target.THREADS, source=source)
     if isinstance(work, Uncounted):
         return work
     held = _held(plan, scalars)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,10 @@ class SourceCounts:
             found, exact = Counter(samples=SAMPLES).count(plan.kernel.body, lanes), False
         spread = {leaf: chosen(values, index) for leaf, values in found.items()}
         return SourceCounts(plan, {place: values for leaf, values in spread.items() for place in leaf}, exact)
+
+    def at(self, index: Numbers) -> SourceCounts:
+        """The cases at `index`."""
+        return replace(self, counts={place: chosen(values, index) for place, values in self.counts.items()})
 
     def of_launch(self, launch: Launch, among: tuple[Launch, ...], lanes: Lanes) -> Counts | None:
         """How often what the launch runs is run by the region; None where one of `among`, the launches of its tree, runs some of that too, or

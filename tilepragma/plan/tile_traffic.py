@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tilepragma.base.ragged import members
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage, access_to
 from tilepragma.ir.looptree import Block, Buffered, Declaration, If, Loop, Statement, TileNest
@@ -120,8 +121,7 @@ class _Gang:
             lengths = np.maximum(extent, 0)
             if lengths.sum() > BUDGET:
                 raise UncountableError(f"there are more than {BUDGET} iterations to go through")
-            index = np.repeat(np.arange(lanes.count), lengths)
-            place = np.arange(len(index)) - (np.cumsum(lengths) - lengths)[index]
+            index, place = members(lengths)
             lanes = lanes.at(index, {name: chosen(first, index) + chosen(step, index) * place})
             case = case[index]
         return lanes, case

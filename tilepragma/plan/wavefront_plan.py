@@ -46,6 +46,16 @@ for each other is kept short, so that a processor can overlap it with the next: 
 """
 FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 64, 256
 """Of tiles of two rows, where a short chain would be too little work for a tile: trisolv and smith_waterman take half of the time."""
+RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (1, HOST_TILE, HOST_TILE), 4: (1, 8, 16)}
+"""Where time steps come back to a grid whose points wait for each other, by how many rows have tiles: time steps, the next row, others before
+the chain. Cores share the tiles of a wavefront, which are as many as there are tiles of time steps: with 8 steps a tile 6 to 20 sweeps over a
+plane took 1.2 to 1.9 times as long as with 1, and no other sizes that were tried were within 1.15 of the best everywhere (grids of 400 to 4096
+points a side, two cores).
+"""
+LINE_CHAIN, SHORT_CHAIN, FEW_READS = 16, 4, 6
+"""The chain of such tiles on a line; and that where a point reads more than a few elements, so that fewer of them fill a processor: seidel-2d takes
+0.85 of the time with 8.
+"""
 TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
 """Of tiles of two rows without a chain: along the other row, and along the one that vectors run along. gcc has vectors only in tiles that
 what is read of the written row is not in, so that these are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.8
@@ -57,13 +67,15 @@ HOST_STEPS = 8
 """Time steps of a tile, whose iterations come back to the same elements; of more than 8 a few time steps would be one wavefront's tile."""
 USUAL_SKEW = 2
 """Points by which a row moves on in a time step, up to which tiles have all of their steps; jacobi-2d has 2."""
-STENCIL_TILES = {2: (64, 64, 2048), 3: (HOST_STEPS, 64, 256), 4: (HOST_STEPS, 16, 256)}
+STENCIL_TILES = {2: (64, 64, 2048), 3: (HOST_STEPS, 64, 256), 4: (4, 8, 1024)}
 """By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose elements stay in 1 MiB of cache; among those the
-fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d.
+fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d. Rows in space are best whole: 1024 in place of 256 takes 0.9 of the time at
+120 to 400 points a side, where the latter cuts every row; with 8 steps and 16 rows 3-D Jacobi takes 1.05 to 1.35 times as long.
 """
-DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (64, 64, 256), 4: (32, 16, 256)}
+DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (32, 32, 128), 4: (32, 16, 256)}
 """The same of tiles that begin together: either row of the pair (a tile goes through 2 / c times as many time steps), other rows, the row that
-vectors run along.
+vectors run along. In the plane 64 and 256 take 1.0 to 1.2 times as long for Jacobi, heat and FDTD, of floats and doubles, with 800 to 3000
+points a side.
 """
 DIAMONDS = "diamond tiles: all of a wavefront start at once"
 HOST_ROWS, DEVICE_ROWS = 2, 4
@@ -137,6 +149,8 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
     points, rows = planned.points, len(planned.part.carrying)
     if planned.pair:
         return _diamond_tile(planned, level)
+    if points.chained is not None and points.repeating not in (None, points.chained):
+        return _relaxation_tile(planned, level)
     if points.chained is not None and rows == 2:
         return LONG_CHAINED_HOST_TILE if level == points.chained else FLAT_HOST_TILE
     if planned.registers:
@@ -152,6 +166,20 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
     if level == points.repeating:
         return max(1, steps * USUAL_SKEW // max(USUAL_SKEW, _skew(planned, level)))
     return along if level == points.along else others
+
+
+def _relaxation_tile(planned: PlannedPart, level: int) -> int:
+    """Of time steps over a grid whose points wait for each other."""
+    points, levels = planned.points, planned.part.carrying
+    steps, following, others = RELAXATION_TILES[min(len(levels), max(RELAXATION_TILES))]
+    if level == points.chained and len(levels) == min(RELAXATION_TILES):
+        return LINE_CHAIN
+    if level == points.chained:
+        most = max(each.statement.elements_read for each in planned.part.statements)
+        return SHORT_CHAIN if most > FEW_READS else CHAINED_HOST_TILE
+    if level == points.repeating:
+        return steps
+    return following if level == next(each for each in levels if each != points.repeating) else others
 
 
 def _diamond_tile(planned: PlannedPart, level: int) -> int:

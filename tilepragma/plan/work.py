@@ -6,9 +6,9 @@ threads take (where workers take them too, as many iterations as a gang has work
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 
@@ -53,8 +53,8 @@ class LaunchWork:
     Not `exact` is also what the points of a tile that stands for all were multiplied for.
 
     `working` are the tiles of each entry that have points, where the plan lets tiles without any go by; None where it does not say.
-    `points`, `operations` of floating type and `accesses` to memory, in bytes, are those of all launches together, one number a case. `tile`
-    stands for all.
+    `points`, `operations` of floating type and `accesses` to memory, in bytes, are those of all launches together, one number a case.
+    `find_tile` finds `tile`.
     """
 
     place: Place
@@ -66,7 +66,12 @@ class LaunchWork:
     points: Numbers
     operations: Numbers
     accesses: Numbers
-    tile: TileWork
+    find_tile: Callable[[], TileWork]
+
+    @property
+    def tile(self) -> TileWork:
+        """What stands for all of them, looked for when it is asked for: that takes longer than all else, and cores hardly need it."""
+        return self.find_tile()
 
     @property
     def name(self) -> str:
@@ -98,11 +103,17 @@ class PlanWork:
 
 
 def plan_work(
-    plan: KernelPlan, scalars: Mapping[str, Values], sizes: Mapping[str, Values], target: Target, entries: int = ENTRIES
+    plan: KernelPlan,
+    scalars: Mapping[str, Values],
+    sizes: Mapping[str, Values],
+    target: Target,
+    entries: int = ENTRIES,
+    source: SourceCounts | None = None,
 ) -> PlanWork | Uncounted:
     """The work of a plan where its scalars and tile sizes have these values, by name: arrays of one length are as many cases.
 
-    Sizes that are not said are those that a launch takes by itself. `entries`: see ENTRIES.
+    Sizes that are not said are those that a launch takes by itself. `entries`: see ENTRIES. `source`: `SourceCounts.of` these scalars, where
+    it is known already.
     """
     if plan.as_written is not None:
         return Uncounted(f"it runs as written: {plan.as_written}")
@@ -115,8 +126,8 @@ def plan_work(
     lanes = Lanes(cases, values)
     steps = plan.host_steps if on_host else plan.device_steps
     try:
-        source = SourceCounts.of(plan, scalars)
-        found = tuple(_launch(place, source, launches_in(steps), entries) for place in places_of(steps, lanes))
+        known = SourceCounts.of(plan, scalars) if source is None else source
+        found = tuple(_launch(place, known, launches_in(steps), entries) for place in places_of(steps, lanes))
     except UncountableError as reason:
         return Uncounted(str(reason))
     return PlanWork(cases, on_host, found)
@@ -137,7 +148,7 @@ def _own_sizes(
 
 def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most: int) -> LaunchWork:
     found = entries_of(place, most)
-    tile = representative_tile(place.launch, found)
+    tile = cache(partial(representative_tile, place.launch, found))
     nest = dealt_nest(place.launch, found.lanes)
     loops: tuple[DealtLoop, ...] = ()
     tiles, working, exact = np.ones_like(found.repeats), None, found.exact
@@ -165,11 +176,11 @@ def _launch(place: Place, source: SourceCounts, among: tuple[Launch, ...], most:
         points=place.lanes.all(total(counts.values())),
         operations=place.lanes.all(total(own * source.operations(leaf) for leaf, own in counts.items())),
         accesses=place.lanes.all(total(own * source.accesses(leaf) for leaf, own in counts.items())),
-        tile=tile,
+        find_tile=tile,
     )
 
 
-def _run(place: Place, entries: Entries, tile: TileWork, tiles: Numbers) -> tuple[Counts, bool]:
+def _run(place: Place, entries: Entries, tile: Callable[[], TileWork], tiles: Numbers) -> tuple[Counts, bool]:
     """What all launches run, by their own text; where that takes too long, as if all tiles were like the one that stands for them, and False.
     Raises UncountableError.
     """
@@ -179,7 +190,7 @@ def _run(place: Place, entries: Entries, tile: TileWork, tiles: Numbers) -> tupl
         counts = Counter(RUN_BUDGET).count(place.launch.body, found.lanes)
         return {leaf: summed(found.case, found.repeats * own, cases) for leaf, own in counts.items()}, True
     except UncountableError:
-        of_launches, of_tiles = tile.order[0]
+        of_launches, of_tiles = tile().order[0]
         nest = dealt_nest(place.launch, entries.at_part(*of_launches))
         if nest is None:
             raise

@@ -68,6 +68,11 @@ class Statement:
         """How many loops surround it."""
         return len(self.iterators)
 
+    @property
+    def elements_read(self) -> int:
+        """How many of its accesses read elements of arrays."""
+        return sum(not one.write and one.relation.dim(isl.dim_type.out) > 0 for one in self.accesses)
+
     def shared_loops(self, other: Statement) -> int:
         """How many of the outermost loops are the same loop in the text of both."""
         count = 0

@@ -29,8 +29,17 @@ IN_PLANE = "for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++)"
 IN_SPACE = f"{IN_PLANE} for (int k = 1; k < n - 1; k++)"
 NESTS = {
     "alignment": grid(f"{IN_PLANE} a[i][j] = a[i-1][j] + a[i][j-1];"),
+    "sor-1d": grid("for (int t = 0; t < m; t++) for (int i = 1; i < n - 1; i++) a[i] = a[i-1] + a[i] + a[i+1];"),
     "chain-3d": grid(f"{IN_SPACE} a[i][j][k] = a[i-1][j][k] + a[i][j-1][k] + a[i][j][k-1];"),
     "seidel-2d": (EXPLAINED / "seidel_2d.c").read_text(),
+    "seidel-2d-9": grid(
+        f"for (int t = 0; t < m; t++) {IN_PLANE} a[i][j] = a[i-1][j-1] + a[i-1][j] + a[i-1][j+1] + a[i][j-1] + a[i][j]\n"
+        "+ a[i][j+1] + a[i+1][j-1] + a[i+1][j] + a[i+1][j+1];"
+    ),
+    "sor-3d": grid(
+        f"for (int t = 0; t < m; t++) {IN_SPACE} a[i][j][k] = a[i-1][j][k] + a[i+1][j][k] + a[i][j-1][k] + a[i][j+1][k]\n"
+        "+ a[i][j][k-1] + a[i][j][k+1] + a[i][j][k];"
+    ),
     "diagonals": grid(f"{IN_PLANE} a[i][j] = a[i-1][j+1] + a[i-1][j-1];"),
     "jacobi-1d": (EXPLAINED / "jacobi_1d.c").read_text(),
     "jacobi-2d": grid(

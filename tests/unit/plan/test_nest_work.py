@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +18,9 @@ from tilepragma.ir.directives import Target
 from tilepragma.ir.looptree import Statement
 from tilepragma.model.devices import Memory, Overheads, Processor
 from tilepragma.model.linear_model import Terms
+from tilepragma.plan.footprint_boxes import Groups, Reals
 from tilepragma.plan.nest_work import NestCounter, launch_nest
-from tilepragma.plan.prediction import predicted_terms
+from tilepragma.plan.prediction import BREAK_EVEN, predicted_terms
 from tilepragma.plan.tile_traffic import element_bytes, is_of_memory
 from tilepragma.plan.work import PlanWork, Uncounted, plan_work
 
@@ -117,6 +120,46 @@ def test_rows_and_points_are_those_of_the_loops() -> None:
     assert found.moved[0, 0] == pytest.approx(2 * 101 * (53 * 8 + 56))
 
 
+@pytest.mark.parametrize(
+    ("index", "count", "least"),
+    [
+        ([0, 0, 2, 2, 2], 4, [3, 9, 1, 9]),
+        ([0, 0, 1, 1], 2, [3, 1]),  # as many in each case
+        ([0, 2, 2], 3, [5, 9, 3]),  # as many as there were if each case had one
+        ([], 2, [9, 9]),
+    ],
+)
+def test_the_least_of_each_case(index: list[int], count: int, least: list[int]) -> None:
+    groups = Groups(np.array(index, dtype=np.int64), count)
+    values = np.array([5, 3, 4, 1, 2][: len(index)])
+    assert groups.least(np.array([values, -values]), 9)[0].tolist() == least
+
+
+def test_cases_that_a_launch_cannot_tell_apart_are_what_they_are_alone() -> None:
+    found = plan("""void f(int n, double a[n][n], double s[n], double t[n], double x[n]) {
+#pragma tilek kernel
+  {
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) s[i] += a[i][j] * x[j];
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++) t[i] += a[j][i] * x[j];
+  }
+}""")
+    names = [one.object.name for one in found.sizes]
+    default = [one.host for one in found.sizes]
+    layouts = [default, [3, *default[1:]], [*default[:-1], 5]]
+
+    def seconds(*wanted: list[int]) -> Reals:
+        terms = predicted_terms(found, {"n": 701}, dict(zip(names, np.array(wanted).T, strict=True)), PROCESSOR)
+        assert isinstance(terms, Terms), terms
+        return terms.seconds
+
+    together = seconds(*layouts)
+    assert len(found.host) == 2
+    assert together.tolist() == [seconds(one)[0].tolist() for one in layouts]
+    assert len({tuple(one) for one in together.tolist()}) == len(layouts)
+
+
 def test_chains_of_short_rows_go_on_beside_each_other() -> None:
     terms = terms_of("sor 1-d", {"n": 65536, "steps": 300}, [[64, 16], [64, 256], [64, 4096]], PROCESSOR.with_cores(1))
     waiting = terms.seconds[:, terms.names.index("waiting")]
@@ -142,3 +185,9 @@ def test_data_that_say_how_long_a_loop_is_are_a_reason() -> None:
     found = predicted_terms(planned("sgemm"), {"n": 5, "m": 5}, {}, PROCESSOR)
     assert isinstance(found, Uncounted)
     assert "p" in found.reason
+
+
+def test_steps_that_one_core_does_are_as_short_as_in_the_runtime() -> None:
+    text = (Path(__file__).parents[3] / "runtime" / "host.c").read_text()
+    found = re.search(r"\bBREAK_EVEN = (\d+),", text)
+    assert found is not None and int(found[1]) == pytest.approx(BREAK_EVEN * 1e9)

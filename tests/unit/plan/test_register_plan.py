@@ -86,10 +86,17 @@ def test_what_scales_the_elements_first_runs_before() -> None:
     assert [any(isinstance(node, Buffered) for node in walk(launch.body)) for launch in found.host] == [False, True]
 
 
-@pytest.mark.parametrize("upper", ["i", "j < i ? j : i"])
-def test_below_a_diagonal_the_full_part_of_a_tile_is_kept(upper: str) -> None:
-    heads = {**HEADS, "k": f"for (int k = 0; k < ({upper}); k++)"}
-    assert held(product("ijk", heads=heads)) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+@pytest.mark.parametrize(
+    ("upper", "panels"),
+    [
+        ("i", [f"{THROUGH_TILE}x{COLUMNS} b[k][j]"]),
+        ("j < i ? j : i", []),  # the tiles with a full panel are no convex set
+    ],
+)
+def test_below_a_diagonal_the_full_part_of_a_tile_is_kept(upper: str, panels: list[str]) -> None:
+    found = product("ijk", heads={**HEADS, "k": f"for (int k = 0; k < ({upper}); k++)"})
+    assert held(found) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+    assert packed(found) == panels
 
 
 @pytest.mark.parametrize(
@@ -212,21 +219,24 @@ def test_tiles_of_a_wavefront_without_its_diagonal_keep_rows_alone() -> None:
     assert held(found) == [f"{ROWS} x[i]"]
 
 
-def test_updates_of_a_factorisation_keep_elements_on_both_sides_of_its_diagonal() -> None:
-    found = plan("""
-    void f(int n, float a[n][n])
-    {
+@pytest.mark.parametrize(("lower", "upper"), ["aa", "lu"])
+def test_updates_of_a_factorisation_keep_elements_on_both_sides_of_its_diagonal(lower: str, upper: str) -> None:
+    """And no panels: a tile of its wavefronts has few of the values that run through."""
+    found = plan(f"""
+    void f(int n, float a[n][n], float l[n][n], float u[n][n])
+    {{
     #pragma tilek kernel
-        for (int i = 0; i < n; i++) {
-            for (int j = 0; j < i; j++) {
-                for (int k = 0; k < j; k++) a[i][j] -= a[i][k] * a[k][j];
-                a[i][j] /= a[j][j];
-            }
+        for (int i = 0; i < n; i++) {{
+            for (int j = 0; j < i; j++) {{
+                for (int k = 0; k < j; k++) {lower}[i][j] -= {lower}[i][k] * {upper}[k][j];
+                {lower}[i][j] /= {upper}[j][j];
+            }}
             for (int j = i; j < n; j++)
-                for (int k = 0; k < i; k++) a[i][j] -= a[i][k] * a[k][j];
-        }
-    }""")
-    assert held(found) == [f"{ROWS}x{COLUMNS} a[i][j]"] * 2
+                for (int k = 0; k < i; k++) {upper}[i][j] -= {lower}[i][k] * {upper}[k][j];
+        }}
+    }}""")
+    assert sorted(held(found)) == [f"{ROWS}x{COLUMNS} {array}[i][j]" for array in (lower, upper)]
+    assert packed(found) == []
 
 
 # -- broken plans -----------------------------------------------------------------------------------------------------
