@@ -230,7 +230,7 @@ def test_the_default_is_what_the_program_was_built_with(workshop: Workshop, fold
     assert done.returncode == 0, done.stderr
     [row] = [line.split() for line in done.stdout.splitlines() if "(default)" in line]
     assert row[:2] == [f"{name}={size}" for name, size in kept.items()]
-    assert "t_size=64 t_i_size=256" in done.stdout, "what a build takes without them is tried, too"
+    assert "t_size=256 t_i_size=16" in done.stdout, "what a build takes without them is tried, too"
 
 
 def launches(workshop: Workshop, program: Path, target: TargetEnvironment) -> int:

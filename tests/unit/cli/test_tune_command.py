@@ -95,7 +95,7 @@ def ranked(monkeypatch: pytest.MonkeyPatch, reason: str = "") -> list[tuple[obje
 
     def rank(plan: KernelPlan, scalars: object, target: object, device: object, others: object) -> Ranking:
         asked.append((scalars, target, device))
-        default = Layout((64, 256), 0.003)
+        default = Layout((256, 16), 0.003)
         return Ranking(
             ("t_size", "t_i_size"), (Layout((64, 128), 0.001), Layout((32, 32), 0.002), default), default, reason
         )
@@ -116,7 +116,7 @@ def test_the_fastest_is_kept_and_named(monkeypatch: pytest.MonkeyPatch, capsys: 
     rows = [line.split() for line in said if line.strip().startswith("t_size")]
     assert rows[0] == ["t_size=32", "t_i_size=32", "2", "2", "ms", "500", "us", "7", "0.500"]
     assert [row[-1] for row in rows] == ["0.500", "1.000", "1.000"]
-    assert ["t_size=64", "t_i_size=256", "(default)", "3", "3", "ms"] in [row[:6] for row in rows]
+    assert ["t_size=256", "t_i_size=16", "(default)", "3", "3", "ms"] in [row[:6] for row in rows]
     assert "  the fastest is t_size=32 t_i_size=32: 0.500 of the default's time" in said
     assert "  it is the model's number 2 of 3" in said
     own = kept()["sweep"]["host"]
@@ -273,7 +273,7 @@ def test_an_interrupt_tells_what_was_measured(
     monkeypatch.setattr(kernels, "run", interrupted)
     assert tune(program({"t_size=32": 500})) == 130
     said = capsys.readouterr().out
-    assert "t_size=64 t_i_size=256 (default)" in said
+    assert "t_size=256 t_i_size=16 (default)" in said
     assert said.splitlines()[-1] == "interrupted: nothing more is measured or kept"
     assert not Path("in.tilek.json").exists()
 
@@ -287,7 +287,7 @@ def test_sigterm_ends_it_as_an_interrupt_does(
     end = "test $(wc -l < asked) -lt 4 || { kill -TERM $PPID; sleep 600; }"
     assert tune(program({"t_size=32": 500}, more=end)) == 143
     said = capsys.readouterr().out
-    assert "t_size=64 t_i_size=256 (default)" in said
+    assert "t_size=256 t_i_size=16 (default)" in said
     assert said.splitlines()[-1] == "terminated: nothing more is measured or kept"
     assert not Path("in.tilek.json").exists()
     assert signal.getsignal(signal.SIGTERM) == before
@@ -318,11 +318,11 @@ def test_the_default_is_what_the_program_takes_by_itself(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ranked(monkeypatch)
-    command = program({"t_size=32": 700, "t_size=64": 900}, otherwise=800, takes=[{"t_i_size": 8, "t_size": 4}])
+    command = program({"t_size=32": 700, "t_size=256": 900}, otherwise=800, takes=[{"t_i_size": 8, "t_size": 4}])
     assert tune(command) == 0
     rows = rows_of(capsys.readouterr().out)
     assert rows["t_size=4 t_i_size=8"] == ["(default)", "800", "us", rows["t_size=4 t_i_size=8"][-2], "1.000"]
-    assert rows["t_size=64 t_i_size=256"][-1] == "1.125", "what the plan takes is tried, as a layout among others"
+    assert rows["t_size=256 t_i_size=16"][-1] == "1.125", "what the plan takes is tried, as a layout among others"
     assert not any("t_size=4," in one for one in asked_for()), "nobody has to say the default"
     assert kept()["sweep"]["host"]["sizes"] == {"t_size": 32, "t_i_size": 32}
 
@@ -341,7 +341,7 @@ def test_what_the_program_takes_and_a_build_would_not_is_kept(
 def test_what_was_kept_before_is_tried(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     ranked(monkeypatch)
     keep(5, 7)
-    command = program({"t_size=32": 700, "t_size=5": 500}, takes=[{"t_size": 64, "t_i_size": 256}])
+    command = program({"t_size=32": 700, "t_size=5": 500}, takes=[{"t_size": 256, "t_i_size": 16}])
     assert tune(command, "--best", "1") == 0
     rows = rows_of(capsys.readouterr().out)
     assert rows["t_size=5 t_i_size=7"] == ["500", "us", "7", "0.500"]
@@ -363,18 +363,18 @@ def test_what_a_build_takes_by_itself_need_not_be_kept(
 ) -> None:
     ranked(monkeypatch)
     keep(5, 7)
-    assert tune(program({"t_i_size=256": 500}, takes=[{"t_size": 5, "t_i_size": 7}])) == 0
+    assert tune(program({"t_i_size=16": 500}, takes=[{"t_size": 5, "t_i_size": 7}])) == 0
     said = capsys.readouterr().out
-    assert "the fastest is t_size=64 t_i_size=256: 0.500" in said
+    assert "the fastest is t_size=256 t_i_size=16: 0.500" in said
     assert "what was kept before is taken out of in.tilek.json" in said
-    assert said.splitlines()[-1] == "TILEK_SIZES=sweep.t_size=64,sweep.t_i_size=256"
+    assert said.splitlines()[-1] == "TILEK_SIZES=sweep.t_size=256,sweep.t_i_size=16"
     assert kept() == {}
 
 
 def test_launches_may_take_several_layouts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     ranked(monkeypatch)
     takes = [{"t_size": 4, "t_i_size": 8}, {"t_size": 4, "t_i_size": 16}, {"t_size": 4, "t_i_size": 8}]
-    assert tune(program({"t_i_size=16": 600}, otherwise=900, takes=takes)) == 0
+    assert tune(program({"t_size=4,sweep.t_i_size=16": 600}, otherwise=900, takes=takes)) == 0
     said = capsys.readouterr().out
     assert "t_size=4 t_i_size=8, 1 more by launch (default)" in said
     rows = rows_of(said)
@@ -389,7 +389,7 @@ def test_what_launches_would_choose_at_these_sizes_is_tried(
 ) -> None:
     ranked(monkeypatch)
     monkeypatch.setattr(kernels, "sizes_on_hosts", lambda _plan, numbers: (numbers["n"], 16))
-    assert tune(program({}, takes=[{"t_size": 64, "t_i_size": 256}]), "--size", "n=12,steps=7") == 0
+    assert tune(program({}, takes=[{"t_size": 256, "t_i_size": 16}]), "--size", "n=12,steps=7") == 0
     assert "t_size=12 t_i_size=16" in rows_of(capsys.readouterr().out)
 
 
@@ -476,7 +476,7 @@ def test_kernels_without_sizes(source: str, message: str, capsys: pytest.Capture
 def test_sizes_that_the_target_does_not_use(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    default = Layout((64, 256))
+    default = Layout((256, 16))
     alone = Ranking(("t_size", "t_i_size"), (default,), default, "its tiles have no sizes to choose")
     monkeypatch.setattr(kernels, "rank_layouts", lambda *_: alone)
     assert tune(program({})) == 1

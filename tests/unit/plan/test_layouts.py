@@ -44,8 +44,8 @@ def test_layouts_are_in_the_order_of_their_times(name: str) -> None:
 
 def test_few_steps_of_waves_are_cut_for_all_cores() -> None:
     ranking = rank_layouts(planned("sor 2-d"), {"n": 2000, "m": 2000, "steps": 8}, Target.THREADS, PROCESSOR)
-    steps = ranking.names.index("t_size")
-    assert ranking.layouts[0].sizes[steps] < ranking.default.sizes[steps]
+    # As many tiles of time steps as cores, at the least: they are what a wavefront has.
+    assert ranking.layouts[0].sizes[ranking.names.index("t_size")] * PROCESSOR.cores <= 8
 
 
 def test_one_core_needs_no_smaller_steps() -> None:
@@ -96,7 +96,7 @@ def test_layouts_of_a_gpu_are_in_the_order_of_their_times(name: str, target: Tar
 
 
 def test_the_default_of_hosts_is_what_a_launch_takes() -> None:
-    scalars = {"n": 4096, "m": 4096, "steps": 6}
+    scalars = {"n": 4096, "m": 4096, "steps": 200}
     choosing = with_model_choices(planned("sor 2-d"), PROCESSOR)
     own = tuple(size.host for size in choosing.sizes)
     chosen = sizes_on_hosts(choosing, scalars)
@@ -116,7 +116,7 @@ def test_choices_keep_the_rules_of_plans(name: str) -> None:
 
 def test_choices_are_what_the_model_takes_to_be_much_faster() -> None:
     found = planned("sor 2-d")
-    scalars = {"n": 4096, "m": 4096, "steps": 6}
+    scalars = {"n": 4096, "m": 4096, "steps": 200}
     chosen = sizes_on_hosts(with_model_choices(found, PROCESSOR), scalars)
     ranking = rank_layouts(found, scalars, Target.THREADS, PROCESSOR)
     seconds = {one.sizes: one.seconds for one in ranking.layouts}
