@@ -316,6 +316,15 @@ static inline tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t s
 #define TILEK_ROW static
 #endif
 
+/* Functions with register tiles, which are as wide as the vectors that -march names: compilers take shorter ones on some processors. */
+#if defined(__AVX512F__) && defined(__clang__)
+#define TILEK_WIDE __attribute__((min_vector_width(512)))
+#elif defined(__AVX512F__) && defined(__GNUC__) && __GNUC__ >= 8
+#define TILEK_WIDE __attribute__((target("prefer-vector-width=512")))
+#else
+#define TILEK_WIDE
+#endif
+
 #if defined(__GNUC__)
 #pragma GCC visibility pop
 #endif

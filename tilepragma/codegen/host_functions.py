@@ -27,6 +27,7 @@ from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
+from tilepragma.plan.summary import buffered
 
 
 def host_function_name(launch: Launch) -> str:
@@ -77,6 +78,7 @@ class _HostFunction:
             apart=wrapped_list(f"static void {name}_apart(", (*declared, *(one for one, _ in parameters)), ")"),
             delegation=delegation.text(),
             parameters=bool(parameters),
+            wide=any(buffered((self.launch,))),
             comment=self._comment(),
             rows="\n".join(self.rows.texts),
             head="" if head.text() == "\n" else head.text(),

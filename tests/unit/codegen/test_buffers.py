@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.unit.plan.source import plan
 from tilepragma.codegen.buffers import with_buffers
+from tilepragma.codegen.host_functions import host_functions
+from tilepragma.codegen.launches import number
 from tilepragma.ir.dump import statement_text
 from tilepragma.ir.looptree import Block, Buffered
 from tilepragma.ir.traversal import walk
@@ -48,3 +50,18 @@ def test_a_panel_is_filled_only_and_reached_through_a_pointer() -> None:
     assert "b_panel[k - k_first][j - j_tile] = b[j][k];" in lines
     assert not any(line.startswith("b[") for line in lines)
     assert any(line.endswith("+= a[i][k] * b_panel[k - k_first][j - j_tile];") for line in lines)
+
+
+def test_functions_with_register_tiles_ask_for_vectors_as_wide() -> None:
+    def text(body: str) -> str:
+        made = plan(f"""
+        void f(int n, float c[n][n], float a[n][n], float b[n][n])
+        {{
+        #pragma tilek kernel
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < n; j++) {body}
+        }}""")
+        return host_functions(made, number(made))
+
+    assert "TILEK_WIDE static void" in text("for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];")
+    assert "TILEK_WIDE" not in text("c[i][j] = a[i][j] + b[i][j];")
