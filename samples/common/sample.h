@@ -124,6 +124,20 @@ static inline void sample_record(sample *run, const float *values, size_t count)
         sample_fail(run->name, strerror(errno), "--dump");
 }
 
+/* The same for doubles: the checksum takes all of their bits, the dump gets them rounded to 32-bit floats. */
+static inline void sample_record_double(sample *run, const double *values, size_t count)
+{
+    for (size_t k = 0; k < count; ++k) {
+        uint64_t bits;
+        memcpy(&bits, &values[k], sizeof bits);
+        run->hash = (run->hash ^ (bits & UINT32_MAX)) * UINT64_C(1099511628211);
+        run->hash = (run->hash ^ (bits >> 32)) * UINT64_C(1099511628211);
+        const float rounded = (float)values[k];
+        if (run->dump != NULL && fwrite(&rounded, sizeof rounded, 1, run->dump) != 1)
+            sample_fail(run->name, strerror(errno), "--dump");
+    }
+}
+
 static inline void sample_record_matrix(sample *run, float *const *matrix, int rows, int columns)
 {
     for (int i = 0; i < rows; ++i)
