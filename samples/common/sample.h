@@ -1,6 +1,6 @@
 /* sample.h: what every sample program shares: its command line, a clock, reproducible data, a checksum, a dump.
  *
- * Include it before any system header. A sample prints two lines:
+ * Include it before any system header. The last two lines that a sample prints:
  *     NAME: SIZE… seconds S
  *     checksum HEX
  * S is the time of the kernel region alone. HEX hashes the bit patterns of all outputs, so equal checksums mean
