@@ -12,7 +12,7 @@ from pathlib import Path
 from measure import COMPILER, ROOT, TILECC, alternate, environment, output_of, show
 
 PAPER = ("listing1", "listing2", "listing3", "conv2d", "sgemm", "syr2k", "doitgen")
-NAMES = (*PAPER, "lu", "heat3d", "gauss_seidel", "smith_waterman", "wave2d")
+NAMES = (*PAPER, "lu", "heat3d", "gauss_seidel", "sor", "smith_waterman", "wave2d")
 TARGETS = ("serial", "threads", "opencl", "cuda")
 
 

@@ -1,6 +1,6 @@
 /* sample.h: what every sample program shares: its command line, a clock, reproducible data, a checksum, a dump.
  *
- * Include it before any system header. A sample prints two lines:
+ * Include it before any system header. The last two lines that a sample prints:
  *     NAME: SIZE… seconds S
  *     checksum HEX
  * S is the time of the kernel region alone. HEX hashes the bit patterns of all outputs, so equal checksums mean
@@ -122,6 +122,20 @@ static inline void sample_record(sample *run, const float *values, size_t count)
     }
     if (run->dump != NULL && fwrite(values, sizeof *values, count, run->dump) != count)
         sample_fail(run->name, strerror(errno), "--dump");
+}
+
+/* The same for doubles: the checksum takes all of their bits, the dump gets them rounded to 32-bit floats. */
+static inline void sample_record_double(sample *run, const double *values, size_t count)
+{
+    for (size_t k = 0; k < count; ++k) {
+        uint64_t bits;
+        memcpy(&bits, &values[k], sizeof bits);
+        run->hash = (run->hash ^ (bits & UINT32_MAX)) * UINT64_C(1099511628211);
+        run->hash = (run->hash ^ (bits >> 32)) * UINT64_C(1099511628211);
+        const float rounded = (float)values[k];
+        if (run->dump != NULL && fwrite(&rounded, sizeof rounded, 1, run->dump) != 1)
+            sample_fail(run->name, strerror(errno), "--dump");
+    }
 }
 
 static inline void sample_record_matrix(sample *run, float *const *matrix, int rows, int columns)

@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 import shutil
+import subprocess
 import time
 from pathlib import Path
 
@@ -27,9 +28,11 @@ SIZES = {
     "lu": ("61",),
     "heat3d": ("19", "7"),
     "gauss_seidel": ("53", "47", "11"),
+    "sor": ("37",),
     "smith_waterman": ("83", "101"),
     "wave2d": ("83", "71", "60"),
 }
+SERIAL = TargetEnvironment("serial", (("TILEK_TARGET", "serial"), ("TILEK_STRICT", "1")))
 
 
 @pytest.fixture(scope="session")
@@ -72,11 +75,66 @@ def test_sample_agrees_with_the_plain_program(
         dump = program.with_suffix(f".{target.name}.dump")
         lines.append(workshop.run(program, target, *SIZES[name], "--dump", str(dump)).splitlines())
         dumps.append(dump.read_bytes())
-    for first, second in lines:
+    for *table, first, second in lines:
+        assert bool(table) == (name == "sor")
         assert re.fullmatch(rf"{name}: {' '.join(SIZES[name])} seconds \d+\.\d+", first)
         assert re.fullmatch(r"checksum [0-9a-f]{16}", second)
     assert dumps[0] == dumps[1]
-    assert lines[0][1] == lines[1][1]
+    assert lines[0][-1] == lines[1][-1]
+
+
+def sor_table(workshop: Workshop, program: Path, target: TargetEnvironment, *arguments: str) -> dict[str, list[str]]:
+    """What sor prints of each method that does not hang on time: sweeps, residual and error."""
+    _, *rows, _, _ = workshop.run(program, target, *arguments).splitlines()
+    return {row.split()[0]: row.split()[1:4] for row in rows}
+
+
+def test_sor_solves_by_each_method(
+    workshop: Workshop, built: dict[tuple[str, str], Path], target: TargetEnvironment
+) -> None:
+    plain, translated = make(workshop, built, "cc", "sor"), make(workshop, built, "tilecc", "sor")
+    expected = sor_table(workshop, plain, SERIAL, "37")
+    assert set(expected) == {"wavefront", "redblack"}
+    assert expected["redblack"] == expected["wavefront"]
+    found = sor_table(workshop, translated, target, "37")
+    assert found["wavefront"] == expected["wavefront"]
+    assert found["redblack"] != expected["redblack"]
+    assert found == sor_table(workshop, translated, SERIAL, "37")
+    for _, residual, error in found.values():
+        assert 0 < float(residual) <= 1e-6
+        assert float(error) < 6 / 38**2
+
+
+def test_sor_writes_how_it_got_there(workshop: Workshop, built: dict[tuple[str, str], Path], tmp_path: Path) -> None:
+    program = make(workshop, built, "cc", "sor")
+    history, solution = tmp_path / "history.csv", tmp_path / "solution.csv"
+    arguments = ("20", "--tolerance", "1e-4", "--method", "redblack", "-o", str(history), "-u", str(solution))
+    ((name, (sweeps, residual, _)),) = sor_table(workshop, program, SERIAL, *arguments).items()
+    heading, first, *_, last = (row.split(",") for row in history.read_text().splitlines())
+    assert heading == ["method", "sweeps", "seconds", "residual"]
+    assert (first[0], int(first[1]), float(first[3])) == (name, 0, 1)
+    assert (last[0], last[1], float(last[3])) == (name, sweeps, pytest.approx(float(residual), rel=1e-3))
+    mesh = [[float(value) for value in row.split(",")] for row in solution.read_text().splitlines()]
+    assert {len(row) for row in mesh} == {len(mesh)} == {22}
+    assert set(mesh[0]) == {0.0}
+    assert max(map(max, mesh)) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("5", "--tolerance", "2"), "sor: not a tolerance between 0 and 1: 2"),
+        (("5", "--method", "jacobi"), "sor: no such method (see --help): jacobi"),
+        (("5", "-o"), "sor: a value must follow: -o"),
+        (("5", "--tolerance", "1e-300"), "sor: the residual does not get that small: wavefront"),
+    ],
+)
+def test_sor_says_what_is_wrong(
+    workshop: Workshop, built: dict[tuple[str, str], Path], arguments: tuple[str, ...], said: str
+) -> None:
+    program = make(workshop, built, "cc", "sor")
+    done = subprocess.run((program, *arguments), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (2, said)
 
 
 def test_wave2d_draws_the_same_picture(workshop: Workshop, built: dict[tuple[str, str], Path]) -> None:
