@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 help:
 	@echo "make demo    build every sample, run it on each target present, print times and differences"
-	@echo "make test    every test (about 22 minutes on two cores)"
+	@echo "make test    every test (about 28 minutes on two cores)"
 	@echo "make nightly the property test of automatic plans on 2 000 nests (about 12 minutes)"
 	@echo "make bench   measure: translation time, threads against OpenMP, launches"
 	@echo "make suite   build and time kernels against gcc, OpenMP and others; POLYBENCH=FOLDER adds your copy of PolyBench/C"
