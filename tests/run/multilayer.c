@@ -23,8 +23,8 @@ static int backward(int steps, int n, double w, double *restrict u, const double
     int t = 7, i = 7, j = 7, row = n + 2;
 #pragma tilek kernel sor(multilayer, subdomain: 5) if(launched) data(u[0:row*row], f[0:row*row])
     for (t = 0; t < steps; ++t)
-        for (i = n; i > 0; i--)
-            for (j = n; j >= 1; --j) {
+        for (i = row - 2; i > 0; i--)
+            for (j = row - 2; j >= 1; --j) {
                 int c = i * row + j;
                 double sum = u[c - row] + u[c - 1] + u[c + row] + u[c + 1] + f[c];
                 u[c] = (1 - w) * u[c] + w / 4 * sum;
