@@ -110,17 +110,18 @@ typedef struct {
     int first, last;
 } places;
 
-/* Tile t (1 or 2) of subdomain d of n/P, layers above the lowest one: places count from 0.
+/* Tile t (1 or 2) of subdomain d of ceil(n/P), layers above the lowest one: places count from 0.
  *
  * The subdomain drifts by one place a layer (6.6), (6.7); the first and the last one end at the mesh's border in all layers. The cutting plane
- * between its tiles goes the other way (6.9): tile 1 has P - 1 places in the lowest layer, from where it shrinks on both sides, tile 2 the others. */
+ * between its tiles goes the other way (6.9): tile 1 has P - 1 places in the lowest layer, from where it shrinks on both sides, tile 2 the others.
+ * Where P does not divide n (the thesis assumes that it does), the last subdomain has those of its places that lie in the mesh. */
 static places tile_places(int t, int d, int layer, int n, int P)
 {
     const int base = d * P;
     const int cut = base + P - 1 - layer;
     const int first = d == 0 ? 0 : base + layer;
-    const int last = base + P == n ? n - 1 : base + P - 1 + layer;
-    const places low = {first, cut - 1}, high = {cut, last};
+    const int last = base + P - 1 + layer;
+    const places low = {first, cut - 1 < n ? cut - 1 : n - 1}, high = {cut, last < n ? last : n - 1};
 
     return t == 1 ? low : high;
 }
@@ -144,21 +145,17 @@ static void mlsor_tile(const sor_problem *problem, int K, int P, int backward, c
     }
 }
 
-/* What MLSOR cannot do: a K that is not 1 to floor(P/2), a P that does not divide n. NULL where there is nothing. */
-static const char *mlsor_refuses(int n, int K, int P)
+/* What MLSOR cannot do: a K that is not 1 to floor(P/2). NULL where there is nothing. */
+static const char *mlsor_refuses(int K, int P)
 {
-    if (K < 1 || K > P / 2 || K > MOST_LAYERS)
-        return "K is not from 1 to floor(P/2)";
-    if (n < P || n % P != 0)
-        return "P does not divide n";
-    return NULL;
+    return K < 1 || K > P / 2 || K > MOST_LAYERS ? "K is not from 1 to floor(P/2)" : NULL;
 }
 
 /* K layers at once, forward or backward: the kernels K11, K12, K21 and K22, each over all subdomains. What the subdomains of a kernel do does
  * not depend on their order, nor does it matter (for five points) whether K12 or K21 comes first: `upside_down` takes these orders the other way. */
 static void mlsor_sweep(const sor_problem *problem, int K, int P, int backward, int upside_down, REAL *change)
 {
-    const int subdomains = problem->n / P;
+    const int subdomains = (problem->n + P - 1) / P;
 
     for (int k = 0; k < K; k++)
         change[k] = 0;

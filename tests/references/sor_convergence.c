@@ -78,7 +78,7 @@ static int solve(const char *name, int n, double omega, double tolerance, int ra
     const int nine = strcmp(name, "nine") == 0 || strcmp(name, "fourcolour") == 0;
 
     if (sscanf(name, "mlsor:%d:%d", &method.K, &method.P) == 2 || sscanf(name, "forward:%d:%d", &method.K, &method.P) == 2) {
-        const char *const reason = mlsor_refuses(n, method.K, method.P);
+        const char *const reason = mlsor_refuses(method.K, method.P);
         if (reason != NULL) {
             fprintf(stderr, "%s: %s\n", name, reason);
             return 2;
@@ -138,7 +138,7 @@ static int orders(int n, double omega, int K, int P)
         mlsor_sweep(&one, K, P, backward, 0, change);
         mlsor_sweep(&other, K, P, backward, 1, change);
         failed |= same("the order of subdomains, and of K12 and K21, is free", u, v, n);
-        if (P == n) {
+        if (P >= n) {
             guess(v, n);
             for (int k = 0; k < K; k++)
                 sor_sweep(&other, backward);

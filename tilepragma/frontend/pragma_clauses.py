@@ -405,16 +405,50 @@ def _sor(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
         diagnostics.error(range_of(parts[0]), f"there is no method '{word}' of relaxation", remedy)
         return ()
     if method is SorMethod.MULTILAYER:
-        diagnostics.error(
-            raw.range,
-            f"sor({word}) computes other iterates than the loops say; {_LATER}",
-            "sor(wavefront) computes what the loops say, and is taken without a clause too; sor(redblack) computes other iterates",
-        )
-        return ()
+        return _multilayer(raw, parts[1:], diagnostics)
     if len(parts) > 1:
         diagnostics.error(range_of(parts[1]), f"sor({word}) has no further arguments", f"write sor({word})")
         return ()
     return (SorClause(method, raw.range),)
+
+
+_SUBDOMAIN = 32
+"""Side of the subdomains of sor(multilayer) where it is not said: the one of Table 6.2 that takes the fewest sweeps."""
+
+
+def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]], diagnostics: Diagnostics) -> tuple[Clause, ...]:
+    """`sor(multilayer, layers: K, subdomain: P)`, 1 <= K <= P/2."""
+    said: dict[str, int] = {}
+    for part in parts:
+        key = part[0].text
+        if key not in ("layers", "subdomain") or key in said or len(part) < 3 or part[1].text != ":":
+            diagnostics.error(
+                range_of(part),
+                f"clause '{raw.name}' gives '{key}' twice"
+                if key in said
+                else "sor(multilayer) takes layers: K and subdomain: P",
+                "write sor(multilayer, layers: 16, subdomain: 32)",
+            )
+            return ()
+        value, least = expression(part[2:]), 2 if key == "subdomain" else 1
+        if value.literal is None or value.literal < least:
+            diagnostics.error(
+                value.range,
+                f"'{key}' is an integer literal of at least {least}",
+                "write sor(multilayer, layers: 16, subdomain: 32)",
+            )
+            return ()
+        said[key] = value.literal
+    subdomain = said.get("subdomain", _SUBDOMAIN)
+    layers = said.get("layers", subdomain // 2)
+    if layers > subdomain // 2:
+        diagnostics.error(
+            raw.range,
+            f"subdomains of {subdomain} x {subdomain} have at most {subdomain // 2} layers: each takes two places off a tile",
+            f"write layers: {subdomain // 2}, or subdomain: {2 * layers}",
+        )
+        return ()
+    return (SorClause(SorMethod.MULTILAYER, raw.range, layers, subdomain),)
 
 
 _WITHOUT_ARGUMENTS = ("async", "wait", "independent", "seq")

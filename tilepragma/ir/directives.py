@@ -160,10 +160,12 @@ class SorMethod(Enum):
 
 @dataclass(frozen=True)
 class SorClause:
-    """`sor(method)`: the region is a relaxation in place."""
+    """`sor(method)`: the region is a relaxation in place. `layers` and `subdomain` are K and P of `sor(multilayer)`."""
 
     method: SorMethod
     range: SourceRange
+    layers: int = 0
+    subdomain: int = 0
 
 
 class TemporalTiles(Enum):

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import SorMethod
-from tilepragma.ir.expressions import Access, DataObject, Expression, FloatingLiteral, IntegerLiteral, Scope, integer
-from tilepragma.ir.laurent import LaurentPolynomial
+from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, integer
 from tilepragma.ir.looptree import Block, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import number, polynomial
 from tilepragma.ir.substitution import with_objects
@@ -25,15 +23,10 @@ from tilepragma.ir.traversal import loop_directives, loops_in, walk, with_blocks
 from tilepragma.patterns.colouring import MOST_CLASSES, Colouring, PointClass, colouring
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest, Sweep
-from tilepragma.plan.kernel_plan import FinalValue, Reordered
+from tilepragma.plan.kernel_plan import Reordered
+from tilepragma.plan.reordered_sweeps import check_coefficients, finals_without, numbered
 from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.rows import typed_sum
-from tilepragma.plan.unit_steps import finals_apart
-
-T = TypeVar("T", bound=Statement)
-
-#: Numbers of the loops that last values are computed from begin here: behind those of loops that count in place of steps.
-_FIRST_OF_FINALS = 1 << 21
 
 
 def asks_for_colours(kernel: Kernel) -> bool:
@@ -55,7 +48,7 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
         )
     swept = {loop.index for sweep in sweeps for loop in sweep.loops}
     loops = [loop for loop in loops_in(kernel.body) if loop.index in swept]
-    finals = _finals(kernel, loops, diagnostics)
+    finals = finals_without(kernel, loops, diagnostics)
     if diagnostics.has_errors:
         return None
     chosen = [(sweep, one) for sweep, one in zip(sweeps, found, strict=True) if one is not None]
@@ -63,7 +56,7 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     rewriting = _Rewriting(
         {sweep.loops[0].index: _Coloured(sweep, one) for sweep, one in chosen}, Names(set(names_in(kernel)) - free)
     )
-    body = _numbered(rewriting.block(kernel.body))
+    body = numbered(rewriting.block(kernel.body))
     mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
     mentioned |= {loop.iterator for loop in loops_in(body)}
     gone = {loop.iterator for loop in loops} - mentioned
@@ -71,37 +64,9 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     return Reordered(kernel, coloured, finals, tuple(dict.fromkeys(_note(*one) for one in chosen)))
 
 
-def _finals(kernel: Kernel, loops: list[Loop], diagnostics: Diagnostics) -> tuple[FinalValue, ...]:
-    """The values that the iterators of these loops, which the coloured region does without, have after the region, for those who want them."""
-    wanted = {loop.iterator.name: loop for loop in loops if not loop.declares_iterator}
-    found = tuple(one for one in finals_apart(kernel, _FIRST_OF_FINALS) if one.iterator.name in wanted)
-    for name in sorted((wanted.keys() & kernel.read_after) - {one.iterator.name for one in found}):
-        diagnostics.error(
-            wanted[name].header,
-            f"'{name}' may be read after the kernel, but its last value there cannot be computed at launch",
-            "declare it in the loop",
-        )
-    return found
-
-
 def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -> Colouring | None:
     """The colours of a sweep, after a look at all that forbids them, which is reported; None where there are too many."""
-    factor = None if sweep.relaxation is None else sweep.relaxation.constant
-    if factor is not None and not 0 < factor < 2:
-        diagnostics.error(
-            sweep.range,
-            f"the relaxation factor is {float(factor):g}: sweeps converge for factors between 0 and 2 only",
-            "choose a factor above 0 and below 2",
-        )
-    for one in sweep.neighbours:
-        keeps = not any(one.offset) and one.coefficient.constant == 1
-        if keeps or _divides_by_zero(one.coefficient):
-            diagnostics.error(
-                one.range,
-                f"the diagonal is zero: {'an element keeps all of its old value' if keeps else 'this is divided by 0'}",
-                "a relaxation solves each equation for its own element, u = (1 - w) * u + w * (…) / diagonal",
-            )
-            break
+    check_coefficients(sweep, diagnostics)
     counted = {one.object for one in sweep.accumulations}
     for loop in sweep.loops[:-1]:
         for use in uses(_outside_loops(loop.body), kernel.functions):
@@ -119,14 +84,6 @@ def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -
             "sor(wavefront) computes it, in the order of the loops",
         )
     return found
-
-
-def _divides_by_zero(coefficient: LaurentPolynomial) -> bool:
-    powers = (power for product, _ in coefficient.terms for power in product)
-    return any(
-        exponent < 0 and isinstance(atom, (IntegerLiteral, FloatingLiteral)) and float(atom.value) == 0
-        for atom, exponent in powers
-    )
 
 
 def _outside_loops(block: Block) -> Block:
@@ -224,18 +181,3 @@ def _every(loop: Loop, step: int, start: int) -> Loop:
 
 def _after(value: Expression, distance: int, iterator: DataObject) -> Expression:
     return typed_sum(polynomial(value) + number(distance), iterator) if distance else value
-
-
-def _numbered(body: Block) -> Block:
-    """The body with its loops numbered in the order of the text."""
-    count = iter(range(sum(1 for _ in loops_in(body))))
-
-    def changed(statement: T) -> T:
-        if isinstance(statement, Loop):
-            statement = replace(statement, index=next(count))
-        return with_blocks(statement, inside)
-
-    def inside(block: Block) -> Block:
-        return replace(block, statements=tuple(map(changed, block.statements)))
-
-    return inside(body)

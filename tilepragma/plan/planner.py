@@ -44,6 +44,7 @@ from tilepragma.plan.kernel_plan import (
     launches_in,
 )
 from tilepragma.plan.launches import make_launches
+from tilepragma.plan.layered_sweeps import asks_for_layers, layered
 from tilepragma.plan.mapping import (
     Clauses,
     device_clauses,
@@ -55,6 +56,7 @@ from tilepragma.plan.mapping import (
 )
 from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
+from tilepragma.plan.ordered_proof import proof_in_order
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.proven_staging import proven_staging
 from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
@@ -63,6 +65,7 @@ from tilepragma.plan.scalar_arguments import scalar_arguments
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.split_arrays import with_split_arrays
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
+from tilepragma.plan.structure import structure
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import (
     allowed_targets,
@@ -106,8 +109,8 @@ def make_plan(
     """
     own = Diagnostics()
     check_relaxation(kernel, own)
-    order = reordered(kernel, own)
-    if order is None and asks_for_colours(kernel):
+    order = reordered(kernel, own) or layered(kernel, own)
+    if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         diagnostics.add_all(own)
         return None
     kernel = kernel if order is None else with_names_written_out(order.kernel)
@@ -266,7 +269,8 @@ class _Attempt:
         live_out = self.kernel.read_after | said_live_out(self.kernel)
         final = final_values(self.kernel, live_out, host_evaluable(written))
         names = frozenset(value.iterator.name for value in final)
-        return Region(self.kernel, self.said.statements, written, live_out, names, self.floating, self.known)
+        ordered = asks_for_layers(self.kernel)
+        return Region(self.kernel, self.said.statements, written, live_out, names, self.floating, self.known, ordered)
 
     @property
     def statement_count(self) -> int:
@@ -311,7 +315,14 @@ class _Attempt:
 
     def _staged(self, plan: KernelPlan, proof: Proof | None) -> Planned:
         """The plan with arrays staged where that is proven right."""
+        if self.region.ordered:
+            return Planned(plan, proof)
         return Planned(*proven_staging(plan, proof, self.region.original))
+
+    def _proof(self, plan: KernelPlan) -> Proof:
+        if self.region.ordered:
+            return proof_in_order(plan, self.region.statements, self.region.parts)
+        return proof_of(plan, self.region.original)
 
     def _sourced(self, plan: KernelPlan) -> KernelPlan:
         return plan if self.own is None else replace(plan, storage=self.own.notes, source=self.source)
@@ -332,7 +343,7 @@ class _Attempt:
         found = Diagnostics()
         ours = replace(self.said, automatic=answer, assumptions=self.region.assumptions)
         plan = _plan(self.kernel, ours, self.floating, found, self.targets)
-        proof = None if found.has_errors else proof_of(plan, self.region.original)
+        proof = None if found.has_errors else self._proof(plan)
         if proof is None:
             against: str | None = _errors(found)[0].message
         else:
@@ -346,6 +357,8 @@ def _automatic(
 ) -> Planned:
     """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
     attempt = _Attempt(kernel, said, floating, targets)
+    if attempt.region.ordered:
+        return attempt.planned(attempt.choice((structure,)), diagnostics)
     planned = _with_split_arrays(attempt, diagnostics)
     if planned is not None:
         return planned

@@ -16,7 +16,12 @@ from tilepragma.patterns.relaxation import Mismatch, SorNest
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.launches import named_in_clauses
 
-_PARALLEL = {SorMethod.WAVEFRONT: "no wavefronts", SorMethod.RED_BLACK: "no loops to run at once"}
+_PARALLEL = {
+    SorMethod.WAVEFRONT: "no wavefronts",
+    SorMethod.RED_BLACK: "no loops to run at once",
+    SorMethod.MULTILAYER: "no loops to run at once",
+}
+_ORDERS = {SorMethod.RED_BLACK: "colour by colour", SorMethod.MULTILAYER: "subdomain by subdomain"}
 _TOTALS = {"+": "sum", "*": "product"}
 _REMEDY = "remove the clause; the kernel is then planned like any other"
 
@@ -49,7 +54,7 @@ def warn_of_sequence(plan: KernelPlan, diagnostics: Diagnostics) -> None:
     """Warn of a `sor` clause whose region has nothing to run at once, since it runs on one core."""
     clause = plan.kernel.directive.sor
     if clause is not None and plan.as_written is not None and not diagnostics.has_errors:
-        order = "as written" if plan.reordered is None else "colour by colour, on one core"
+        order = "as written" if plan.reordered is None else f"{_ORDERS[clause.method]}, on one core"
         diagnostics.warning(
             clause.range,
             f"sor({clause.method.value}) finds {_PARALLEL[clause.method]} here, and kernel '{plan.kernel.name}' runs {order}: {plan.as_written}",

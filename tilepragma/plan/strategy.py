@@ -15,6 +15,7 @@ from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import FloatingRules, Kernel, Statement
 from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.kernel_plan import Step, TileSize
+from tilepragma.plan.ordered_proof import Part, parts_in_order
 from tilepragma.plan.verifier_proofs import Original
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class Region:
     floating: FloatingRules
     known: Scop | None = None
     """the Scop, where somebody has found it before"""
+    ordered: bool = False
+    """its outermost loops, and the nests in them, run one after another, whatever depends on what: the host does that around launches"""
 
     @cached_property
     def scop(self) -> Scop:
@@ -56,8 +59,15 @@ class Region:
         from tilepragma.polyhedral.dependences import memory_dependences
         from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
+        if self.ordered:
+            return tuple(one for part in self.parts for one in part.original.dependences)
         with operation_limit(self.scop.context, DEFAULT_LIMIT, "finding the dependences"):
             return memory_dependences(self.scop)
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The nests that an ordered region runs one after another, each by itself. Raises OperationLimitError."""
+        return parts_in_order(self.statements, self.kernel)
 
     @property
     def assumptions(self) -> tuple[Expression, ...]:

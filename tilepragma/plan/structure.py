@@ -82,6 +82,8 @@ def structure(region: Region) -> Automatic | Refusal:
     that is as deep as what is parallel, or where launches then do the work of more loops.
     """
     answer = _as_it_stands(region)
+    if region.ordered:
+        return answer
     depths = answer.depths if isinstance(answer, Automatic) and answer.is_settled else Depths()
     if depths.parallel and depths.launched == depths.parallel:
         return answer
@@ -125,7 +127,7 @@ def _as_it_stands(region: Region) -> Automatic | Refusal:
     return (
         answer
         if isinstance(answer, Refusal)
-        else dataclasses.replace(answer, steps=_steps(region), strips=bool(strips.sizes))
+        else dataclasses.replace(answer, steps=None if region.ordered else _steps(region), strips=bool(strips.sizes))
     )
 
 
@@ -210,6 +212,8 @@ class _Planner:
         """A statement, or a declaration with all that needs it."""
         statement = unit[0]
         if len(unit) == 1 and isinstance(statement, Loop):
+            if at.nest is None and self.region.ordered and not at.around:
+                return (self._ordered(statement, at),)
             if at.nest is None:
                 at = dataclasses.replace(at, nest=self._nest(statement))
             return self._loop(statement, at)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import DataObject, Scope
-from tilepragma.ir.looptree import Block, Statement
+from tilepragma.ir.looptree import Block, Loop, Statement
 from tilepragma.ir.traversal import loop_directives, walk
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, LastValue, Launch, Step, forms
@@ -98,6 +98,12 @@ def _without_staged_forms(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
+    yield from faults_of_text(plan)
+    yield from _against_the_region(plan, original)
+
+
+def faults_of_text(plan: KernelPlan) -> Iterator[Fault]:
+    """What is wrong with a plan whatever depends on what."""
     for launch in dict.fromkeys(form for one in (*plan.host, *plan.device) for form in forms(one)):
         for message in uneven_barriers(launch, plan.kernel.functions):
             yield Fault("barriers are uniform", message, True)
@@ -105,7 +111,6 @@ def _faults(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
             yield Fault("copies have values", message, True)
     yield from unit_step_faults(plan)
     yield from _wrong_last_values(plan)
-    yield from _against_the_region(plan, original)
 
 
 def unit_step_faults(plan: KernelPlan) -> Iterator[Fault]:
@@ -174,15 +179,34 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
             yield statement
 
 
+def faults_of_part(
+    plan: KernelPlan, loop: Loop, nest: Statement, known: Original, trees: tuple[tuple[Step, ...], ...]
+) -> Iterator[Fault]:
+    """What keeps trees of steps from being proven to do what a nest in a loop of the region does, for any value of its iterator."""
+    yield from _bounds(plan, known)
+    yield from _in_steps(plan, known, ((steps, {}) for steps in trees), (nest, loop.iterator))
+
+
 def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
+    from tilepragma.polyhedral.operation_limit import OperationLimitError
+
+    try:
+        known = original if original is not None else original_of(plan)
+    except OperationLimitError as error:
+        yield Fault("the proof ends", str(error), False)
+        return
+    yield from _bounds(plan, known)
+    yield from _in_steps(plan, known, (*_runs(plan), *_staged_runs(plan)))
+
+
+def _bounds(plan: KernelPlan, known: Original) -> Iterator[Fault]:
+    """What is wrong with the sections of arrays, and with what is tested at launch."""
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
     from tilepragma.polyhedral.plan_proof_bounds import unheld
 
-    written = written_objects(plan.kernel)
     try:
-        known = original if original is not None else original_of(plan)
         with operation_limit(known.scop.context, DEFAULT_LIMIT, "proving the sections"):
-            findings = tuple(unheld(known.scop, known.dependences, _held(plan), written))
+            findings = tuple(unheld(known.scop, known.dependences, _held(plan), written_objects(plan.kernel)))
     except OperationLimitError as error:
         yield Fault("the proof ends", str(error), False)
         return
@@ -190,19 +214,22 @@ def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator
     for one in known.scop.assumptions:
         if one not in plan.conditions:
             yield Fault("what is assumed is tested at launch", f"nothing tests '{plain_text(one)}' at launch", False)
-    yield from _in_steps(plan, known, (*_runs(plan), *_staged_runs(plan)))
 
 
 Runs = Iterable[tuple[tuple[Step, ...], dict[DataObject, int]]]
 
 
-def _in_steps(plan: KernelPlan, known: Original, runs: Runs) -> Iterator[Fault]:
-    """What is wrong with trees of steps, each at sizes of its tiles."""
+def _in_steps(
+    plan: KernelPlan, known: Original, runs: Runs, part: tuple[Statement, DataObject] | None = None
+) -> Iterator[Fault]:
+    """What is wrong with trees of steps, each at sizes of its tiles, against the region, or a nest in it and the iterator of the loop around."""
     from tilepragma.polyhedral.plan_proof import prove_steps, proven_region
 
-    kernel = plan.kernel
-    written = written_objects(kernel)
-    region = proven_region(_statements(plan), kernel.functions, written, known.scop, known.dependences)
+    written = written_objects(plan.kernel)
+    body = _statements(plan)
+    if part is not None:
+        body, written = (part[0],), written - {part[1]}
+    region = proven_region(body, plan.kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
     held = _held(plan)
     for steps, sizes in runs:

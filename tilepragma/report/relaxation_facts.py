@@ -29,9 +29,11 @@ def relaxation_rows(kernel: Kernel) -> tuple[str, ...]:
 
 def order_rows(plan: KernelPlan) -> tuple[str, ...]:
     """Which order of the points runs, where that is not the one of the loops; what the user may ask for, where nothing is said of it."""
-    if plan.reordered is not None:
+    clause = plan.kernel.directive.sor
+    if plan.reordered is not None and clause is not None:
         return tuple(
-            f"sor(redblack): {note}; other iterates than the loops as written" for note in plan.reordered.notes
+            f"sor({clause.method.value}): {note}; other iterates than the loops as written"
+            for note in plan.reordered.notes
         )
     return tuple(f"{one.message}, line {one.range.start.line}" for one in faster_orders(plan))
 

@@ -1,0 +1,292 @@
+"""`sor(multilayer, layers: K, subdomain: P)`: sweeps over five points taken K at a time, forward and backward in turn, in subdomains (MLSOR, thesis
+chapter 6).
+
+Along each dimension places count from where a group of K sweeps begins, 0 … n - 1. In its layer l, 0 <= l < K, the subdomain at b = 0, P, 2P, …
+has the places from b + l (0 in the first one) to b + P - 1 + l, cut before b + P - 1 - l: subdomains drift with the sweep (6.6), the plane between
+their tiles goes the other way (6.9). The first tile is P - 1 places long in the lowest layer, which leaves it some for K <= P / 2.
+
+    for (g = 0; g < sweeps; g += 2 * K) {
+        for all subdomains: tile 1,1                    K11
+        for all subdomains: tile 1,2; tile 2,1          K12 and K21, which do not meet
+        for all subdomains: tile 2,2                    K22
+        the same three, backward
+    }
+
+where a tile is a loop over its layers around the user's nest. A group at the end has the layers that are left. Subdomains and tiles at the mesh's far
+end have the places that lie in the mesh. That is another order of the points than the user wrote, and gives other iterates: the clause asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.directives import SorClause, SorMethod
+from tilepragma.ir.expressions import Access, Binary, Conditional, DataObject, Expression, Scope, access_to, integer
+from tilepragma.ir.looptree import Block, Declarator, Kernel, Loop, Statement
+from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
+from tilepragma.ir.substitution import with_objects
+from tilepragma.ir.traversal import loop_directives, loops_in, walk
+from tilepragma.ir.types import INT, LONG
+from tilepragma.patterns.recognition import relaxations
+from tilepragma.patterns.relaxation import Repetition, SorNest, Sweep
+from tilepragma.plan.kernel_plan import Reordered
+from tilepragma.plan.reordered_sweeps import check_coefficients, finals_without, numbered
+from tilepragma.plan.row_loops import Names, names_in
+from tilepragma.plan.rows import typed_sum
+
+_INSTEAD = "sor(redblack) computes it colour by colour, sor(wavefront) in the order of the loops"
+_FIVE = {(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)}
+_KERNELS = (((1, 1),), ((1, 2), (2, 1)), ((2, 2),))
+"""The tiles of each loop over subdomains, along the outer and the inner loop"""
+
+
+def asks_for_layers(kernel: Kernel) -> bool:
+    """Whether the user says `sor(multilayer)`."""
+    return kernel.directive.sor is not None and kernel.directive.sor.method is SorMethod.MULTILAYER
+
+
+def layered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
+    """The region by layers and subdomains where its clause asks for that; None elsewhere, and where that cannot be, which is reported."""
+    clause = kernel.directive.sor
+    if clause is None or clause.method is not SorMethod.MULTILAYER or diagnostics.has_errors:
+        return None
+    nests = [nest for nest in relaxations(kernel) if isinstance(nest, SorNest)]
+    found = _only_sweeps(kernel, nests, clause, diagnostics)
+    if found is None:
+        return None
+    around, sweep = found
+    check_coefficients(sweep, diagnostics)
+    for directive in loop_directives(kernel.body):
+        diagnostics.error(
+            directive.range,
+            "sor(multilayer) puts loops over subdomains in the place of this one, which clauses cannot be of",
+            "remove this directive, or the clause sor(multilayer)",
+        )
+    loops = [around, *sweep.loops]
+    finals = finals_without(kernel, loops, diagnostics)
+    if diagnostics.has_errors:
+        return None
+    free = {loop.iterator.name for loop in loops if loop.declares_iterator} - kernel.read_after
+    layers = _Layers(around, sweep, clause.layers, clause.subdomain, Names(set(names_in(kernel)) - free))
+    body = numbered(Block((layers.groups(),), kernel.body.range))
+    mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
+    mentioned |= {loop.iterator for loop in loops_in(body)}
+    gone = {loop.iterator for loop in loops} - mentioned
+    ordered = replace(kernel, body=body, objects=tuple(one for one in kernel.objects if one not in gone))
+    side = clause.subdomain
+    groups = f"groups of {clause.layers} sweeps, forward and backward in turn"
+    note = f"{sweep.array.host} in {groups}, by subdomains of {side} x {side}"
+    return Reordered(kernel, ordered, finals, (note,))
+
+
+def _only_sweeps(
+    kernel: Kernel, nests: list[SorNest], clause: SorClause, diagnostics: Diagnostics
+) -> tuple[Loop, Sweep] | None:
+    """The loop over sweeps that the region is, and its sweep; None where it is something else, which is reported."""
+
+    def refuse(range_: SourceRange, message: str, remedy: str = _INSTEAD) -> None:
+        diagnostics.error(range_, f"sor(multilayer) is for {message}", remedy)
+
+    nest = nests[0]
+    around = None if nest.sweep_loop is None else nest.sweep_loop.statement
+    sweep = nest.sweeps[0]
+    if nest.sweep_loop is not None and nest.sweep_loop.repetition is Repetition.CONVERGENCE:
+        refuse(
+            nest.range,
+            "a fixed number of sweeps, and these end with a condition",
+            "put the kernel inside that loop, around a loop over 2K sweeps, and look at the residual after it",
+        )
+    elif not isinstance(around, Loop):
+        refuse(
+            clause.range,
+            "a loop over sweeps, and there is none in the region",
+            "put the pragma before the loop over sweeps",
+        )
+    elif kernel.body.statements != (around,):
+        refuse(
+            clause.range,
+            "a region that is a loop over sweeps, and there are other statements",
+            "make them a region of their own",
+        )
+    elif len(nest.sweeps) > 1:
+        refuse(
+            nest.sweeps[1].range,
+            "one sweep a round, and this is a second one: it goes forward and backward by itself",
+            "remove it",
+        )
+    elif {one.offset for one in sweep.neighbours} | {(0, 0)} != _FIVE:
+        refuse(sweep.range, f"five points in two dimensions, and these are {sweep.points} in {nest.dimensions}")
+    elif nest.accumulations:
+        refuse(sweep.range, f"sweeps alone, and '{nest.accumulations[0].object.host}' is computed with them")
+    elif not _is_plain(around) or not all(map(_is_plain, sweep.loops)):
+        refuse(around.header, "loops by one with bounds of int or long, which do not depend on each other")
+    elif any(_mentions(loop, one.iterator) for loop in sweep.loops for one in sweep.loops):
+        refuse(sweep.loops[1].header, "a mesh of rows that are all as long, and these bounds vary")
+    elif any(isinstance(node, Access) and node.object == around.iterator for node in walk(around.body)):
+        refuse(sweep.range, f"sweeps that are all alike, and this one depends on '{around.iterator.host}'")
+    elif around.body.statements != (sweep.loops[0],) or sweep.loops[0].body.statements != (sweep.loops[1],):
+        refuse(sweep.range, "loops with nothing between them, and there are other statements")
+    else:
+        return around, sweep
+    return None
+
+
+def _is_plain(loop: Loop) -> bool:
+    step = polynomial(loop.step).constant
+    return step in (1, -1) and loop.comparison != "!=" and loop.iterator.element in (INT, LONG)
+
+
+def _mentions(loop: Loop, iterator: DataObject) -> bool:
+    bounds = (loop.lower, loop.upper)
+    return any(isinstance(node, Access) and node.object == iterator for bound in bounds for node in walk(bound))
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A dimension as a group of sweeps goes through it: from the value `first` of the loop's iterator, which `sign` says how it changes."""
+
+    loop: Loop
+    first: Polynomial
+    sign: int
+    count: Polynomial
+
+    def at(self, place: Polynomial) -> Polynomial:
+        """The iterator's value at a place."""
+        return self.first + (place if self.sign > 0 else -place)
+
+
+def _ways(loop: Loop) -> tuple[_Way, _Way]:
+    """The dimension of a loop, forward and backward."""
+    sign = -1 if loop.decreasing else 1
+    first, beyond = polynomial(loop.lower), polynomial(loop.upper)
+    if loop.comparison in ("<=", ">="):
+        beyond = beyond + number(sign)
+    distance = beyond - first
+    count = distance if sign > 0 else -distance
+    return _Way(loop, first, sign, count), _Way(loop, beyond - number(sign), -sign, count)
+
+
+@dataclass(frozen=True)
+class _Layers:
+    """Makes the region: `around` is the user's loop over sweeps."""
+
+    around: Loop
+    sweep: Sweep
+    layers: int
+    subdomain: int
+    names: Names
+
+    def groups(self) -> Loop:
+        """The loop over pairs of groups."""
+        sweeps = _ways(self.around)[0].count
+        group = self._iterator("group")
+        left = sweeps - of_atom(access_to(group))
+        forward, backward = zip(*map(_ways, self.sweep.loops), strict=True)
+        statements = (
+            *self._kernels(forward, left),
+            *self._kernels(backward, left - number(self.layers)),
+        )
+        return self._loop(group, number(0), typed_sum(sweeps, group), 2 * self.layers, statements, self.around)
+
+    def _kernels(self, ways: tuple[_Way, ...], left: Polynomial) -> Iterator[Statement]:
+        """The loops over subdomains, one after another; `left` sweeps are still to be done."""
+        for tiles in _KERNELS:
+            bases = [self._iterator(f"{way.loop.iterator.name}_subdomain") for way in ways]
+            inner: tuple[Statement, ...] = tuple(self._tile(tile, ways, bases, left) for tile in tiles)
+            for way, base in reversed(list(zip(ways, bases, strict=True))):
+                inner = (self._loop(base, number(0), typed_sum(way.count, base), self.subdomain, inner, way.loop),)
+            yield from inner
+
+    def _tile(self, tile: tuple[int, int], ways: tuple[_Way, ...], bases: list[DataObject], left: Polynomial) -> Loop:
+        """The loop over the layers of a tile, around the user's nest over its places."""
+        layer = self._iterator("layer")
+        body: Block = ways[-1].loop.body
+        own = {way.loop.iterator: self._own(way.loop.iterator) for way in ways}
+        own |= {
+            node.object: self._own(node.object)
+            for node in sorted(
+                (one for one in walk(body) if isinstance(one, Declarator)), key=lambda one: one.object.name
+            )
+        }
+        inner: tuple[Statement, ...] = with_objects(body, own).statements
+        for number_, way, base in reversed(list(zip(tile, ways, bases, strict=True))):
+            iterator = own[way.loop.iterator]
+            lower, upper = self._places(number_, way, base, layer, iterator)
+            inner = (
+                replace(
+                    way.loop,
+                    iterator=iterator,
+                    declares_iterator=True,
+                    lower=lower,
+                    comparison="<" if way.sign > 0 else ">",
+                    upper=upper,
+                    step=integer(way.sign),
+                    decreasing=way.sign < 0,
+                    body=Block(inner, way.loop.body.range),
+                ),
+            )
+        return self._loop(
+            layer, number(0), _least(left, number(self.layers), left, number(self.layers), layer), 1, inner, self.around
+        )
+
+    def _places(
+        self, tile: int, way: _Way, base: DataObject, layer: DataObject, iterator: DataObject
+    ) -> tuple[Expression, Expression]:
+        """The iterator's first value in a tile's layer, and the one that it no longer has."""
+        start, above = of_atom(access_to(base)), of_atom(access_to(layer))
+        cut = start + number(self.subdomain - 1) - above
+        if tile == 1:
+            drifted = typed_sum(way.at(start + above), iterator)
+            is_first = Binary("==", access_to(base), integer(0), INT)
+            lower: Expression = Conditional(is_first, typed_sum(way.at(number(0)), iterator), drifted, iterator.element)
+            last = cut
+        else:
+            lower = typed_sum(way.at(cut), iterator)
+            last = start + number(self.subdomain) + above
+        return lower, _least(last, way.count, way.at(last), way.at(way.count), iterator)
+
+    def _loop(
+        self,
+        iterator: DataObject,
+        lower: Polynomial,
+        upper: Expression,
+        step: int,
+        statements: tuple[Statement, ...],
+        like: Loop,
+    ) -> Loop:
+        return Loop(
+            0,
+            iterator,
+            True,
+            typed_sum(lower, iterator),
+            "<",
+            upper,
+            integer(step),
+            False,
+            Block(statements),
+            None,
+            like.range,
+            like.header,
+        )
+
+    @property
+    def _type(self) -> DataObject:
+        loops = (self.around, *self.sweep.loops)
+        return next((one.iterator for one in loops if one.iterator.element == LONG), loops[0].iterator)
+
+    def _iterator(self, name: str) -> DataObject:
+        return replace(self.names.scalar(name), element=self._type.element)
+
+    def _own(self, object_: DataObject) -> DataObject:
+        return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)
+
+
+def _least(
+    first: Polynomial, second: Polynomial, if_first: Polynomial, if_second: Polynomial, like: DataObject
+) -> Expression:
+    """`first < second ? if_first : if_second`"""
+    less = Binary("<", typed_sum(first, like), typed_sum(second, like), INT)
+    return Conditional(less, typed_sum(if_first, like), typed_sum(if_second, like), like.element)

@@ -1,0 +1,94 @@
+"""Regions whose loops on the outside, and the nests in these, run in the order of the text: each nest is proven by itself.
+
+    for (g = …) { nest 1; nest 2; … }      ->      the host's loop over g around the launches of nest 1, those of nest 2, …
+
+What one round or one nest leaves to the next is then as it is in the region, whatever it is. A nest is looked at for any value of g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tilepragma.ir.looptree import Kernel, Loop, Statement
+from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.plan.invariance import written_objects
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.verifier_proofs import Fault, Original, Proof, faults_of_part, faults_of_text
+
+_RULE = "parts keep their order"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A nest in a loop, and what is known of it."""
+
+    loop: Loop
+    nest: Statement
+    original: Original
+
+
+def parts_in_order(statements: tuple[Statement, ...], kernel: Kernel) -> tuple[Part, ...]:
+    """The nests in the outermost loops. Raises OperationLimitError."""
+    from tilepragma.polyhedral.dependences import memory_dependences
+    from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
+
+    written = written_objects(kernel)
+    found = []
+    for loop, nest in _nests(statements):
+        scop = extract_scop((nest,), kernel.functions, written - {loop.iterator})
+        with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
+            found.append(Part(loop, nest, Original(scop, memory_dependences(scop))))
+    return tuple(found)
+
+
+def proof_in_order(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Proof:
+    """The plan of an ordered region with everything that keeps it from being proven right."""
+    return Proof(plan, tuple(_faults(plan, statements, parts)))
+
+
+def _nests(statements: tuple[Statement, ...]) -> Iterator[tuple[Loop, Statement]]:
+    for one in statements:
+        if isinstance(one, Loop):
+            yield from ((one, nest) for nest in one.body.statements)
+
+
+def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Iterator[Fault]:
+    yield from faults_of_text(plan)
+    runs = [_steps_of_parts(steps, statements) for steps in (plan.host_steps, plan.device_steps)]
+    for run in runs:
+        if run is None:
+            yield Fault(_RULE, "the launches are not those of the nests, one after another", False)
+            return
+    for part, *steps in zip(parts, *(run for run in runs if run is not None), strict=True):
+        yield from faults_of_part(plan, part.loop, part.nest, part.original, tuple(dict.fromkeys(steps)))
+
+
+def _steps_of_parts(steps: tuple[Step, ...], statements: tuple[Statement, ...]) -> tuple[tuple[Step, ...], ...] | None:
+    """The steps of each nest, one after another; None where the host's loops are not those around the nests, or the order is another."""
+    if len(steps) != len(statements):
+        return None
+    found: list[tuple[Step, ...]] = []
+    for step, loop in zip(steps, statements, strict=True):
+        if not isinstance(step, HostLoop) or not isinstance(loop, Loop):
+            return None
+        if replace(step.loop, body=loop.body) != loop:
+            return None
+        left = list(step.steps)
+        for nest in loop.body.statements:
+            known = {one.index for one in loops_in(nest)}
+            own = 0
+            while own < len(left) and _loops(left[own]) <= known:
+                own += 1
+            found.append(tuple(left[:own]))
+            del left[:own]
+        if left:
+            return None
+    return tuple(found)
+
+
+def _loops(step: Step) -> set[int]:
+    """The user's loops that the step runs."""
+    launches = (step,) if isinstance(step, Launch) else launches_in((step,))
+    return {one.index for launch in launches for one in walk(launch.body) if isinstance(one, Loop)}
