@@ -1,15 +1,15 @@
-"""What a user may ask of one loop's tiles, and what is refused with a sentence."""
+"""What a user may ask of one loop's tiles and write between loops, and what is refused with a sentence."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import NOWHERE
-from tilepragma.ir.accesses import leaves_early
+from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import AxisKind, TileClause, TileKind
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Axis, ForLoop, Loop, Tile
+from tilepragma.ir.looptree import Axis, Declaration, ForLoop, Kernel, Loop, Statement, Tile
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import mentions
 from tilepragma.plan.tiling import TilingError, tile_numbers, trip_count
@@ -125,3 +125,17 @@ def legal_order(order: tuple[Tile, ...], needs: Mapping[int, frozenset[int]]) ->
                 result.append(tile)
                 break
     return tuple(result)
+
+
+def check_hoisted(
+    declaration: Declaration, before: Iterable[Statement], kernel: Kernel, diagnostics: Diagnostics
+) -> None:
+    """The host executes the region's declarations first, so none may read what a statement before it writes."""
+    written = {use.object for statement in before for use in uses(statement, kernel.functions) if use.writes}
+    stale = next((use for use in uses(declaration, kernel.functions) if use.reads and use.object in written), None)
+    if stale is not None:
+        diagnostics.error(
+            stale.range,
+            f"this declaration reads '{stale.object.host}', which the kernel writes before it",
+            "declare the variable inside the loop that uses it, or split the kernel in two",
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled, reloads_less
-from tilepragma.plan.chain_checks import check_for_loop
+from tilepragma.plan.chain_checks import check_for_loop, check_hoisted
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.coalescing import vouched_worker_loop
@@ -499,7 +499,7 @@ def _take_apart(kernel: Kernel, diagnostics: Diagnostics) -> _Region:
     host, device = dict(user), dict(user)
     for statement in _flat(kernel.body):
         if isinstance(statement, Declaration):
-            _check_hoisted(statement, statements, kernel, diagnostics)
+            check_hoisted(statement, statements, kernel, diagnostics)
             prologue.append(statement)
             continue
         statements.append(statement)
@@ -522,20 +522,6 @@ def _flat(body: Block) -> Iterator[Statement]:
             yield from _flat(statement)
         else:
             yield statement
-
-
-def _check_hoisted(
-    declaration: Declaration, before: Iterable[Statement], kernel: Kernel, diagnostics: Diagnostics
-) -> None:
-    """The host executes the region's declarations first, so none may read what a statement before it writes."""
-    written = {use.object for statement in before for use in uses(statement, kernel.functions) if use.writes}
-    stale = next((use for use in uses(declaration, kernel.functions) if use.reads and use.object in written), None)
-    if stale is not None:
-        diagnostics.error(
-            stale.range,
-            f"this declaration reads '{stale.object.host}', which the kernel writes before it",
-            "declare the variable inside the loop that uses it, or split the kernel in two",
-        )
 
 
 def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]) -> str | None:
