@@ -75,8 +75,8 @@ def environment(shared_scratch: Path) -> Iterator[None]:
 
 
 def pocl_cache(scratch: Path) -> Path:
-    """A folder for what PoCL compiles, which all workers of a session share."""
-    cache = (scratch.parents[1] if "PYTEST_XDIST_WORKER" in os.environ else scratch.parent) / "pocl"
+    """A folder of this worker's for what PoCL compiles: where processes compile into one folder at once, PoCL 3 refuses a program now and then."""
+    cache = scratch / "pocl"
     cache.mkdir(mode=0o700, exist_ok=True)
     return cache
 

@@ -1,6 +1,16 @@
 /* Arrays that several iterations use in turn, and old values that writes would overwrite: kernels get storage of their own for them. */
 #include "check.h"
 
+static void check_matrix_and_row(void (*kernel)(int n, int m, double a[n][m], double *row), int n, int m)
+{
+    double *const a = check_doubles((size_t)n * m), *const row = check_doubles(m);
+    kernel(n, m, (void *)a, row);
+    check_record("a", a, (size_t)n * m * sizeof *a);
+    check_record("row", row, m * sizeof *row);
+    free(a);
+    free(row);
+}
+
 // case channels: a scratch row that is an argument, so that its last values are wanted
 static void channels(int nr, int nq, int np, double a[nr][nq][np], double c[np][np], double *sum)
 {
@@ -128,16 +138,6 @@ CASE(triangular_scratch)
         free(a);
         free(row);
     }
-}
-
-static void check_matrix_and_row(void (*kernel)(int n, int m, double a[n][m], double *row), int n, int m)
-{
-    double *const a = check_doubles((size_t)n * m), *const row = check_doubles(m);
-    kernel(n, m, (void *)a, row);
-    check_record("a", a, (size_t)n * m * sizeof *a);
-    check_record("row", row, m * sizeof *row);
-    free(a);
-    free(row);
 }
 
 // case conditional_reads: a scratch row that is read only where data say so
