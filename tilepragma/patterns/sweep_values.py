@@ -35,6 +35,8 @@ T = TypeVar("T")
 
 #: Nodes of an expression up to which an integer may be a subscript, or a part of one.
 _LONGEST_INTEGER = 64
+#: Nodes of an expression up to which it stands for the variable that holds it, where that divides.
+_LONGEST_NUMBER = 256
 
 
 @dataclass
@@ -51,7 +53,7 @@ class Integers:
         found: Expression = self.instead(value)
         if operator != "=":
             found = Binary(operator[:-1], self.instead(target), found, object_.element)
-        if sum(1 for _ in islice(walk(found), _LONGEST_INTEGER + 1)) > _LONGEST_INTEGER:
+        if not _is_short(found, _LONGEST_INTEGER):
             raise NotPolynomialError(f"'{object_.host}' is computed in too many steps", value.range)
         self.values[object_] = found
 
@@ -66,6 +68,10 @@ class Integers:
     def _value(self, access: Access) -> Expression:
         found = self.values.get(access.object)
         return access if found is None or access.path else found
+
+
+def _is_short(value: Expression, most: int) -> bool:
+    return sum(1 for _ in islice(walk(value), most + 1)) <= most
 
 
 def assignments_in(statement: object) -> Iterator[tuple[Access, str, Expression]]:
@@ -88,6 +94,8 @@ class SweepValues:
     element: str
     integers: Integers = field(default_factory=Integers)
     numbers: dict[DataObject, LaurentPolynomial | NotPolynomialError] = field(default_factory=dict)
+    expressions: dict[DataObject, Expression] = field(default_factory=dict)
+    """what such variables hold, as it is written"""
     updated: LaurentPolynomial | None = None
     reads: dict[Offset, SourceRange] = field(default_factory=dict)
 
@@ -114,6 +122,11 @@ class SweepValues:
         except NotPolynomialError as error:
             self.numbers[target.object] = error
         self.integers.take(target, operator, value)
+        written = self._written_out(value)
+        if operator == "=" and _is_short(written, _LONGEST_NUMBER):
+            self.expressions[target.object] = written
+        else:
+            self.expressions.pop(target.object, None)
 
     def update(self, node: Assignment) -> None:
         """The element is assigned. Raises NotPolynomialError."""
@@ -138,11 +151,24 @@ class SweepValues:
             return self._variable(value)
         for node in walk(value):
             if isinstance(node, Access) and self._depends(node):
-                raise NotPolynomialError(
-                    f"the new value of {self.element} is no linear form of elements of '{self.array.host}': {_what(value)}",
-                    value.range,
-                )
-        return of_atom(self.integers.instead(value))
+                return self._quotient(value)
+        return of_atom(self._written_out(value))
+
+    def _quotient(self, value: Expression) -> LaurentPolynomial:
+        """Elements divided by a variable that holds a sum of other things. Raises NotPolynomialError for all else."""
+        if isinstance(value, Binary) and value.operator == "/":
+            inside = (node for node in walk(value.right) if isinstance(node, Access))
+            if not any(map(self._depends, inside)):
+                return self.of(value.left) * of_atom(self._written_out(value.right), -1)
+        raise NotPolynomialError(
+            f"the new value of {self.element} is no linear form of elements of '{self.array.host}': {_what(value)}",
+            value.range,
+        )
+
+    def _written_out(self, value: Expression) -> Expression:
+        """The value with what variables hold in their place."""
+        numbers = with_accesses(value, lambda one: one if one.path else self.expressions.get(one.object, one))
+        return self.integers.instead(numbers)
 
     def _depends(self, access: Access) -> bool:
         if access.object == self.array:
