@@ -21,7 +21,7 @@ from tilepragma.ir.looptree import (
 )
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import mentions, walk
+from tilepragma.ir.traversal import flat, mentions, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.patterns.mesh_offsets import Subscripts
 from tilepragma.patterns.relaxation import (
@@ -34,7 +34,7 @@ from tilepragma.patterns.relaxation import (
     Variation,
     Varying,
 )
-from tilepragma.patterns.sweep_nests import NoSweepError, flat, statement_range, sweep_of
+from tilepragma.patterns.sweep_nests import NoSweepError, statement_range, sweep_of
 from tilepragma.patterns.sweep_values import assignments_in
 
 

@@ -30,7 +30,7 @@ from tilepragma.ir.looptree import (
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.polynomial import number as whole
 from tilepragma.ir.reductions import reduction_operator
-from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.traversal import flat, loops_in, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_axes
 from tilepragma.patterns.relaxation import Accumulation, Neighbour, Sweep
@@ -61,15 +61,6 @@ class _Nest:
     @property
     def accumulated(self) -> frozenset[DataObject]:
         return frozenset(one.object for one in self.accumulations)
-
-
-def flat(block: Iterable[Statement]) -> Iterator[Statement]:
-    """The statements, those of blocks among them in their place."""
-    for statement in block:
-        if isinstance(statement, Block):
-            yield from flat(statement.statements)
-        else:
-            yield statement
 
 
 def sweep_of(
