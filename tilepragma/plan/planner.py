@@ -32,6 +32,7 @@ from tilepragma.plan.data import (
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.function_reach import with_reach
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
@@ -439,7 +440,8 @@ def _plan(
     # Sections are of the arrays as the user has them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
-    data = DataContext(flat, without_names(all_uses, flat, on_host), on_host, diagnostics, region.assumptions)
+    reached = without_names(with_reach(all_uses, kernel.functions), flat, on_host)
+    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
