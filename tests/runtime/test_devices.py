@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.runtime_programs import SANITIZE, build_runtime_test
 from tests.support.targets import TargetEnvironment, target_environment
-from tilepragma.cli.wheels import wheel_macros
+from tilepragma.base.wheels import wheel_macros
 
 CASES = ("describe", "add", "sum", "contract", "refusals", "memory", "threads", "record")
 ABSENT = 77

@@ -128,6 +128,25 @@ class SizeChoice:
     sizes: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class RegisterUse:
+    """What a worker of a device launch takes: `registers` of 32 bits, and the bytes of them that are `spilled` to memory."""
+
+    launch: str
+    registers: int
+    spilled: int = 0
+
+
+@dataclass(frozen=True)
+class RegisterCounts:
+    """What a compiler has made of device launches for the GPU that is planned for; `by` says which one, or why none has; `launches` are then
+    empty.
+    """
+
+    by: str
+    launches: tuple[RegisterUse, ...] = ()
+
+
 def forms(launch: Launch) -> tuple[Launch, ...]:
     """The launch by itself, and as it is where its staged form runs."""
     if launch.staged is None:
@@ -239,6 +258,8 @@ class KernelPlan:
     """the region in the order that `kernel` has it, where the user wrote another"""
     kept: str = ""
     """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
+    registers: RegisterCounts | None = None
+    """None where no GPU is planned for"""
 
     @property
     def host(self) -> tuple[Launch, ...]:

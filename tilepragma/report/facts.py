@@ -23,6 +23,7 @@ from tilepragma.plan.size_choices import outermost_loop
 from tilepragma.plan.summary import has_shapes, used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
+from tilepragma.report.register_facts import register_rows
 from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_header, plain_text
@@ -122,6 +123,8 @@ class KernelFacts:
     tile_sizes: str
     choice: ChoiceFacts
     """what the model says of the tile sizes"""
+    registers: tuple[str, ...]
+    """what workers of device launches take on the GPU that is planned for"""
     data: tuple[DataRow, ...]
     scalars: str
     launches: tuple[LaunchGroup, ...]
@@ -151,6 +154,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         checks=tuple(_checks(plan)),
         tile_sizes=_tile_sizes(plan),
         choice=choice_facts(plan, sizes, device),
+        registers=register_rows(plan, device),
         data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
         launches=launch_groups(plan, sizes),
