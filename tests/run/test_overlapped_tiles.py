@@ -17,6 +17,8 @@ import pytest
 from tests.support.planning import PlanningWorkshop
 from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment, target_environment
+from tilepragma.ir.looptree import Barrier
+from tilepragma.ir.traversal import walk
 from tilepragma.plan import planner
 from tilepragma.plan.kernel_plan import KernelPlan
 
@@ -107,6 +109,17 @@ def test_all_have_windows_on_devices_alone(programs: Programs, form: str) -> Non
         rings = [one.origin[0] is None for launch in plan.device for one in launch.windows]
         # There is nothing to walk along in one dimension.
         assert set(rings) == {form == STREAMED and not plan.kernel.name.startswith("line")}, plan.kernel.name
+
+
+def test_both_ways_to_wait_are_there(build: Callable[..., Programs]) -> None:
+    # Once for a position; where that takes more planes than there is room for, between statements.
+    waits = {
+        plan.kernel.name: {sum(isinstance(node, Barrier) for node in walk(launch.body)) > 2 for launch in plan.device}
+        for plan in build(STREAMED).plans
+        if not plan.kernel.name.startswith("line")
+    }
+    assert [name for name, often in waits.items() if often == {True}] == ["cube_box"]
+    assert [name for name, often in waits.items() if often != {False}] == ["cube_box"]
 
 
 @pytest.mark.parametrize("size", SIZES, ids="x".join)

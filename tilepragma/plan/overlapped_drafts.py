@@ -238,7 +238,13 @@ class TileLaunch:
         )
         last = [floor_quotient(grid[k][1] - grid[k][0], expression(homes[k])) for k in dimensions]
         nest = drafts.nest(blocks, last, body, TileKind.DYNAMIC, TileKind.GANG)
-        return DraftLaunch(Block((nest,)), dict(drafts.tiles), windows=tuple(self.windows.values()))
+        windows = tuple(self.windows.values())
+        return DraftLaunch(Block((nest,)), dict(drafts.tiles), windows=windows, waits=self.waits)
+
+    @property
+    def waits(self) -> bool:
+        """Whether workers wait between statements."""
+        return True
 
     def work(self) -> tuple[Statement, ...]:
         """What a gang does with a tile."""
@@ -273,8 +279,8 @@ class TileLaunch:
         """The delay of what is stored."""
         return AT_ONCE
 
-    def delay(self, point: Point, row: DataObject) -> Polynomial:  # noqa: ARG002
-        """That of a statement in a time step."""
+    def delay(self, point: Point, step: Polynomial) -> Polynomial:  # noqa: ARG002
+        """That of a statement so many time steps after the launch's first."""
         return AT_ONCE
 
     def points(self) -> list[DataObject]:
@@ -338,11 +344,15 @@ class TileLaunch:
         name = drafts.stencil.time.iterator.name
         row, left = drafts.names.scalar(f"{name}_row"), drafts.names.scalar(f"{name}_left")
         after = term(self.time) + term(self.steps) - number(1)
-        statements = (each for one in drafts.stencil.points for each in self._statement(one, row, left))
-        body = (declared(left, after - term(row)), *statements)
+        step = term(row) - term(self.time)
+        body = (declared(left, after - term(row)), *self.step_of_time(row, left, step))
         return drafts.loop(row, term(self.time), minimum((after, drafts.stencil.steps.greatest)), body)
 
-    def _statement(self, point: Point, row: DataObject, left: DataObject) -> tuple[Statement, ...]:
+    def step_of_time(self, row: DataObject, left: DataObject, step: Polynomial) -> Iterable[Statement]:
+        """The statements of time step `row`, `step` after the launch's first and `left` before its last."""
+        return (each for one in self.drafts.stencil.points for each in self._statement(one, row, left, step))
+
+    def _statement(self, point: Point, row: DataObject, left: DataObject, step: Polynomial) -> tuple[Statement, ...]:
         points, drafts = self.points(), self.drafts
         margins = drafts.found.margins[point.statement.name]
         conditions: list[tuple[Expression, ...]] = []
@@ -364,7 +374,7 @@ class TileLaunch:
         node = with_accesses(with_objects(point.statement.node, instead), self._in_window)
         iterators = (Declaration((Declarator(instead[one], expression(value)),)) for one, value in own.items())
         tests = Tests(conditions[0], tuple(test for one in conditions[1:] for test in one))
-        return self.workers(points, (*iterators, node), tests, delay=self.delay(point, row))
+        return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
 
 
 def place_in(window: Window, place: int, subscript: Expression) -> Expression:
