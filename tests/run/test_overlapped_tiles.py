@@ -150,5 +150,11 @@ def test_on_opencl(workshop: Workshop, one_kernel: Programs, opencl: TargetEnvir
         assert workshop.run(one_kernel.translated, opencl, *size, **more) == expected(workshop, one_kernel, size)
 
 
+def test_chunks_of_more_than_there_may_be(workshop: Workshop, one_kernel: Programs, standin: TargetEnvironment) -> None:
+    # A program of 32 bits, in which the sum of two such numbers is none.
+    more = {"TILEK_SIZES": one_kernel.sizes(3, (1 << 31) - 9)}
+    assert workshop.run(one_kernel.translated, standin, *SMALL, **more) == expected(workshop, one_kernel, SMALL)
+
+
 def test_of_its_own_size_on_opencl(workshop: Workshop, one_kernel: Programs, opencl: TargetEnvironment) -> None:
     assert workshop.run(one_kernel.translated, opencl, *SIZES[0]) == expected(workshop, one_kernel, SIZES[0])

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Barrier, Statement, Window
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number
+from tilepragma.ir.types import INDEX
 from tilepragma.plan.overlapped_drafts import (
     AT_ONCE,
     NO_TESTS,
@@ -35,6 +36,10 @@ from tilepragma.plan.stencils import Point
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.streaming import Stream
+
+
+#: A chunk has no more planes, so that its ends are short numbers wherever the subscripts of its arrays are.
+_MOST_PLANES = 1 << 29
 
 
 @dataclass
@@ -63,7 +68,9 @@ class StreamedDrafts(Drafts):
 
     def home(self, place: int) -> Polynomial:
         """The length of a tile's home; along the first dimension nothing limits it."""
-        return super().home(place) if place else maximum((term(self.extents[0]), number(1)))
+        if place:
+            return super().home(place)
+        return maximum((minimum((term(self.extents[0]), number(_MOST_PLANES))), number(1)))
 
     def launch(self, pair: DataObject, second: int) -> TileLaunch:
         """One of the two launches of a round: `second` is 1 for the one that goes back to the arrays."""
@@ -73,8 +80,8 @@ class StreamedDrafts(Drafts):
 class _StreamedLaunch(TileLaunch):
     def __init__(self, drafts: StreamedDrafts, pair: DataObject, second: int) -> None:
         self.stream = drafts.stream
-        self.limit = drafts.degree_limit
-        self.position = drafts.names.scalar(f"{drafts.bases[0]}_front")
+        self.degree = drafts.degree_limit
+        self.position = drafts.names.scalar(f"{drafts.bases[0]}_front", INDEX)
         super().__init__(drafts, pair, second)
 
     @property
@@ -83,13 +90,14 @@ class _StreamedLaunch(TileLaunch):
         return not self.stream.once
 
     def window(self, array: DataObject) -> Window:
-        planes = self.stream.planes(array, self.limit)
+        planes = self.stream.planes(array, self.degree)
         return self.window_of(array, (planes, *self.drafts.lengths[1:]), (None, *self.origin[1:]))
 
     def work(self) -> tuple[Statement, ...]:
-        least, greatest = self.drafts.grid(0)
+        base, (least, greatest) = self.drafts.bases[0], self.drafts.grid(0)
         last = minimum((term(self.first[0]) + term(self.home[0]) - number(1), greatest)) + self.store_delay
-        first = maximum((term(self.origin[0]), least))
+        first = self.limit(base, maximum((term(self.origin[0]), least)))
+        last = self.limit(base, last)
         barriers = (Barrier(),) if self.stream.once else ()
         return (self.drafts.loop(self.position, first, last, (*super().work(), *barriers)),)
 
@@ -122,11 +130,13 @@ class _StreamedLaunch(TileLaunch):
             return super().time_loop()
         drafts, names = self.drafts, self.drafts.names
         name = drafts.stencil.time.iterator.name
-        step, row, left = (names.scalar(f"{name}_{suffix}") for suffix in ("step", "row", "left"))
+        step, left = names.scalar(f"{name}_step", INDEX), names.scalar(f"{name}_left", INDEX)
         last = term(self.steps) - number(1)
+        row = term(self.time) + term(step)
         body = (declared(left, last - term(step)), *self.step_of_time(row, left, term(step)))
-        there_is = where((at_least(drafts.stencil.steps.greatest, term(row)),), *body)
-        return drafts.loop(step, number(0), last, (declared(row, term(self.time) + term(step)), *there_is))
+        left_at_all = self.limit(name, drafts.stencil.steps.greatest - term(self.time))
+        there_is = where((at_least(left_at_all, term(step)),), *body)
+        return drafts.loop(step, number(0), last, there_is)
 
     @property
     def store_delay(self) -> Polynomial:

@@ -243,7 +243,7 @@ BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "tiles shrink too fast": lambda p: more_in(p, 0, ">= i_first - (2l * t_left)", 1),
     "tiles shrink too fast at the other end": lambda p: more_in(p, 0, "i_first + i_home + (2l * t_left)", 1),
     "a tile ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
-    "the last step is not known": lambda p: more_in(p, 1, "t_first_2 + t_steps_2 - 1l >=", 1),
+    "the last step is not known": lambda p: more_in(p, 1, "t_first_2 + (long)t_steps_2 - 1l >=", 1),
     "windows are shorter than what they hold": shorter_windows,
     "there and not back": lambda p: with_launches(p, 0),
     "back first": lambda p: with_launches(p, 1, 0),
