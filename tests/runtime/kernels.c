@@ -196,4 +196,5 @@ void register_kernels(void)
     fake_register(&rows_devices[0], rows_device);
     register_step_kernels();
     register_graph_kernels();
+    register_division_kernels();
 }
