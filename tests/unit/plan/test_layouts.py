@@ -159,7 +159,7 @@ def test_runs_put_layouts_in_the_order_of_their_prices(name: str) -> None:
     times = [one.seconds or 0.0 for one in fitted.layouts]
     assert times == sorted(times)
     best = min(real.values())
-    assert real[fitted.layouts[0].sizes] <= min(1.05 * best, real[ranking.layouts[0].sizes])
+    assert real[fitted.layouts[0].sizes] <= min(1.05 * best, 1.01 * real[ranking.layouts[0].sizes])
     assert fitted.default == fitted.predicted(ranking.default.sizes)
     assert times[10] == pytest.approx(real[fitted.layouts[10].sizes], rel=0.2)
 
