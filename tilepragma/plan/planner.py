@@ -30,8 +30,8 @@ from tilepragma.plan.data import (
     said_live_out,
 )
 from tilepragma.plan.defaults import PlanDefaults
-from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.divisions import with_divisions
+from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.function_reach import with_reach
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
