@@ -73,10 +73,11 @@ class ColumnPrinter:
 
     @cached_property
     def macros(self) -> ColumnMacros | None:
-        """None where there are no columns, or the rounds of workers are no constants of the program."""
-        nest = next((one for one in walk(self.launch.body) if isinstance(one, TileNest) and _to_workers(one)), None)
-        if not self.windows or nest is None:
+        """None where there are no columns, or the rounds of workers are no constants of the program, or not the same wherever they are counted."""
+        nests = [one for one in walk(self.launch.body) if isinstance(one, TileNest) and _to_workers(one)]
+        if not self.windows or len({tuple(loop.dealing for loop in one.loops) for one in nests}) != 1:
             return None
+        nest = nests[0]
         if self.numbers.varies(AxisKind.WORKER) or any(loop in self.numbers.varying for loop in nest.loops):
             return None
         name = self.numbers.fresh(f"{self.launch.name.upper()}_COLUMNS")
