@@ -435,9 +435,13 @@ def kernel_reports(
 
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
     """Notes that `check` adds: the kernels that run as written, methods that might be asked for and, with `loops`, what every loop is."""
-    from tilepragma.report.advice import as_written_notes, loop_notes, order_notes
+    from tilepragma.report.advice import as_written_notes, device_notes, loop_notes, order_notes
 
-    found = [*as_written_notes(result.plans, result.diagnostics), *order_notes(result.plans)]
+    found = [
+        *as_written_notes(result.plans, result.diagnostics),
+        *device_notes(result.plans, result.diagnostics),
+        *order_notes(result.plans),
+    ]
     return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
 
 

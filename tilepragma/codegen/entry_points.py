@@ -92,7 +92,7 @@ class Entry(ABC):
     def text(self) -> str:
         """The definition, with the macros that it needs; to be asked for before `parameters`."""
         body = self.body()
-        if self._may_be_short and f"({self.dialect.index})" in body:
+        if self._may_be_short and self.dialect.index in body:
             self.numbers.index_bits()
         numbers = self.numbers.parameters()
         constants = [name for name, parameter in numbers if parameter.constant is not None]
@@ -259,7 +259,14 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
 
 
-_HELPERS = ("tilek_minimum", "tilek_maximum", "tilek_floor_quotient", "tilek_ceiling_quotient", "tilek_stretch")
+_HELPERS = (
+    "tilek_minimum",
+    "tilek_maximum",
+    "tilek_short",
+    "tilek_floor_quotient",
+    "tilek_ceiling_quotient",
+    "tilek_stretch",
+)
 
 
 def uses_double(plan: KernelPlan) -> bool:

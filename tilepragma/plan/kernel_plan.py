@@ -31,7 +31,9 @@ class ArrayArgument:
 
     `section` has one bound a dimension: what a device must hold (empty where a
     region that runs as written leaves it unknown). `reads`/`writes` are from the accesses, narrowed by the user's mode.
-    `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence.
+    `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence. `doubt`: the section holds all that may
+    be touched, but the array may be smaller, and this says why. No copy of such a section can be made: hosts work in the array itself, and
+    only compare where it may be with other arrays.
     """
 
     object: DataObject
@@ -41,6 +43,7 @@ class ArrayArgument:
     copy_in: bool
     copy_out: bool
     present: bool = False
+    doubt: Diagnostic | None = None
 
 
 @dataclass(frozen=True)

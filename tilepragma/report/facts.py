@@ -15,6 +15,7 @@ from tilepragma.ir.looptree import Loop, TileNest
 from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.constant_memory import table_bytes
+from tilepragma.plan.doubted_extents import doubts
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, TileSize
 from tilepragma.plan.mapping import top_loops
@@ -149,7 +150,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         work=work_facts(plan, sizes, device),
         split=plan.split,
         counted=tuple(dict.fromkeys(_counted(plan))),
-        rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_long_arrays(plan, sizes)))),
+        rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_without_devices(plan), *_long_arrays(plan, sizes)))),
         checks=tuple(_checks(plan)),
         tile_sizes=_tile_sizes(plan),
         choice=choice_facts(plan, sizes, device),
@@ -232,6 +233,12 @@ def _other_reasons(plan: KernelPlan) -> Iterator[str]:
             yield reason
 
 
+def _without_devices(plan: KernelPlan) -> Iterator[str]:
+    """Arrays whose extent keeps the kernel from devices."""
+    for doubt in doubts(plan):
+        yield f"devices, unless a data region holds the array: {doubt.message}"
+
+
 def _long_arrays(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
     """Arrays that are known to be too long for positions of 32 bits, as the runtime decides it for sections that begin at 0."""
     for argument in plan.arrays if plan.device else ():
@@ -249,6 +256,8 @@ def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
         bounds = "[…]"
     mode = " and ".join(word for word, holds in (("read", argument.reads), ("written", argument.writes)) if holds)
     moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
+    if argument.doubt is not None:
+        moves = []
     movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
     return DataRow(f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes))
 
