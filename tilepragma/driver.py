@@ -190,7 +190,7 @@ def _registers(plan: KernelPlan, gpu: devices.Gpu) -> RegisterCounts:
     major, minor = gpu.compute_capability
     try:
         compiler = open_nvrtc()
-        definitions = likely_definitions(plan, numbering, program)
+        definitions = likely_definitions(plan, numbering, program, gpu.threads_per_block)
         found = compiler.compiled(program.text, 10 * major + minor, (*options, *definitions))
     except NvrtcError as error:
         return RegisterCounts(f"estimated: {error}")

@@ -109,7 +109,7 @@ def register_tile(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterTile | 
     loop = _staged_loop(launch)
     if loop is None:
         return None
-    workers, points = likely_workers(plan, launch), points_of(launch)
+    workers, points = likely_workers(plan, launch, gpu.threads_per_block), points_of(launch)
     by_dimension = gang_workers_by_dimension(workers)
     boxes = staged_arrays(launch)
     steps = max(
