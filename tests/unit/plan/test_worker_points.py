@@ -118,9 +118,20 @@ def test_points_are_taken_back_and_given_again(source: str) -> None:
     assert points(with_points_of_workers(made, {"f": (1, 1)})) == 1
 
 
-def test_launches_without_such_tiles_keep_what_they_are() -> None:
+#: Tiles as those that workers with several points have, by the user.
+SAID = """
+void f(int n, float a[n]) {
+#pragma tilek kernel
+#pragma tilek loop independent tile(dynamic) tile(gang, 0) tile(static, 4) tile(worker, 0)
+  for (int i = 0; i < n; i++) a[i] += 1;
+}"""
+
+
+@pytest.mark.parametrize("source", [FIVE_POINT, SAID])
+def test_launches_without_such_tiles_keep_what_they_are(source: str) -> None:
     asked: list[int] = []
-    made = planned(FIVE_POINT, "h100")
+    made = planned(source, "h100")
+    assert with_points_of_workers(made, {"f": (1, 1)}).device_steps == made.device_steps
     found = with_measured_points(Planned(made), gpu("h100"), compiler(lambda _: (30, 0), asked))
     assert asked == [1]
     assert found.plan.device_steps == made.device_steps
