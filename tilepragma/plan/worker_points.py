@@ -14,7 +14,7 @@ from tilepragma.ir.looptree import ExpressionStatement, Loop, Stage
 from tilepragma.ir.traversal import walk
 from tilepragma.model.devices import Gpu
 from tilepragma.model.register_tiles import RegisterTile, least_registers, step_seconds
-from tilepragma.plan.device_registers import POINTS, points_of
+from tilepragma.plan.device_registers import points_of
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterCounts
 from tilepragma.plan.model_choices import WORTH
 from tilepragma.plan.model_work import shared_bytes, staged_bytes
@@ -66,7 +66,7 @@ class _Choice:
 def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> Iterator[_Choice]:
     """The fastest points for a launch, if they are much faster than those that it has."""
     usual = _seconds(plan, launch, gpu)
-    best, seconds = None, WORTH * usual
+    best, text, seconds = None, "", WORTH * usual
     seen = {tuple(points_of(launch).items())}
     for points in OTHERS:
         other = with_points_of_workers(plan, {launch.name: points})
@@ -78,9 +78,9 @@ def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> I
         seen.add(key)
         time = _seconds(replace(other, registers=compiler(other)), own, gpu)
         if time < seconds:
-            best, seconds = points, time
+            best, text, seconds = points, _points_text(own), time
     if best is not None:
-        yield _Choice(launch.name, best, _why(plan, launch, gpu, _points_text(best), seconds / usual))
+        yield _Choice(launch.name, best, _why(plan, launch, gpu, text, seconds / usual))
 
 
 def _why(plan: KernelPlan, launch: Launch, gpu: Gpu, best: str, share: float) -> str:
@@ -91,11 +91,13 @@ def _why(plan: KernelPlan, launch: Launch, gpu: Gpu, best: str, share: float) ->
         if share > 0
         else f"no gang has room, with {best} it has"
     )
-    return f"{_points_text(POINTS)} points of a worker of launch {launch.name}, which takes {use.registers} registers{spilled}: {worth}"
+    return f"{_points_text(launch)} points of a worker of launch {launch.name}, which takes {use.registers} registers{spilled}: {worth}"
 
 
-def _points_text(points: tuple[int, int]) -> str:
-    return f"{points[1]} x {points[0]}"
+def _points_text(launch: Launch) -> str:
+    """`8 x 4`: along the axis of neighbours last; 1 where there are no more."""
+    found = sorted(points_of(launch).items(), key=lambda one: -one[0].dimension)
+    return " x ".join(str(count) for _, count in found) or "1"
 
 
 def _seconds(plan: KernelPlan, launch: Launch, gpu: Gpu) -> float:
