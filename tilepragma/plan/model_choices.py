@@ -34,8 +34,9 @@ _TRIPS: tuple[tuple[int | None, int], ...] = ((8, 6), (32, 20), (None, 200))
 #: steps of stencils are tiled, and elsewhere. Of 34 problems on two cores (docs/RESULTS.md, "The model of times") layouts with such predictions were
 #: faster in the mean; diamonds predicted to take 0.6 to 0.9 of the time took 0.97 to 1.12 of it.
 WORTH_OF_WAVEFRONTS, WORTH_OF_TIME_TILES, WORTH = 0.8, 0.6, 0.85
-#: Factors of each of the default's sizes that are looked at, then those of the best one's, where these are not expected to gain more than a fifth.
-_FACTORS, _FINER, _GAIN = (0.25, 0.5, 2.0, 4.0), (0.5, 2.0), 0.8
+#: Factors of each of the default's sizes that are looked at, fewer where there are more than _MANY of these; then those of the best one's, which
+#: are not expected to gain more than a fifth.
+_FACTORS, _COARSE, _MANY, _FINER, _GAIN = (0.25, 0.5, 2.0, 4.0), (0.25, 4.0), 4, (0.5, 2.0), 0.8
 #: The longest array or loop that is tried to find one of so many bytes.
 _LONGEST = 2**24
 
@@ -64,7 +65,8 @@ def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, .
         return ()
     worth = worth_of(plan)
     seconds: dict[tuple[int, Sizes], float] = {}
-    wanted = [(place, sizes) for place in range(len(occasions)) for sizes in _around(default, varied, _FACTORS)]
+    factors = _FACTORS if len(varied) <= _MANY else _COARSE
+    wanted = [(place, sizes) for place in range(len(occasions)) for sizes in _around(default, varied, factors)]
     for _ in range(2):
         if not _predict(plan, processor, occasions, source, wanted, seconds):
             return ()
