@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from tilepragma.ir.directives import Target
 from tilepragma.ir.looptree import ExpressionStatement, Loop, Stage
 from tilepragma.ir.traversal import walk
 from tilepragma.model.devices import Gpu
@@ -29,6 +30,8 @@ from tilepragma.plan.verifier_proofs import proof_of
 #: Points along the axis of neighbours, and along the next one, that are tried besides POINTS.
 OTHERS = ((8, 8), (8, 4), (4, 4), (2, 8), (4, 2), (2, 4), (2, 2), (1, 1))
 
+_DEVICES = frozenset((Target.OPENCL, Target.CUDA))
+
 #: What a compiler makes of the device launches of a plan.
 Compiler = Callable[[KernelPlan], RegisterCounts]
 
@@ -38,7 +41,7 @@ def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Plan
     are proven anew; where that fails, they stay as they were.
     """
     plan = planned.plan
-    if plan.as_written is not None or not plan.device:
+    if plan.as_written is not None or not plan.device or _DEVICES.isdisjoint(plan.targets):
         return planned
     plan = replace(plan, registers=compiler(plan))
     better = [found for launch in plan.device if points_of(launch) for found in _better(plan, launch, gpu, compiler)]

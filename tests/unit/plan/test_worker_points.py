@@ -10,6 +10,7 @@ import pytest
 from source import plan
 from test_staging import FIVE_POINT, SUMS
 
+from tilepragma.ir.directives import Target
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.devices import Gpu
 from tilepragma.plan.defaults import PlanDefaults
@@ -135,3 +136,10 @@ def test_launches_without_such_tiles_keep_what_they_are(source: str) -> None:
     found = with_measured_points(Planned(made), gpu("h100"), compiler(lambda _: (30, 0), asked))
     assert asked == [1]
     assert found.plan.device_steps == made.device_steps
+
+
+def test_programs_for_cores_alone_ask_nobody() -> None:
+    asked: list[int] = []
+    made = Planned(plan(SUMS, PlanDefaults(targets=(Target.SERIAL, Target.THREADS), device=gpu("h100"))))
+    assert with_measured_points(made, gpu("h100"), compiler(lambda _: (127, 0), asked)) is made
+    assert asked == []
