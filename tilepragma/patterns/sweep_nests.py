@@ -6,7 +6,7 @@ computes variables, assigns one element, and adds to numbers that outlive it (re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tilepragma.base.ranges import SourceRange
