@@ -30,7 +30,10 @@ from tilepragma.plan.data import (
     said_live_out,
 )
 from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.divisions import with_divisions
+from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.function_reach import with_reach
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
@@ -131,7 +134,8 @@ def make_plan(
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
     if order is not None:
-        planned = _reordered(planned, order)
+        planned = _with_plan(planned, _reordered(planned.plan, order))
+    planned = _with_plan(planned, with_divisions(planned.plan, own))
     warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
     if diagnostics.has_errors:
@@ -140,12 +144,15 @@ def make_plan(
     return planned
 
 
-def _reordered(planned: Planned, order: Reordered) -> Planned:
+def _reordered(plan: KernelPlan, order: Reordered) -> KernelPlan:
     """With what is to be known of an order that is not the user's."""
-    plan, proof = planned.plan, planned.proof
     final = () if plan.as_written is not None else (*plan.final_values, *order.final_values)
-    whole = replace(plan, reordered=order, final_values=final)
-    return Planned(whole, None if proof is None else Proof(whole, proof.faults))
+    return replace(plan, reordered=order, final_values=final)
+
+
+def _with_plan(planned: Planned, plan: KernelPlan) -> Planned:
+    """The same launches, and their proof, with more that is known of them."""
+    return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
 
 
 def _vouched(
@@ -439,7 +446,8 @@ def _plan(
     # Sections are of the arrays as the user has them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
-    data = DataContext(flat, without_names(all_uses, flat, on_host), on_host, diagnostics, region.assumptions)
+    reached = without_names(with_reach(all_uses, kernel.functions), flat, on_host)
+    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
@@ -461,12 +469,14 @@ def _plan(
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
+    arrays = array_arguments(data, steps.shared)
+    report_doubts(arrays, targets, preferred, region.automatic is None, diagnostics)
     plan = KernelPlan(
         kernel,
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(_as_seen(one, kernel) for one in array_arguments(data, steps.shared)), *map(own_argument, steps.storage)),
+        (*(_as_seen(one, kernel) for one in arrays), *map(own_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,

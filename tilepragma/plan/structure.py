@@ -29,7 +29,7 @@ from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.distribution import distributed
 from tilepragma.plan.drafts import make_automatic
-from tilepragma.plan.independence import NestDependences, nest_dependences
+from tilepragma.plan.independence import NestDependences, loops_of, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
 from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.mapping import device_clauses, host_clauses, launchable
@@ -311,7 +311,7 @@ class _Planner:
         them, nor turn them with a loop around.
         """
         assert at.nest is not None
-        loops = tuple(loops_in(outer.body))
+        loops = tuple(loops_of(outer.body))
         free = [one for one in loops if not self._carries(one, at.nest)]
         for one in loops:
             if not any(loops_in(one.body)) and not any(one in loops_in(other) for other in free):
