@@ -207,6 +207,12 @@ class RegionBuilder:
         wanted = (
             {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
         )
+        if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+            raise source_error(
+                directive.range,
+                f"'{what}' is for loops whose iterations can be counted, and this one ends with a condition",
+                "put it before the loops inside, and '#pragma tilek data' around this one so that data stay where they are",
+            )
         if statement.node.kind not in wanted:
             raise no_loop
         return statement

@@ -12,11 +12,11 @@ import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Declaration
-from tilepragma.polyhedral.dependences import Dependence, DependenceKind, distances_between
+from tilepragma.polyhedral.dependences import Dependence, DependenceKind, carried_at, distances_between
 from tilepragma.polyhedral.legality import Violation
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding
 from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order
-from tilepragma.polyhedral.plan_proof_tree import Leaf
+from tilepragma.polyhedral.plan_proof_tree import At, Leaf
 from tilepragma.polyhedral.scop import Reference
 
 _RULE = "dependences run forward"
@@ -84,8 +84,10 @@ def _taken(first: Executed, second: Executed, relation: isl.Map) -> isl.Map:
 def _broken_local(one: Dependence, first: Executed, second: Executed) -> Broken | None:
     """Locals are of one iteration and of one instance; each copy of a declaration serves what stands behind it."""
     object_ = one.source.object
-    pairs = _taken(first, second, one.relation)
     mine, theirs = _declaration_of(object_, first), _declaration_of(object_, second)
+    if mine is theirs is not None and _follows_in_one_iteration(one, first, second):
+        return None
+    pairs = _taken(first, second, one.relation)
     if mine is not theirs or mine is None:
         harmless = mine is first.leaf or pairs.is_empty()
         return None if harmless else Broken(pairs, "have copies of their own in the plan")
@@ -95,6 +97,25 @@ def _broken_local(one: Dependence, first: Executed, second: Executed) -> Broken 
         if not elsewhere.is_subset(pairs):
             return Broken(elsewhere, "have copies of their own in the plan")
     return out_of_order(first.leaf, second.leaf, pairs, alone=True)
+
+
+def _follows_in_one_iteration(one: Dependence, first: Executed, second: Executed) -> bool:
+    """Whether the dependence is of single iterations of all loops, which the plan runs as one in the order of the text: the leaves stand in one
+    sequence, and execute the same iterations there, each instance another one. Bodies of many statements have many of these, easily seen.
+    """
+    (*before, at), (*others, there) = first.leaf.path, second.leaf.path
+    return (
+        isinstance(at, At)
+        and isinstance(there, At)
+        and at.sequence == there.sequence
+        and at.index < there.index
+        and len(before) == len(others)
+        and all(mine is its for mine, its in zip(before, others, strict=True))
+        and len(one.loops) == len(one.source_statement.loops) == len(one.sink_statement.loops)
+        and not carried_at(one)
+        and first.iterations == second.iterations
+        and first.is_injective
+    )
 
 
 def _declaration_of(object_: DataObject, executed: Executed) -> Leaf | None:
