@@ -11,6 +11,7 @@ from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.context import Context, member_key, strip
+from tilepragma.frontend.implied import implied_parameter
 from tilepragma.frontend.objects import external_object, own_constant
 from tilepragma.frontend.type_conversion import is_array, is_pointer, is_record
 from tilepragma.ir.expressions import (
@@ -305,11 +306,7 @@ def _object(
         constant = own_constant(context, place.root, lower)
         if constant is not None:
             return constant, place.steps
-        raise source_error(
-            range_,
-            f"a function called from a kernel uses '{place.root.spelling}', which is not its own",
-            "pass it as an argument, or make it a constant: 'static const' with its values",
-        )
+        return implied_parameter(context, place.root, range_, lower), place.steps
     host, clang_type, steps = place.root.spelling, place.root.type, place.steps
     if place.root.key not in context.whole:
         host, clang_type, steps = _invariant_path(host, clang_type, steps)

@@ -87,6 +87,17 @@ def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
             yield replace(use, loops=())
 
 
+def implied_objects(node: Any) -> frozenset[DataObject]:
+    """The variables of the file that functions use which are called under `node`."""
+    return frozenset(
+        argument.object
+        for call in walk(node)
+        if isinstance(call, Call)
+        for argument in call.arguments[len(call.arguments) - call.implied :]
+        if isinstance(argument, Access)
+    )
+
+
 def leaves_early(body: Any) -> bool:
     """Whether a `break` or `continue` of the loop with this body stands in it; a `break` in a switch is the switch's."""
     return _leaves_early(body, (Break, Continue))
