@@ -85,3 +85,49 @@ CASE(limited)
     limited(N / 4, 4, q, slopes);
     check_record("slopes", slopes, N * sizeof *slopes);
 }
+
+// case wrapped: neighbours across the borders of a torus, directions from a table, in arrays apart, in one, and shifted into each other
+static const int dx[5] = {0, 1, 0, -1, 0}, dy[5] = {0, 0, 1, 0, -1};
+
+static void stream(int w, int h, const float *from, float *to, const unsigned char *weights)
+{
+#pragma tilek kernel
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            float sum = 0;
+            for (int k = 0; k < 5; k++) {
+                int xs = (x - dx[k] + w) % w, ys = (y - dy[k] + h) % h;
+                sum += from[ys * w + xs] * weights[weights[ys * w + xs]];
+            }
+            to[y * w + x] = sum / 5;
+        }
+}
+
+static void turned(size_t n, const float *restrict a, float *restrict b)
+{
+#pragma tilek kernel
+    for (size_t i = 0; i < n; i++) {
+        size_t left = i == 0 ? n - 1 : i - 1, right = i + 1;
+        if (right >= n)
+            right = 0;
+        b[i] = a[left] - a[(i + n / 2) % n] + a[right];
+    }
+}
+
+CASE(wrapped)
+{
+    enum { W = 24, H = 35 };
+    float *const a = before_the_end(W * H), *const b = check_floats(2 * W * H);
+    unsigned char *const weights = check_allocate(W * H, 1);
+    for (int i = 0; i < W * H; i++)
+        weights[i] = (unsigned char)(i * 7);
+    stream(W, H, a, b, weights);
+    turned(W * H, b, a);
+    check_record("apart", b, W * H * sizeof *b);
+    check_record("turned", a, W * H * sizeof *a);
+    stream(W, H, b, b, weights);
+    stream(W, H, b, b + W * H - 1, weights);
+    check_record("together", b, 2 * W * H * sizeof *b);
+    free(b);
+    free(weights);
+}
