@@ -44,12 +44,12 @@ CASE(upwind)
 }
 
 // case masked: elements that data choose, of arrays that may be missing
-static void masked(int n, int weighted, const float *mask, const float *weights, float *restrict a)
+static void masked(int n, const float *mask, const float *weights, float *restrict a)
 {
 #pragma tilek kernel
     for (int i = 0; i < n; i++)
         if (mask[i] > 0)
-            a[i] = weighted ? a[i] * weights[i] : a[i] + 1;
+            a[i] = weights != NULL ? a[i] * weights[i] : a[i] + 1;
 }
 
 CASE(masked)
@@ -57,9 +57,37 @@ CASE(masked)
     float *const a = before_the_end(N / 2), *const mask = check_floats(N), *const weights = check_floats(N);
     for (int i = N / 2; i < N; i++)
         mask[i] = -1;
-    masked(N, 1, mask, weights, a);
-    masked(N, 0, mask, NULL, a);
+    masked(N, mask, weights, a);
+    masked(N, mask, NULL, a);
     check_record("a", a, N / 2 * sizeof *a);
+}
+
+// case optional: arrays that may be missing, by tests of their pointers; devices, too, run what is then known to be touched
+struct options { const float *weights, *bias; int n; };
+
+static void optional(const struct options *o, const float *x, float *y)
+{
+#pragma tilek kernel
+    for (int i = 0; i < o->n; i++) {
+        float v = x[i];
+        if (NULL != o->weights)
+            v *= o->weights[i];
+        if (!o->bias)
+            v += 1;
+        else
+            v += o->bias[i];
+        y[i] = v;
+    }
+}
+
+CASE(optional)
+{
+    float *const x = check_floats(N), *const y = check_floats(N), *const w = check_floats(N);
+    for (int k = 0; k < 4; k++) {
+        const struct options o = {k & 1 ? w : NULL, k & 2 ? x : NULL, N};
+        optional(&o, x, y);
+        check_record("y", y, N * sizeof *y);
+    }
 }
 
 // case limited: slopes of the smaller side, by a function, for many quantities of one allocation
