@@ -458,12 +458,12 @@ static int devices_like(const tilek_place *place, tilek_device *devices[MOST_DEV
     return count;
 }
 
-/* Takes the arrays' measures. 0: rows of pointers, or arrays that share memory. */
+/* Takes the arrays' measures. 0: rows of pointers, arrays of unknown extent, or arrays that share memory. */
 static int measure(divided_call *divided, tilek_status *status, tilek_message *why)
 {
     const tilek_kernel *kernel = divided->state->kernel;
     for (int index = 0; index < kernel->array_count; ++index) {
-        if (kernel->arrays[index].storage == TILEK_ROWS) return 0;
+        if (kernel->arrays[index].storage == TILEK_ROWS || (kernel->arrays[index].flags & TILEK_POSSIBLE_EXTENT) != 0) return 0;
         *status = tilek_span_of(&kernel->arrays[index], &divided->call->arrays[index], &divided->arrays[index].span, why);
         if (*status != TILEK_OK) return 1;
         for (int other = 0; other < index; ++other)

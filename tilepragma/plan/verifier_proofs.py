@@ -280,7 +280,9 @@ def with_staged_forms(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _held(plan: KernelPlan) -> list[HeldArray]:
-    """The arrays as a device holds them; what the user says of one is the user's to answer for."""
+    """The arrays as a device holds them; what the user says of one is the user's to answer for. Of one that may be smaller than its section no
+    element counts as held: nothing may be read of it that the region does not read.
+    """
     from tilepragma.polyhedral.plan_proof_bounds import HeldArray
 
     said = {"".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections}
@@ -288,7 +290,9 @@ def _held(plan: KernelPlan) -> list[HeldArray]:
     for argument in plan.arrays:
         section = tuple(
             None
-            if isinstance(bound.lower, ClauseExpression) or isinstance(bound.length, ClauseExpression)
+            if argument.doubt is not None
+            or isinstance(bound.lower, ClauseExpression)
+            or isinstance(bound.length, ClauseExpression)
             else (bound.lower, bound.length)
             for bound in argument.section
         )
