@@ -43,6 +43,7 @@ from tilepragma.plan.kernel_plan import (
     Reordered,
     launches_in,
 )
+from tilepragma.plan.lane_arrays import with_lane_arrays
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.layered_sweeps import asks_for_layers, layered
 from tilepragma.plan.mapping import (
@@ -357,22 +358,24 @@ def _automatic(
 ) -> Planned:
     """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
     attempt = _Attempt(kernel, said, floating, targets)
-    if attempt.region.ordered:
-        return attempt.planned(attempt.choice((structure,)), diagnostics)
-    planned = _with_split_arrays(attempt, diagnostics)
+    planned = _with_other_arrays(attempt, diagnostics)
     if planned is not None:
         return planned
+    if attempt.region.ordered:
+        return attempt.planned(attempt.choice((structure,)), diagnostics)
     planned = _with_storage(attempt, diagnostics) or _with_scalars(attempt, diagnostics)
     return planned if planned is not None else attempt.planned(attempt.choice(STRATEGIES), diagnostics)
 
 
-def _with_split_arrays(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
-    """The plan of sweeps by colours on arrays of which each holds one class of points; None of all else."""
-    own = with_split_arrays(attempt.region) if asks_for_colours(attempt.kernel) else None
+def _with_other_arrays(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
+    """The plan of sweeps by colours on arrays of which each holds one class of points, or by subdomains on arrays in lanes; None of all else."""
+    colours = asks_for_colours(attempt.kernel)
+    make = with_split_arrays if colours else with_lane_arrays if attempt.region.ordered else None
+    own = None if make is None else make(attempt.region)
     other = None if own is None else attempt.instead(own)
     if other is None:
         return None
-    choice = other.choice(STRATEGIES)
+    choice = other.choice(STRATEGIES if colours else (structure,))
     return None if choice.taken is None else other.planned(choice, diagnostics)
 
 

@@ -31,8 +31,10 @@ from tilepragma.plan.distribution import distributed
 from tilepragma.plan.drafts import make_automatic
 from tilepragma.plan.independence import NestDependences, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
+from tilepragma.plan.lane_loops import LaneLoops
 from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.mapping import device_clauses, host_clauses, launchable
+from tilepragma.plan.ordered_proof import keeps_order
 from tilepragma.plan.pieces import (
     ConditionPiece,
     Drafting,
@@ -116,12 +118,14 @@ def _as_it_stands(region: Region) -> Automatic | Refusal:
         host, device = (
             planner.statements(region.statements, _At((), None, region.live_out - region.final)) for planner in planners
         )
+        turned = LaneLoops(strips.next_index)
+        host = turned.of(host) if region.ordered else host
     except OperationLimitError:
         return Refusal("its dependences are too many to be proven absent")
     reasons, notes = planners[0].reasons, planners[0].notes
     if not is_parallel(host):
         return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
-    numbering = Drafting(region, strips.next_index)
+    numbering = Drafting(region, turned.next_index)
     drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
     answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
     return (
@@ -212,7 +216,7 @@ class _Planner:
         """A statement, or a declaration with all that needs it."""
         statement = unit[0]
         if len(unit) == 1 and isinstance(statement, Loop):
-            if at.nest is None and self.region.ordered and not at.around:
+            if at.nest is None and self.region.ordered and not at.around and keeps_order(statement):
                 return (self._ordered(statement, at),)
             if at.nest is None:
                 at = dataclasses.replace(at, nest=self._nest(statement))
