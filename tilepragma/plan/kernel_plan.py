@@ -31,7 +31,9 @@ class ArrayArgument:
 
     `section` has one bound a dimension: what a device must hold (empty where a
     region that runs as written leaves it unknown). `reads`/`writes` are from the accesses, narrowed by the user's mode.
-    `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence.
+    `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence. `doubt`: the section holds all that may
+    be touched, but the array may be smaller, and this says why. No copy of such a section can be made: hosts work in the array itself, and
+    only compare where it may be with other arrays.
     """
 
     object: DataObject
@@ -41,6 +43,7 @@ class ArrayArgument:
     copy_in: bool
     copy_out: bool
     present: bool = False
+    doubt: Diagnostic | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,31 @@ Step = Launch | HostLoop | HostCondition
 
 
 @dataclass(frozen=True)
+class RowUse:
+    """What an iteration of a divided loop touches of an array, which has `rank` dimensions as launches see it: where the iterator is i, rows
+    scale * i + least to scale * i + greatest; all rows where these are None.
+    """
+
+    object: DataObject
+    reads: bool
+    writes: bool
+    rank: int
+    scale: int
+    least: int | None
+    greatest: int | None
+
+
+@dataclass(frozen=True)
+class Division:
+    """How a device launch is dealt to several devices: the iterations of `loop` in blocks, so that different iterations write different rows;
+    None: all of it to one of them. `uses` are those of all arrays that it touches.
+    """
+
+    loop: TiledLoop | None
+    uses: tuple[RowUse, ...]
+
+
+@dataclass(frozen=True)
 class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds and bodies for a number, at least 1, that is
     known at launch. `host` and `device` are what is taken where nobody says anything else.
@@ -123,6 +151,25 @@ class SizeChoice:
     bytes: int | None
     trips: int | None
     sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RegisterUse:
+    """What a worker of a device launch takes: `registers` of 32 bits, and the bytes of them that are `spilled` to memory."""
+
+    launch: str
+    registers: int
+    spilled: int = 0
+
+
+@dataclass(frozen=True)
+class RegisterCounts:
+    """What a compiler has made of device launches for the GPU that is planned for; `by` says which one, or why none has; `launches` are then
+    empty.
+    """
+
+    by: str
+    launches: tuple[RegisterUse, ...] = ()
 
 
 def forms(launch: Launch) -> tuple[Launch, ...]:
@@ -234,8 +281,19 @@ class KernelPlan:
     """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
     reordered: Reordered | None = None
     """the region in the order that `kernel` has it, where the user wrote another"""
+    divisions: tuple[Division, ...] = ()
+    """one for each device launch, where `device(all)` deals them to several devices"""
+    undivided: str = ""
+    """a clause that says why launches run on one device although the user says `device(all)`; empty where they don't"""
     kept: str = ""
     """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
+    registers: RegisterCounts | None = None
+    """None where no GPU is planned for"""
+
+    def divided_loop(self, launch: Launch) -> TiledLoop | None:
+        """The loop of a device launch whose iterations several devices share."""
+        places = [place for place, own in enumerate(self.device) if own == launch]
+        return self.divisions[places[0]].loop if places and self.divisions else None
 
     @property
     def host(self) -> tuple[Launch, ...]:

@@ -33,7 +33,7 @@ from tilepragma.ir.types import INT, LONG
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Repetition, SorNest, Sweep
 from tilepragma.plan.kernel_plan import Reordered
-from tilepragma.plan.reordered_sweeps import check_coefficients, finals_without, numbered
+from tilepragma.plan.reordered_sweeps import check_coefficients, check_ends, finals_without, numbered
 from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.rows import typed_sum
 
@@ -59,6 +59,7 @@ def layered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
         return None
     around, sweep = found
     check_coefficients(sweep, diagnostics)
+    check_ends(sweep, SorMethod.MULTILAYER, diagnostics)
     for directive in loop_directives(kernel.body):
         diagnostics.error(
             directive.range,

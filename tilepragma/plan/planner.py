@@ -30,7 +30,10 @@ from tilepragma.plan.data import (
     said_live_out,
 )
 from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.divisions import with_divisions
+from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.function_reach import with_reach
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
@@ -43,7 +46,6 @@ from tilepragma.plan.kernel_plan import (
     Reordered,
     launches_in,
 )
-from tilepragma.plan.lane_arrays import with_lane_arrays
 from tilepragma.plan.launches import make_launches
 from tilepragma.plan.layered_sweeps import asks_for_layers, layered
 from tilepragma.plan.mapping import (
@@ -58,13 +60,13 @@ from tilepragma.plan.mapping import (
 from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.ordered_proof import proof_in_order
+from tilepragma.plan.other_arrays import with_other_arrays
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.proven_staging import proven_staging
 from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
 from tilepragma.plan.rows import RowKernel, flattened, with_names_written_out, with_rows
 from tilepragma.plan.scalar_arguments import scalar_arguments
 from tilepragma.plan.scalars import ScalarContext
-from tilepragma.plan.split_arrays import with_split_arrays
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
 from tilepragma.plan.symbols import loop_symbols
@@ -131,7 +133,8 @@ def make_plan(
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
     if order is not None:
-        planned = _reordered(planned, order)
+        planned = _with_plan(planned, _reordered(planned.plan, order))
+    planned = _with_plan(planned, with_divisions(planned.plan, own))
     warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
     if diagnostics.has_errors:
@@ -140,12 +143,15 @@ def make_plan(
     return planned
 
 
-def _reordered(planned: Planned, order: Reordered) -> Planned:
+def _reordered(plan: KernelPlan, order: Reordered) -> KernelPlan:
     """With what is to be known of an order that is not the user's."""
-    plan, proof = planned.plan, planned.proof
     final = () if plan.as_written is not None else (*plan.final_values, *order.final_values)
-    whole = replace(plan, reordered=order, final_values=final)
-    return Planned(whole, None if proof is None else Proof(whole, proof.faults))
+    return replace(plan, reordered=order, final_values=final)
+
+
+def _with_plan(planned: Planned, plan: KernelPlan) -> Planned:
+    """The same launches, and their proof, with more that is known of them."""
+    return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
 
 
 def _vouched(
@@ -368,15 +374,11 @@ def _automatic(
 
 
 def _with_other_arrays(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
-    """The plan of sweeps by colours on arrays of which each holds one class of points, or by subdomains on arrays in lanes; None of all else."""
-    colours = asks_for_colours(attempt.kernel)
-    make = with_split_arrays if colours else with_lane_arrays if attempt.region.ordered else None
-    own = None if make is None else make(attempt.region)
+    """The plan of sweeps in another order on arrays for it; None of all else."""
+    own = with_other_arrays(attempt.region)
     other = None if own is None else attempt.instead(own)
-    if other is None:
-        return None
-    choice = other.choice(STRATEGIES if colours else (structure,))
-    return None if choice.taken is None else other.planned(choice, diagnostics)
+    choice = None if other is None else other.choice((structure,) if other.region.ordered else STRATEGIES)
+    return None if other is None or choice is None or choice.taken is None else other.planned(choice, diagnostics)
 
 
 def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
@@ -441,7 +443,8 @@ def _plan(
     # Sections are of the arrays as the user has them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
-    data = DataContext(flat, without_names(all_uses, flat, on_host), on_host, diagnostics, region.assumptions)
+    reached = without_names(with_reach(all_uses, kernel.functions), flat, on_host)
+    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
@@ -463,12 +466,14 @@ def _plan(
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
+    arrays = array_arguments(data, steps.shared)
+    report_doubts(arrays, targets, preferred, region.automatic is None, diagnostics)
     plan = KernelPlan(
         kernel,
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(_as_seen(one, kernel) for one in array_arguments(data, steps.shared)), *map(own_argument, steps.storage)),
+        (*(_as_seen(one, kernel) for one in arrays), *map(own_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,

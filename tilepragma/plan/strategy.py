@@ -7,7 +7,7 @@ them: `plan/drafts.py` makes launches of drafts and looks at scalars, not at dep
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -112,9 +112,12 @@ class Region:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A strategy does not apply; `reason` is a clause that says why, in the user's terms."""
+    """A strategy does not apply; `reason` is a clause that says why, in the user's terms. `decisive`: without that it would apply, so that the
+    reasons of strategies before it matter less.
+    """
 
     reason: str
+    decisive: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,8 @@ class Automatic:
     """clauses on loops that are taken apart"""
     plainer: Automatic | None = None
     """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
+    jammed: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)
+    """the same with rows side by side where loops on cores wait for themselves, if there are any"""
 
     @property
     def is_settled(self) -> bool:

@@ -12,24 +12,24 @@ be dealt out over more axes; on the host it stays together, for locality, and wh
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.directives import ReductionClause
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import Expression
 from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.looptree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
 from tilepragma.ir.reductions import reduction_operator
-from tilepragma.ir.traversal import loops_in, walk
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.traversal import flat, loops_in, walk
 from tilepragma.plan.boxed_loops import boxed
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.distribution import distributed
 from tilepragma.plan.drafts import make_automatic
-from tilepragma.plan.independence import NestDependences, nest_dependences
+from tilepragma.plan.independence import NestDependences, loops_of, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
 from tilepragma.plan.lane_loops import LaneLoops
 from tilepragma.plan.launches import named_in_clauses
@@ -41,7 +41,7 @@ from tilepragma.plan.pieces import (
     LaunchPiece,
     LoopPiece,
     Piece,
-    flat,
+    any_waits,
     is_parallel,
     is_repeatable,
     joined,
@@ -50,6 +50,7 @@ from tilepragma.plan.pieces import (
     scoped,
 )
 from tilepragma.plan.proof import dependence_reason
+from tilepragma.plan.reduced_scalars import in_order, may_reorder
 from tilepragma.plan.split_loops import with_split_loops
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.strips import Strips
@@ -125,14 +126,20 @@ def _as_it_stands(region: Region) -> Automatic | Refusal:
     reasons, notes = planners[0].reasons, planners[0].notes
     if not is_parallel(host):
         return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
-    numbering = Drafting(region, turned.next_index)
-    drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
-    answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
-    return (
-        answer
-        if isinstance(answer, Refusal)
-        else dataclasses.replace(answer, steps=None if region.ordered else _steps(region), strips=bool(strips.sizes))
-    )
+    steps = None if region.ordered else _steps(region)
+
+    def made(jam: bool) -> Automatic | Refusal:
+        numbering = Drafting(region, turned.next_index)
+        drafts = (numbering.drafts(host, device=False, jam=jam), numbering.drafts(device, device=True))
+        answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
+        if isinstance(answer, Refusal):
+            return answer
+        return dataclasses.replace(answer, steps=steps, strips=bool(strips.sizes))
+
+    answer = made(jam=False)
+    if isinstance(answer, Refusal) or region.ordered or not any_waits(host):
+        return answer
+    return dataclasses.replace(answer, jammed=partial(made, jam=True))
 
 
 def _steps(region: Region) -> Steps | None:
@@ -300,7 +307,22 @@ class _Planner:
             # It matters more than what loops further in carry.
             self.reasons.insert(said, self.reasons.pop())
             return None
-        return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions)
+        waiting = () if self.device else tuple(self._waiting(loops[-1], at))
+        return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions, waiting)
+
+    def _waiting(self, outer: Loop, at: _At) -> Iterator[int]:
+        """The innermost loops under a loop that carry dependences, as all between do, by their numbers: compilers cannot make vectors of
+        them, nor turn them with a loop around.
+        """
+        assert at.nest is not None
+        loops = tuple(loops_of(outer.body))
+        free = [one for one in loops if not self._carries(one, at.nest)]
+        for one in loops:
+            if not any(loops_in(one.body)) and not any(one in loops_in(other) for other in free):
+                yield one.index
+
+    def _carries(self, loop: Loop, nest: NestDependences) -> bool:
+        return nest.between(loop, nest.loops_around(loop), nest.leaves_under(loop)) is not None
 
     # -- scalars ------------------------------------------------------------------------------------------------------
 
@@ -321,20 +343,12 @@ class _Planner:
                     f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
                 )
                 return None
-            if not self._may_reorder(scalar, operator):
-                self.notes.append(
-                    f"the loop over '{loop.iterator.host}' (line {loop.header.start.line}) keeps the order of its sum: "
-                    f"reduction({operator}: {scalar.host}) would allow any"
-                )
+            if not may_reorder(scalar, operator, self.region.floating):
+                self.notes.append(in_order(loop, scalar, operator))
                 self.reasons.append(self.notes[-1])
                 return None
             reductions.append(ReductionClause(operator, (scalar.host,), loop.header))
         return tuple(reductions)
-
-    def _may_reorder(self, scalar: DataObject, operator: str) -> bool:
-        """Whether any order of the updates gives the very same result, or the user does not mind."""
-        exact = isinstance(scalar.element, ScalarType) and scalar.element.is_integer
-        return exact or operator in ("min", "max") or self.region.floating.fast
 
     def _on_host(self, at: _At, *values: Expression) -> bool:
         on_host = host_evaluable(self.region.written, [loop.iterator for loop in at.around])
