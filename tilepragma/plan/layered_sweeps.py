@@ -29,7 +29,9 @@ from tilepragma.ir.looptree import Block, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
-from tilepragma.ir.types import INT, LONG
+from tilepragma.ir.types import INT, LONG, ScalarType
+from tilepragma.model.devices import Device
+from tilepragma.model.subdomains import subdomain_side
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Repetition, SorNest, Sweep
 from tilepragma.plan.kernel_plan import Reordered
@@ -48,8 +50,10 @@ def asks_for_layers(kernel: Kernel) -> bool:
     return kernel.directive.sor is not None and kernel.directive.sor.method is SorMethod.MULTILAYER
 
 
-def layered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
-    """The region by layers and subdomains where its clause asks for that; None elsewhere, and where that cannot be, which is reported."""
+def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> Reordered | None:
+    """The region by layers and subdomains where its clause asks for that, of sizes for the device where it says none; None elsewhere, and where that
+    cannot be, which is reported.
+    """
     clause = kernel.directive.sor
     if clause is None or clause.method is not SorMethod.MULTILAYER or diagnostics.has_errors:
         return None
@@ -70,6 +74,8 @@ def layered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     finals = finals_without(kernel, loops, diagnostics)
     if diagnostics.has_errors:
         return None
+    clause, chosen = _with_sizes(clause, sweep, device)
+    kernel = replace(kernel, directive=replace(kernel.directive, sor=clause))
     free = {loop.iterator.name for loop in loops if loop.declares_iterator} - kernel.read_after
     layers = _Layers(around, sweep, clause.layers, clause.subdomain, Names(set(names_in(kernel)) - free))
     body = numbered(Block((layers.groups(),), kernel.body.range))
@@ -80,8 +86,22 @@ def layered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     ordered = replace(kernel, body=body, objects=objects, swept=tuple(loops))
     side = clause.subdomain
     groups = f"groups of {clause.layers} sweeps, forward and backward in turn"
-    note = f"{sweep.array.host} in {groups}, by subdomains of {side} x {side}"
+    note = f"{sweep.array.host} in {groups}, by subdomains of {side} x {side}{chosen}"
     return Reordered(kernel, ordered, finals, (note,))
+
+
+def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple[SorClause, str]:
+    """The clause with sizes, and what is to be said of those that it did not have before: the most layers there can be, subdomains for the device."""
+    if clause.layers and clause.subdomain:
+        return clause, ""
+    side, why = clause.subdomain, f" ({clause.subdomain // 2} sweeps chosen: the most for these)"
+    if not side:
+        arrays = {node.object for node in walk(sweep.loops[-1].body) if isinstance(node, Access) and node.subscripts}
+        point = sum(one.element.bits // 8 for one in arrays if isinstance(one.element, ScalarType))
+        side = max(subdomain_side(device, max(point, 1)), 2 * clause.layers)
+        fit = "no device is named" if device is None else f"they stay in memory near the cores of '{device.name}'"
+        why = f" (chosen: {fit})"
+    return replace(clause, layers=clause.layers or side // 2, subdomain=side), why
 
 
 def _only_sweeps(

@@ -112,7 +112,7 @@ def make_plan(
     """
     own = Diagnostics()
     check_relaxation(kernel, own)
-    order = reordered(kernel, own) or layered(kernel, own)
+    order = reordered(kernel, own) or layered(kernel, own, defaults.device)
     if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         diagnostics.add_all(own)
         return None
