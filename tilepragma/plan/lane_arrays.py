@@ -108,7 +108,7 @@ def _as_written(region: Region, found: dict[DataObject, dict[tuple[Expression, .
 
     def column(access: Access) -> Expression:
         if access.object == place.iterator:
-            return expression(of_atom(access) - first)
+            return expression(first - of_atom(access) if columns.decreasing else of_atom(access) - first)
         return integer(0) if access.object in counts else access
 
     body = with_accesses(place.body, column)
