@@ -1,7 +1,7 @@
-"""Which subdomains sweeps by layers take on a device (MLSOR, thesis chapter 6): the largest ones that stay in the memory nearest to what computes them.
+"""Which subdomains sweeps by layers take on a device (MLSOR, thesis chapter 6): the largest that stay in the memory nearest to what computes them.
 
-Larger subdomains need fewer sweeps (Table 6.2). A warp, or a vector, has one subdomain in each lane. While its layers are computed a subdomain drifts by
-K <= P / 2 places along each dimension, so that lanes * (3 P / 2)^2 elements are come back to K times.
+Larger subdomains need fewer sweeps (Table 6.2). A warp, or a vector, has one subdomain in each lane. While its layers are computed a subdomain
+drifts by K <= P / 2 places along each dimension, so that lanes * (3 P / 2)^2 elements are come back to K times.
 """
 
 from __future__ import annotations

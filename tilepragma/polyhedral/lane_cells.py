@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import islpy as isl
 
 from tilepragma.ir.expressions import DataObject
@@ -14,7 +16,9 @@ from tilepragma.polyhedral.scop import AccessKind, Scop
 
 
 def lane_cells(scop: Scop, object_: DataObject, side: int, *, written: bool) -> CellSet | None:
-    """{ [i, r, q] } of the box around what is touched, or `written` alone; None where that is not known exactly, or is nothing."""
+    """{ [i, r, q] } of what is touched, or `written` alone, and of the box around it where the array has all of that; None where that is
+    not known exactly, or is nothing.
+    """
     found = [one for each in scop.statements for one in each.references if one.object == object_]
     if not all(one.exact for one in found) or any(one.kind is AccessKind.MAY_WRITE for one in found):
         return None
@@ -22,7 +26,8 @@ def lane_cells(scop: Scop, object_: DataObject, side: int, *, written: bool) -> 
     parts = [one for one in parts if not one.is_empty()]
     if not parts:
         return None
-    box = shadows(parts)
+    # Of rows that a program has for itself, the last may be shorter.
+    box = shadows(parts) if object_.rows_in is None else reduce(isl.Set.union, parts).coalesce()
     rank = box.dim(isl.dim_type.set)
     rows = "".join(f"i{place}, " for place in range(rank - 1))
     split = isl.Map(f"{{ [{rows}x] -> [{rows}r, q] : x = {side} * q + r and 0 <= r < {side} }}", context=box.get_ctx())
