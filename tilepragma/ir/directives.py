@@ -160,7 +160,9 @@ class SorMethod(Enum):
 
 @dataclass(frozen=True)
 class SorClause:
-    """`sor(method)`: the region is a relaxation in place. `layers` and `subdomain` are K and P of `sor(multilayer)`."""
+    """`sor(method)`: the region is a relaxation in place. `layers` and `subdomain` are K and P of `sor(multilayer)`; 0 until
+    the planner has chosen what was not said.
+    """
 
     method: SorMethod
     range: SourceRange

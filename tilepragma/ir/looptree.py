@@ -409,7 +409,8 @@ class Kernel:
     `read_after` names the EXTERNAL scalars (loop iterators among them) whose value may be read after the region before being
     written (conservatively: mentioned textually later in the function, or the region stands in a loop that mentions them outside the region, or they
     are not automatic variables of the function, or their address is taken). `forgotten` names the arrays, automatic ones of the function,
-    whose elements nobody can read after the region.
+    whose elements nobody can read after the region. `swept`: where the region goes through a mesh in another order than the user wrote, the loops
+    that were written, that over the sweeps first.
     """
 
     name: str
@@ -422,6 +423,7 @@ class Kernel:
     enclosing: Enclosing
     range: SourceRange
     forgotten: frozenset[str] = frozenset()
+    swept: tuple[Loop, ...] = ()
 
 
 @dataclass(frozen=True)

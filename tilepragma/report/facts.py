@@ -19,6 +19,7 @@ from tilepragma.plan.doubted_extents import doubts
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, TileSize
 from tilepragma.plan.mapping import top_loops
+from tilepragma.plan.ordered_proof import keeps_order
 from tilepragma.plan.size_choices import outermost_loop
 from tilepragma.plan.summary import has_shapes, used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
@@ -320,6 +321,12 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
     owned = _owned(plan)
     written = written_objects(plan.kernel)
     for nest in nests:
+        if plan.kernel.swept and keeps_order(nest):
+            problem = (
+                "What it runs are nests one after another, each proven by itself: none of them is moved beyond another."
+            )
+            yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)
+            continue
         try:
             # Plans with tiles of their own have those of least communication.
             region = plan.kernel.body.statements
