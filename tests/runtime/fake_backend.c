@@ -81,6 +81,9 @@ static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *b
     block = malloc(HEADER + bytes);
     if (block == NULL) return fail(why, TILEK_NO_MEMORY, "allocate");
     memcpy(block, &device, sizeof device);
+    (void)pthread_mutex_lock(&mutex);
+    if (bytes > fake.largest) fake.largest = bytes;
+    (void)pthread_mutex_unlock(&mutex);
     buffer->object = memset(block + HEADER, 0x5a, bytes); /* what a fresh buffer holds must not matter */
     buffer->bytes = bytes;
     (void)__atomic_add_fetch(&fake.live_buffers, 1, __ATOMIC_RELAXED);
