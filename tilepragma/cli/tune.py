@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import os
 import shlex
 import signal
 from collections.abc import Iterator
@@ -17,9 +16,7 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.quantities import seconds
 from tilepragma.base.ranges import Position, SourceRange
-from tilepragma.cli import runtime_library
-from tilepragma.cli.devices import Device as FoundDevice
-from tilepragma.cli.devices import accelerators, host_devices, subject_of
+from tilepragma.cli.devices import machine_of, subject_of
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.report.sizes import check_sizes, parse_sizes
@@ -205,7 +202,7 @@ def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
 
 
 def _keep(tuning: KernelTuning, source: str) -> None:
-    winner = winner_of(tuning, _machine(tuning.target).name, datetime.now())
+    winner = winner_of(tuning, machine_of(tuning.target).name, datetime.now())
     if winner is None:
         return
     try:
@@ -224,21 +221,7 @@ def _keep(tuning: KernelTuning, source: str) -> None:
 def _calibrated(target: str) -> Device | None:
     from tilepragma.driver import calibrated_device
 
-    return calibrated_device(subject_of(_machine(target)).key)
-
-
-def _machine(target: str) -> FoundDevice:
-    """What a target runs on, as the runtime chooses it by TILEK_DEVICE."""
-    host = host_devices()[-1]
-    if target in ("serial", "threads"):
-        return host
-    said = os.environ.get("TILEK_DEVICE", "")
-    try:
-        here = [one for one in accelerators() if one.target == target and one.number is not None]
-    except (runtime_library.RuntimeLibraryError, OSError):
-        here = []
-    mine = [one for one in here if said in ("", str(one.number)) or (not said.isdigit() and said in one.name)]
-    return mine[0] if mine else host
+    return calibrated_device(subject_of(machine_of(target)).key)
 
 
 # ---- What is said ------------------------------------------------------------------------------------------------------
