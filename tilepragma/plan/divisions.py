@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.ir.accesses import Use, uses
+from tilepragma.ir.accesses import Use, function_uses, uses
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import DataObject, Expression, Storage, access_to
+from tilepragma.ir.expressions import AddressOf, DataObject, Expression, Storage, access_to
 from tilepragma.ir.looptree import Block, Declarator, TiledLoop, TileNest
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import walk
@@ -30,10 +30,13 @@ Values = Mapping[Expression, Polynomial]
 
 @dataclass(frozen=True)
 class _Known:
-    """What scalars of a launch's body stand for, and which expressions the host can evaluate before the first launch."""
+    """What scalars of a launch's body stand for; which expressions the host can evaluate before the first launch; objects that functions touch, by
+    an address or by their name: any element of them.
+    """
 
     values: Values
     on_host: Callable[[Expression], bool]
+    anywhere: frozenset[DataObject]
 
 
 class _UndividedError(Exception):
@@ -96,9 +99,12 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
     if launch.windows:
         raise _UndividedError(f"launch {launch.name} has tiles of several time steps, each with borders of its own")
     arrays = [argument.object for argument in plan.arrays]
-    everything = tuple(uses(launch.body, plan.kernel.functions, launch=True))
+    inside = tuple(function_uses(plan.kernel.functions))
+    everything = (*uses(launch.body, plan.kernel.functions, launch=True), *inside)
     found = [use for use in everything if use.object in arrays]
-    known = _Known(_values(launch, everything), host_evaluable(written_objects(plan.kernel)))
+    addresses = (node.target for node in walk(launch.body) if isinstance(node, AddressOf))
+    anywhere = frozenset((*(target.object for target in addresses), *(use.object for use in inside)))
+    known = _Known(_values(launch, everything), host_evaluable(written_objects(plan.kernel)), anywhere)
     for use in found:
         if use.object.storage is Storage.ROWS:
             raise _UndividedError(f"the rows of '{use.object.host}' lie apart")
@@ -208,7 +214,7 @@ def _joined(object_: DataObject, places: list[_Place], reads: bool) -> RowUse:
 def _place(use: Use, iterator: DataObject | None, known: _Known) -> _Place:
     if use.object.storage is Storage.SCALAR:
         return _Place(use, 0, 0)
-    if not use.subscripts:
+    if len(use.subscripts) < use.object.rank or use.object in known.anywhere:
         return _Place(use)
     row = _resolved(polynomial(use.subscripts[0]), known.values)
     scale, rest = 0, row

@@ -111,6 +111,14 @@ def test_why_launches_are_not_divided(body: str, parameters: str, clauses: str, 
     assert undivided(body, parameters, clauses) == reason
 
 
+def test_addresses_reach_neighbours() -> None:
+    text = source(
+        "for (int i = 2; i < n - 2; i++) b[i] = around(&a[i]);", "int n, const float *restrict a, float *restrict b"
+    )
+    (row,) = division_rows(plan("static float around(const float *v) { return v[-2] + v[2]; }\n" + text))
+    assert row.endswith("reads any row of a, writes b in row i")
+
+
 def test_only_where_it_is_asked_for() -> None:
     made: KernelPlan = plan(source(f"{ROWS} b[i][j] = a[i][j];", TWO).replace("device(all)", "device(0)"))
     assert not made.divisions
