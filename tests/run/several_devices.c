@@ -146,6 +146,19 @@ static void present(int n, int m, float a[n][m], float b[n][m])
     }
 }
 
+/* The program goes on meanwhile, with a row that depends on the scalar at the call. */
+static void later(int n, int m, float a[n][m], float b[n][m])
+{
+    int last = n - 1;
+#pragma tilek kernel device(all) async(1)
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            b[i][j] = a[last][j] + a[i][j];
+    last = 0;
+#pragma tilek wait
+    b[0][0] += (float)last;
+}
+
 /* Rows of each other's blocks, so that it stays on one device. */
 static void transposed(int n, float a[n][n], float b[n][n])
 {
@@ -171,6 +184,7 @@ int main(int count, char **arguments)
     RUN("flat", flat(n, m, a, b));
     RUN("tiled", tiled(n, m, (void *)a, (void *)b));
     RUN("present", present(n, m, (void *)a, (void *)b));
+    RUN("later", later(n, m, (void *)a, (void *)b));
     RUN("transposed", transposed(n, (void *)a, (void *)b));
     free(a), free(b), free(c);
     return 0;
