@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from source import plan, plans
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.kernel_plan import Division, KernelPlan
+from tilepragma.plan.verifier_divisions import wrong_divisions
 from tilepragma.report.division_facts import division_rows
 
 TWO = "int n, int m, int steps, float a[n][m], float b[n][m]"
@@ -117,6 +122,31 @@ def test_addresses_reach_neighbours() -> None:
     )
     (row,) = division_rows(plan("static float around(const float *v) { return v[-2] + v[2]; }\n" + text))
     assert row.endswith("reads any row of a, writes b in row i")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda one: replace(one, uses=one.uses[1:]), "the division of launch g leaves out what it does to 'a'"),
+        (lambda one: replace(one, uses=one.uses[:1]), "the division of launch g leaves out what it does to 'b'"),
+        (lambda one: with_writes(one, scale=0), "two iterations of launch g may write one row of 'b'"),
+        (lambda one: with_writes(one, greatest=1), "two iterations of launch g may write one row of 'b'"),
+        (lambda one: with_writes(one, least=None), "launch g may write any row of 'b' on several devices"),
+        (
+            lambda one: replace(one, loop=replace(one.loop, symbol="x")),
+            "launch g is divided along a loop that is not its own",
+        ),
+    ],
+)
+def test_wrong_divisions_are_found_out(change: Callable[[Division], Division], fault: str) -> None:
+    made = plan(source(f"{ROWS} b[i][j] = a[i][j];", TWO))
+    assert not list(wrong_divisions(made))
+    assert list(wrong_divisions(replace(made, divisions=tuple(map(change, made.divisions))))) == [fault]
+    assert list(wrong_divisions(replace(made, divisions=made.divisions * 2))) == ["there are 2 divisions of 1 launches"]
+
+
+def with_writes(division: Division, **changes: Any) -> Division:
+    return replace(division, uses=tuple(replace(use, **changes) if use.writes else use for use in division.uses))
 
 
 def test_only_where_it_is_asked_for() -> None:
