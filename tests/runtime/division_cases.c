@@ -14,7 +14,7 @@ enum { ROWS = 60, COLUMNS = 3, STEPS = 12 };
 typedef struct shape { int16_t scale, place, left, right, step, k; } shape;
 
 static const tilek_loop_shape loops[] = {{"i", 3, kinds, axes, 0, INT32_MIN, INT32_MAX}};
-static const tilek_parameter parameters[] = {GANG_PARAMETERS(VALUE, NULL, NULL, NULL, NULL, NULL, NULL), {TILEK_PARAMETER_ARRAY, 1, 0, NULL}, {TILEK_PARAMETER_ORIGIN, 1, 0, NULL}};
+static const tilek_parameter parameters[] = {GANG_PARAMETERS(VALUE, NULL, NULL, NULL, NULL, NULL, "workers"), {TILEK_PARAMETER_ARRAY, 1, 0, NULL}, {TILEK_PARAMETER_ORIGIN, 1, 0, NULL}};
 enum { P_OTHER = P_PARTIALS, P_OTHER_ORIGIN };
 
 static void one_row(const shape *own, double *target, const double *source, int64_t i)
@@ -259,6 +259,21 @@ void divided_alone(void)
     made.call.device = 1;
     CHECK(tilek_launch(&own->kernel, &made.call) == 0 && fake.runs <= 3 * STEPS);
     check_divided(&made);
+}
+
+/* Programs are specialised for a few numbers a kernel, however many devices each is built for. */
+void divided_programs(void)
+{
+    struct own_kernel *own = plain_kernel();
+    fake.devices = 4;
+    for (int64_t workers = 1; workers <= 8; ++workers) {
+        divided_call made;
+        make_divided(&made, own, 5, STEPS);
+        made.call.axes[TILEK_AXIS_WORKER] = workers;
+        CHECK(tilek_launch(&own->kernel, &made.call) == 0);
+        check_divided(&made);
+    }
+    CHECK(fake.builds == 32 && fake.parametric == 0);
 }
 
 /* Whatever fails, and whenever: the host's data are unharmed, and cores compute what was to be computed. */

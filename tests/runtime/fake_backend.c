@@ -148,6 +148,7 @@ static tilek_status build(tilek_device *device, const tilek_build *wanted, tilek
     static int never;
     (void)device;
     (void)counts_down(&fake.builds, &never);
+    fake.parametric += !wanted->specialized;
     for (int index = 0; index < wanted->unreached_count; ++index) fake.unreached += strcmp(wanted->unreached[index], "add") == 0;
     *from_cache = 0;
     if (fake.refuse_build) return fail(why, TILEK_COMPILE, "compile");

@@ -55,6 +55,7 @@ ON_THE_DEVICE = [
     "divided",
     "divided_far",
     "divided_overlaps",
+    "divided_programs",
     "divided_alone",
     "divided_scarce",
     "divided_lost_write",
