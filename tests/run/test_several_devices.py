@@ -15,8 +15,10 @@ from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment, cuda_device_present, target_environment
 
 SOURCE = Path(__file__).parent / "several_devices.c"
-#: (rows, columns, steps), and the devices that share them: more than there are rows, too.
+#: Rows, columns, steps.
 MESHES = (("40", "20", "4"), ("7", "33", "3"), ("2", "2", "2"))
+#: The devices that share them: more than there are rows, too.
+COUNTS = (3, 2, 3)
 SERIAL = TargetEnvironment("serial", (("TILEK_TARGET", "serial"), ("TILEK_STRICT", "1")))
 
 pytestmark = pytest.mark.xdist_group("several_devices")
@@ -44,8 +46,7 @@ def devices(target: TargetEnvironment, count: int) -> dict[str, str]:
     return {"TILEK_STANDIN_DEVICES" if target.name == "cuda" else "TILEK_SUBDEVICES": str(count)}
 
 
-@pytest.mark.parametrize("mesh", MESHES, ids="-".join)
-@pytest.mark.parametrize("count", (2, 3))
+@pytest.mark.parametrize(("mesh", "count"), list(zip(MESHES, COUNTS, strict=True)))
 def test_results_are_those_of_one(
     workshop: Workshop, program: Path, several: TargetEnvironment, mesh: tuple[str, ...], count: int
 ) -> None:
