@@ -6,12 +6,18 @@
 #include "profile.h"
 
 
+static int64_t bounded_difference(int64_t a, int64_t b)
+{
+    int64_t difference;
+    return __builtin_sub_overflow(a, b, &difference) ? (a < 0 ? INT64_MIN : INT64_MAX) : difference;
+}
+
 /* The first iteration from which on all rows of `use` lie at `row` and beyond, where they grow with iterations; where they shrink, the first one whose rows lie below `row`. */
 static int64_t iteration_past(const tilek_row_use *use, const tilek_bounds *bounds, int64_t row)
 {
     const int64_t slope = tilek_bounded_product(use->scale, bounds->step), start = tilek_bounded_product(use->scale, bounds->lower);
-    if (slope > 0) return tilek_ceiling_quotient(tilek_bounded_sum(row, -tilek_bounded_sum(start, use->least)), slope);
-    return tilek_floor_quotient(tilek_bounded_sum(tilek_bounded_sum(start, use->greatest), -row), -slope) + 1;
+    if (slope > 0) return tilek_ceiling_quotient(bounded_difference(row, tilek_bounded_sum(start, use->least)), slope);
+    return tilek_bounded_sum(tilek_floor_quotient(bounded_difference(tilek_bounded_sum(start, use->greatest), row), bounded_difference(0, slope)), 1);
 }
 
 /* Leaves of `inner` the iterations that do not touch the rows `lacked`, where these lie at one end of those that the part touches; else none. */
