@@ -91,6 +91,7 @@ void steps_workers(void);
 void divided(void);
 void divided_far(void);
 void divided_overlaps(void);
+void divided_programs(void);
 void divided_alone(void);
 void divided_scarce(void);
 void divided_lost_write(void);

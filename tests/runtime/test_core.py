@@ -55,6 +55,7 @@ ON_THE_DEVICE = [
     "divided",
     "divided_far",
     "divided_overlaps",
+    "divided_programs",
     "divided_alone",
     "divided_scarce",
     "divided_lost_write",
@@ -230,6 +231,8 @@ def test_a_tolerance_that_the_user_gives_is_kept_to(program: Path) -> None:
         ("TILEK_NUM_THREADS", "0", "a number from 1"),
         ("TILEK_TOLERANCE", "-1", "a number from 0, relative"),
         ("TILEK_PROFILE", "trace", "0, 1, a file's name that ends in .json"),
+        ("TILEK_SUBDEVICES", "0", "a number from 1 to 16"),
+        ("TILEK_SUBDEVICES", "17", "a number from 1 to 16"),
         ("TILEK_DEVICE", "-3", "a device's number from 0, a part of a device's name"),
     ],
 )

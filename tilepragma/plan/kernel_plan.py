@@ -106,7 +106,7 @@ Step = Launch | HostLoop | HostCondition
 @dataclass(frozen=True)
 class RowUse:
     """What an iteration of a divided loop touches of an array, which has `rank` dimensions as launches see it: where the iterator is i, rows
-    scale * i + least to scale * i + greatest; all rows where these are None.
+    scale * i + base + least to scale * i + base + greatest; all rows where these are None. `base` is over host objects, None where it is 0.
     """
 
     object: DataObject
@@ -116,6 +116,7 @@ class RowUse:
     scale: int
     least: int | None
     greatest: int | None
+    base: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -294,6 +295,12 @@ class KernelPlan:
         """The loop of a device launch whose iterations several devices share."""
         places = [place for place, own in enumerate(self.device) if own == launch]
         return self.divisions[places[0]].loop if places and self.divisions else None
+
+    @property
+    def row_bases(self) -> tuple[Expression, ...]:
+        """The bases of rows in `divisions`, each once."""
+        uses = (use for division in self.divisions for use in division.uses)
+        return tuple(dict.fromkeys(use.base for use in uses if use.base is not None))
 
     @property
     def host(self) -> tuple[Launch, ...]:
