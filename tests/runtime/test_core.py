@@ -65,7 +65,10 @@ def run(program: Path, case: str, **environment: str) -> subprocess.CompletedPro
 @pytest.fixture(scope="session", params=VARIANTS)
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     core = [path for path in sorted(RUNTIME.glob("*.c")) if not path.name.startswith(DEVICE_SOURCES)]
-    tests = [HERE / name for name in ("cases.c", "steps_cases.c", "graph_cases.c", "kernels.c", "fake_backend.c")]
+    tests = [
+        HERE / name
+        for name in ("cases.c", "steps_cases.c", "waves_cases.c", "graph_cases.c", "kernels.c", "fake_backend.c")
+    ]
     output = tmp_path_factory.mktemp("core") / request.param
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
     include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]
@@ -85,6 +88,12 @@ def test_on_every_target(program: Path, case: str, target: str) -> None:
     if case == "forks" and program.name == "thread":
         pytest.skip("the thread sanitizer does not follow a fork of a threaded program")
     done = run(program, case, TILEK_TARGET=target)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("case", ["waves", "waves_apart"])
+def test_tiles_of_wavefronts(program: Path, case: str) -> None:
+    done = run(program, case)
     assert done.returncode == 0, done.stderr
 
 
