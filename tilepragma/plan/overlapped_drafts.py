@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -33,7 +33,7 @@ from tilepragma.ir.looptree import (
     Statement,
     Window,
 )
-from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number
+from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.types import INDEX, INT, LONG
 from tilepragma.plan.chain_checks import literal_trip
@@ -329,7 +329,9 @@ class TileLaunch:
             target = self.drafts.copies[one.object] if one.carried and not self.second else one.object
             box = one.written if target == one.object else one.touched
             inside = within(points, self.box(box))
-            kept = where(inside, _assign(_element(target, points), self._local(self.windows[one.object], points)))
+            kept = where(
+                inside, _assign(_element(target, points), self._local(self.windows[one.object], points, own=True))
+            )
             (always if one.carried else last).extend(kept)
         yield from self.workers(points, always, delay=self.store_delay, home=True)
         if last:
@@ -343,10 +345,12 @@ class TileLaunch:
             renamed = with_objects(tuple(last), dict(zip(points, more, strict=True)))
             yield from where(is_last, *self.workers(more, renamed, delay=self.store_delay, home=True))
 
-    def _local(self, window: Window, points: list[DataObject]) -> Access:
-        return self._in_window(Access(window.array, tuple(map(access_to, points)), (), window.array.element))
+    def _local(self, window: Window, points: list[DataObject], *, own: bool = False) -> Access:
+        element = Access(window.array, tuple(map(access_to, points)), (), window.array.element)
+        return self.in_window(element, lambda _: own)
 
-    def _in_window(self, access: Access) -> Access:
+    def in_window(self, access: Access, own: Callable[[Access], bool]) -> Access:  # noqa: ARG002
+        """The access in a window, if there is one of its array. `own`: whether it is read by the worker that wrote it."""
         window = self.windows.get(access.object)
         if window is None:
             return access
@@ -389,13 +393,49 @@ class TileLaunch:
             conditions.append((*reached, at_least(at, first), at_least(last, at)))
             own[place.iterator] = at - place.shift
         instead = {one: replace(one, scope=Scope.LOCAL, const=True) for one in own}
-        node = with_accesses(with_objects(point.statement.node, instead), self._in_window)
+        node = self._placed(with_objects(point.statement.node, instead), owned(point, instead))
         iterators = (
             Declaration((Declarator(instead[one], expression(value, short_or_long(value))),))
             for one, value in own.items()
         )
         tests = Tests(conditions[0], tuple(test for one in conditions[1:] for test in one))
         return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
+
+    def _placed(self, node: Statement, own: Callable[[Access], bool]) -> Statement:
+        """The statement with accesses to windows; what it reads and `own` says yes of is the worker's own."""
+
+        def shared(access: Access) -> Access:
+            return self.in_window(access, lambda _: False)
+
+        value = read_by(node)
+        if value is node:
+            return with_accesses(node, shared)
+        assert isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment)
+        target = with_accesses(node.expression.target, shared)
+        read = with_accesses(node.expression.value, lambda access: self.in_window(access, own))
+        return dataclasses.replace(node, expression=dataclasses.replace(node.expression, target=target, value=read))
+
+
+def read_by(node: Statement) -> Statement | Expression:
+    """What a statement reads and nothing else: the value of an assignment; all of it where it is none."""
+    if isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment):
+        return node.expression.value
+    return node
+
+
+def owned(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
+    """Whether an access of a statement is to the column of what it writes: the same element but for the first subscript. `instead` says what
+    iterators are called there.
+    """
+    columns = [
+        place.shift if place.iterator is None else term(instead.get(place.iterator, place.iterator)) + place.shift
+        for place in point.places[1:]
+    ]
+
+    def own(access: Access) -> bool:
+        return len(access.subscripts) == len(columns) + 1 and list(map(polynomial, access.subscripts[1:])) == columns
+
+    return own
 
 
 def place_in(window: Window, place: int, subscript: Expression) -> Expression:

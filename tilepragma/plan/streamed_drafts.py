@@ -14,13 +14,14 @@ computed at positions before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from tilepragma.ir.expressions import DataObject, Expression
-from tilepragma.ir.looptree import Barrier, Statement, Window
+from tilepragma.ir.expressions import Access, DataObject, Expression
+from tilepragma.ir.looptree import Barrier, Column, Statement, Window
 from tilepragma.ir.polynomial import Polynomial, maximum, minimum, number
+from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INDEX
 from tilepragma.plan.overlapped_drafts import (
     AT_ONCE,
@@ -29,6 +30,8 @@ from tilepragma.plan.overlapped_drafts import (
     Tests,
     TileLaunch,
     at_least,
+    owned,
+    read_by,
     where,
 )
 from tilepragma.plan.row_loops import declared, term
@@ -91,7 +94,20 @@ class _StreamedLaunch(TileLaunch):
 
     def window(self, array: DataObject) -> Window:
         planes = self.stream.planes(array, self.degree)
-        return self.window_of(array, (planes, *self.drafts.lengths[1:]), (None, *self.origin[1:]))
+        made = self.window_of(array, (planes, *self.drafts.lengths[1:]), (None, *self.origin[1:]))
+        if not self.stream.once or not any(_reads_own(one, array) for one in self.drafts.stencil.points):
+            return made
+        name = self.drafts.names.scalar(f"{array.name}_column").name
+        own = replace(made.object, name=name, host=name)
+        return replace(made, column=Column(own, self.position, self.stream.behind(array, self.degree)))
+
+    def in_window(self, access: Access, own: Callable[[Access], bool]) -> Access:
+        """What a worker wrote itself is read by the name that says so."""
+        found = super().in_window(access, own)
+        window = self.windows.get(access.object)
+        if window is None or window.column is None or not own(access):
+            return found
+        return replace(found, object=window.column.object)
 
     def work(self) -> tuple[Statement, ...]:
         base, (least, greatest) = self.drafts.bases[0], self.drafts.grid(0)
@@ -147,3 +163,11 @@ class _StreamedLaunch(TileLaunch):
 
     def _delay(self, step: Polynomial, after: int) -> Polynomial:
         return number(self.stream.shift) * step + number(after)
+
+
+def _reads_own(point: Point, array: DataObject) -> bool:
+    """Whether the statement reads the array at other planes, or the same, in the column of what it writes."""
+    own = owned(point, {})
+    return any(
+        isinstance(node, Access) and node.object == array and own(node) for node in walk(read_by(point.statement.node))
+    )

@@ -69,9 +69,12 @@ class Stream:
 
     def planes(self, array: DataObject, steps: int) -> int:
         """The places for planes of an array that so many time steps need, rounded up to a power of two: a place is then found by one `&`."""
-        ring = self.rings[array]
-        wanted = ring.newest + self.shift * (steps - 1) + ring.oldest + 1
+        wanted = self.rings[array].newest + self.behind(array, steps)
         return 1 << (wanted - 1).bit_length()
+
+    def behind(self, array: DataObject, steps: int) -> int:
+        """How many planes of an array, from that of the position on, the statements of so many time steps touch."""
+        return self.shift * (steps - 1) + self.rings[array].oldest + 1
 
 
 def stream(scop: Scop, dependences: Iterable[Dependence], found: Overlap, *, once: bool) -> Stream | str:

@@ -14,12 +14,13 @@ from tilepragma.codegen.describe import describe
 from tilepragma.ir.directives import LOCAL_BYTES, AxisKind, TemporalTiles
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, Scope, integer
-from tilepragma.ir.looptree import Barrier, Block, Declarator, If, Loop
+from tilepragma.ir.looptree import Barrier, Block, Column, Declarator, If, Loop, Window
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan import planner
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, launches_in
+from tilepragma.plan.launches import launch_loops
 from tilepragma.plan.verifier import PlanFault, verify, verify_rules
 from tilepragma.plan.verifier_proofs import prove
 from tilepragma.polyhedral import overlap, streaming
@@ -367,17 +368,20 @@ def with_rings(made: KernelPlan, name: str, more: int, *, spelled: bool = True) 
         length = old.object.lengths[0]
         assert isinstance(length, IntegerLiteral)
         places = length.value * more // 100
-        new = replace(old.object, lengths=(integer(places), *old.object.lengths[1:]))
+        assert old.column is not None
+        lengths = (integer(places), *old.object.lengths[1:])
+        named = {name: replace(name, lengths=lengths) for name in old.names}
+        new = replace(old, object=named[old.object], column=replace(old.column, object=named[old.column.object]))
 
-        def change(access: Access, old: Any = old, new: Any = new, places: int = places) -> Access:
-            if access.object != old.object:
+        def change(access: Access, named: Any = named, places: int = places) -> Access:
+            if access.object not in named:
                 return access
             index = access.subscripts[0]
             assert isinstance(index, Binary)
             first = replace(index, right=integer(places - 1)) if spelled else index
-            return replace(access, object=new, subscripts=(first, *access.subscripts[1:]))
+            return replace(access, object=named[access.object], subscripts=(first, *access.subscripts[1:]))
 
-        own = tuple(replace(window, object=new) if window is old else window for window in one.windows)
+        own = tuple(new if window is old else window for window in one.windows)
         launches.append(replace(one, body=with_accesses(one.body, change), windows=own))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
@@ -421,6 +425,64 @@ def dealt_otherwise(made: KernelPlan, name: str) -> KernelPlan:
     return in_launch(made, 0, change)
 
 
+def with_columns(made: KernelPlan, change: Callable[[Column], Column]) -> KernelPlan:
+    """What workers have in registers of a changed, in both launches."""
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    launches = []
+    for one in launches_in(loop.steps):
+        windows = tuple(
+            replace(window, column=change(window.column)) if window.column and window.array.name == "a" else window
+            for window in one.windows
+        )
+        launches.append(replace(one, windows=windows))
+    return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
+
+
+def named_otherwise(made: KernelPlan, change: Callable[[Access, Window, Column], Access]) -> KernelPlan:
+    """Accesses to the windows of a changed, in the first launch."""
+    (window,) = (one for one in made.device[0].windows if one.array.name == "a")
+    column = window.column
+    assert column is not None
+    found = 0
+
+    def changed(access: Access) -> Access:
+        nonlocal found
+        new = change(access, window, column)
+        found += new is not access
+        return new
+
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    first, second = launches_in(loop.steps)
+    first = replace(first, body=with_accesses(first.body, changed))
+    assert found
+    return replace(made, device_steps=(replace(loop, steps=(first, second)),))
+
+
+def all_in_registers(made: KernelPlan) -> KernelPlan:
+    """Neighbours too."""
+    return named_otherwise(
+        made,
+        lambda access, window, column: (
+            replace(access, object=column.object)
+            if access.object == window.object
+            and " - j_origin" in expression_text(access.subscripts[1])
+            and " - 1" in expression_text(access.subscripts[1])
+            else access
+        ),
+    )
+
+
+def written_in_registers(made: KernelPlan) -> KernelPlan:
+    return named_otherwise(
+        made,
+        lambda access, window, column: (
+            replace(access, object=column.object) if access.object == window.object else access
+        ),
+    )
+
+
 BROKEN_STREAMS: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "a ring has too few places": lambda p: with_rings(p, "a", 50),
     "the ring of what is no copy has too few places": lambda p: with_rings(p, "b", 50),
@@ -440,6 +502,12 @@ BROKEN_STREAMS: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "a column is computed by others than those who filled it": lambda p: dealt_otherwise(p, "j_step"),
     "a column of b is computed by others": lambda p: dealt_otherwise(p, "j_step_2"),
     "a column is stored by others than those who computed it": lambda p: dealt_otherwise(p, "j_step_4"),
+    "what a neighbour wrote is read in registers": all_in_registers,
+    "what is written is in registers alone": written_in_registers,
+    "registers have too few planes": lambda p: with_columns(p, lambda one: replace(one, planes=one.planes - 1)),
+    "registers move on with the time steps": lambda p: with_columns(
+        p, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))
+    ),
     "a chunk ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
     "nothing is filled": lambda p: without_if(p, 1, "a_window"),
     "the border is not there": lambda p: without_if(p, 0, "b_window[i_point & "),
@@ -461,6 +529,21 @@ def test_broken_streams_are_refused(streamed: KernelPlan, broken: Callable[[Kern
     made = broken(streamed)
     assert made != streamed
     assert prove(made)
+
+
+def test_registers_move_on_with_one_loop(streamed: KernelPlan) -> None:
+    def faster(node: Any) -> Any:
+        return replace(node, step=integer(2)) if isinstance(node, Loop) and node.iterator.name == "i_front" else node
+
+    (loop,) = in_launch(streamed, 0, faster).device_steps
+    assert isinstance(loop, HostLoop)
+    launches = (replace(one, loops=launch_loops(one.body)) for one in launches_in(loop.steps))
+    for broken in (
+        replace(streamed, device_steps=(replace(loop, steps=tuple(launches)),)),
+        with_columns(streamed, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))),
+    ):
+        with pytest.raises(PlanFault, match="windows are sound"):
+            verify_rules(broken)
 
 
 def test_streams_are_proven_with_rings_that_are_long_enough(streamed: KernelPlan) -> None:
