@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment
+from tilepragma.tuning.programs import kernel_times
 
 SOURCE = Path(__file__).parent / "many_colours.c"
 RUNS = [
@@ -36,3 +37,11 @@ def test_all_targets_compute_the_same(
     workshop: Workshop, target: TargetEnvironment, program: Path, n: str, m: str, k: str, steps: str, factor: str
 ) -> None:
     assert workshop.run(program, target, n, m, k, steps, factor).splitlines() == ["nine", "box"]
+
+
+def test_both_are_launched(workshop: Workshop, program: Path, tmp_path: Path) -> None:
+    """Eight boxes of accesses, one a class of points, make long bounds of sections, which the proof must get through."""
+    trace = tmp_path / "trace.json"
+    variables = (("TILEK_TARGET", "threads"), ("TILEK_STRICT", "1"), ("TILEK_PROFILE", str(trace)))
+    workshop.run(program, TargetEnvironment("threads", variables), "9", "8", "7", "4", "1.3")
+    assert {name for _, name in kernel_times(trace)} == {"nine", "box"}
