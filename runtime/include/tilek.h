@@ -274,6 +274,12 @@ typedef struct tilek_host_call {
 int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[]);
 int64_t tilek_size_of(const struct tilek_run *run, int size);
 
+/* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: iteration c of the launch's one loop needs of the wavefront
+ * k before nothing but what iterations from c - k to c have done there. Then tiles of several wavefronts may run at once, until
+ * tilek_waves_end, which stands behind that loop; nonzero: stop. */
+int tilek_wave(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave);
+int tilek_waves_end(struct tilek_run *run);
+
 /* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call);
 void tilek_complete(const tilek_kernel *kernel, tilek_call *call);

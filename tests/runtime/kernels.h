@@ -77,6 +77,10 @@ void steps_copies(void);
 void steps_unreached(void);
 void steps_queued(void);
 void steps_concurrent(void);
+
+/* Tests of tiles of wavefronts (waves_cases.c). */
+void waves(void);
+void waves_apart(void);
 void steps_verified(void);
 void steps_size(void);
 void steps_chosen(void);

@@ -79,7 +79,15 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     core = [path for path in sorted(RUNTIME.glob("*.c")) if not path.name.startswith(DEVICE_SOURCES)]
     tests = [
         HERE / name
-        for name in ("cases.c", "steps_cases.c", "graph_cases.c", "division_cases.c", "kernels.c", "fake_backend.c")
+        for name in (
+            "cases.c",
+            "steps_cases.c",
+            "waves_cases.c",
+            "graph_cases.c",
+            "division_cases.c",
+            "kernels.c",
+            "fake_backend.c",
+        )
     ]
     output = tmp_path_factory.mktemp("core") / request.param
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
@@ -100,6 +108,12 @@ def test_on_every_target(program: Path, case: str, target: str) -> None:
     if case == "forks" and program.name == "thread":
         pytest.skip("the thread sanitizer does not follow a fork of a threaded program")
     done = run(program, case, TILEK_TARGET=target)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("case", ["waves", "waves_apart"])
+def test_tiles_of_wavefronts(program: Path, case: str) -> None:
+    done = run(program, case)
     assert done.returncode == 0, done.stderr
 
 

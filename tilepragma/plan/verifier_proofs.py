@@ -329,5 +329,9 @@ def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep,
         else:
             owned, needed = frozenset(step.privates), needed_before(plan, step)
             reduced = frozenset(one.object for one in step.reductions)
-            result.append(ProvenLaunch(step.name, step.body, step.axes, owned, reduced, needed, step.windows))
+            result.append(
+                ProvenLaunch(
+                    step.name, step.body, step.axes, owned, reduced, needed, step.windows, pipelined=step.pipelined
+                )
+            )
     return tuple(result)

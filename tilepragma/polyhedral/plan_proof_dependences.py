@@ -16,6 +16,7 @@ from tilepragma.polyhedral.dependences import Dependence, DependenceKind, carrie
 from tilepragma.polyhedral.legality import Violation
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding
 from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order
+from tilepragma.polyhedral.plan_proof_pipelines import out_of_columns
 from tilepragma.polyhedral.plan_proof_tree import At, Leaf
 from tilepragma.polyhedral.scop import Reference
 
@@ -36,7 +37,9 @@ def broken_dependences(
     for (source, sink), group in groups.items():
         for first in by_name.get(source, ()):
             for second in by_name.get(sink, ()):
-                if not (vouched and first.leaf.launch is second.leaf.launch):
+                launch = first.leaf.launch
+                # No user vouches for wavefronts of ours.
+                if not vouched or launch is not second.leaf.launch or (launch is not None and launch.pipelined):
                     yield from _between(first, second, group)
 
 
@@ -44,9 +47,9 @@ def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iter
     shared = [one for one in group if not _is_local(one) and not _exempt(one.source.object, first, second)]
     if shared:
         relation = reduce(isl.Map.union, (one.relation for one in shared)).coalesce()
-        if out_of_order(first.leaf, second.leaf, _taken(first, second, relation)) is not None:
+        if _broken(first, second, relation) is not None:
             for one in shared:
-                broken = out_of_order(first.leaf, second.leaf, _taken(first, second, one.relation))
+                broken = _broken(first, second, one.relation)
                 if broken is not None:
                     yield _finding(one, broken, first, second)
                     break
@@ -54,6 +57,12 @@ def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iter
         broken = _broken_local(one, first, second) if _is_local(one) else _lost(one, first, second)
         if broken is not None:
             yield _finding(one, broken, first, second)
+
+
+def _broken(first: Executed, second: Executed, relation: isl.Map) -> Broken | None:
+    """What of a relation between two statements does not run in order."""
+    pairs = _taken(first, second, relation)
+    return out_of_order(first.leaf, second.leaf, pairs) or out_of_columns(first.leaf, second.leaf, pairs)
 
 
 def _lost(one: Dependence, first: Executed, second: Executed) -> Broken | None:
