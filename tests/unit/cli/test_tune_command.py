@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilepragma.cli import tilepragma
-from tilepragma.cli import tune as tune_command
+from tilepragma.cli import machines, tilepragma
 from tilepragma.cli.devices import Device
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -142,7 +141,7 @@ def test_processors_under_opencl_have_the_hosts_sizes(
     monkeypatch: pytest.MonkeyPatch, form: str, asked_for: str, size_class: str
 ) -> None:
     asked = ranked(monkeypatch)
-    monkeypatch.setattr(tune_command, "accelerators", list)
+    monkeypatch.setattr(machines, "accelerators", list)
     assert tune(program({"t_size=32": 500}, target="opencl", form=form)) == 0
     assert getattr(asked[0][1], "value", "") == asked_for
     assert kept()["sweep"].keys() == {size_class}
@@ -156,11 +155,11 @@ def test_the_device_is_that_of_the_runtime(monkeypatch: pytest.MonkeyPatch, said
         Device("cuda", None, "no driver"),
         Device("cuda", 0, "three"),
     ]
-    monkeypatch.setattr(tune_command, "accelerators", lambda: here)
-    monkeypatch.setattr(tune_command, "host_devices", lambda: [Device("threads", 0, "host")])
+    monkeypatch.setattr(machines, "accelerators", lambda: here)
+    monkeypatch.setattr(machines, "host_devices", lambda: [Device("threads", 0, "host")])
     monkeypatch.setenv("TILEK_DEVICE", said)
-    assert tune_command._machine("opencl").name == name
-    assert tune_command._machine("threads").name == "host"
+    assert machines.machine_of("opencl").name == name
+    assert machines.machine_of("threads").name == "host"
 
 
 def test_the_default_stays_where_nothing_is_faster(
@@ -247,7 +246,7 @@ def test_what_falls_back_to_another_target_is_no_winner(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ranked(monkeypatch)
-    monkeypatch.setattr(tune_command, "accelerators", list)
+    monkeypatch.setattr(machines, "accelerators", list)
     path = Path(program({"t_size=32": 500}, target="opencl", form="device"))
     fall = 's/"opencl"/"threads"/'
     lines = path.read_text() + f'case "$TILEK_SIZES" in *t_size=32*) sed -i \'{fall}\' "$TILEK_PROFILE";; esac\n'
@@ -396,7 +395,18 @@ def test_what_launches_would_choose_at_these_sizes_is_tried(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["in.c", "--", "./program"], "only the quick search exists yet: add --quick"),
+        (["in.c", "--best", "3", "--", "./program"], "--best and --no-keep go with --quick"),
+        (["-", "--budget", "3s"], "standard input cannot be tuned"),
+        (["in.c", "--budget", "soon"], "--budget soon: write a time, as in 90s"),
+        (["in.c", "--versions", "sizes,paper9"], "--versions: there is no family 'paper9'"),
+        (["in.c", "--target", "threads,gpu"], "--target: unknown target 'gpu'"),
+        (["in.c", "--target", "threads,opencl", "--", "./program"], "--target: name one target for a program of yours"),
+        (["in.c", "--sizes", "n=4:2"], "--sizes n=4:2: 2 is less than 4"),
+        (
+            ["in.c", "--quick", "--budget", "3s", "--", "./program"],
+            "--sizes, --budget, --versions and --again are for the whole search",
+        ),
+        (["in.c", "--quick", "--target", "gpu", "--", "./program"], "--target: name one of"),
         (["in.c", "--quick"], "no program to run: name it last, built with tilecc before"),
         (["in.c", "--quick", "--"], "no program to run"),
         (["-", "--quick", "--", "./program"], "standard input cannot be tuned"),
@@ -421,7 +431,7 @@ def test_wrong_usage(arguments: list[str], message: str, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [(["--target", "gpu"], "invalid choice: 'gpu'"), (["--quik"], "did you mean --quick?")]
+    ("options", "message"), [(["--bugdet", "3s"], "did you mean --budget?"), (["--quik"], "did you mean --quick?")]
 )
 def test_options_that_there_are_not(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

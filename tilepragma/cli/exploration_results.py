@@ -1,0 +1,43 @@
+"""What an exploration found, for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tilepragma.base.quantities import seconds
+from tilepragma.cli.tables import print_table
+from tilepragma.tuning.measuring import DEFAULT
+
+if TYPE_CHECKING:
+    from tilepragma.tuning.exploration import Search
+
+#: Failures that are named by themselves.
+_MOST_FAILURES = 8
+
+
+def show(search: Search, title: str) -> None:
+    """The fastest version at each size, and what failed."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("sizes", "fastest version"):
+        table.add_column(name, no_wrap=True)
+    for name in ("measured", "of default", "its place", "tried"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for sizes, versions in search.space.versions.items():
+        ordered = search.ordered(sizes)
+        if not ordered:
+            table.add_row(sizes, "", "", "", "", f"0 of {len(versions)}")
+            continue
+        best, default = search.median(ordered[0], sizes), search.median(DEFAULT, sizes)
+        ratio = f"{best / default:.3f}" if best is not None and default else ""
+        place = str(versions.index(ordered[0]) + 1) if ordered[0] in versions else ""
+        row = (seconds(best or 0.0), ratio, place, f"{len(ordered)} of {len(versions)}")
+        table.add_row(sizes, ordered[0], *row)
+    print_table(table)
+    failed = [(version, why) for mine in search.failures.values() for version, why in mine.items()]
+    for version, why in list(dict.fromkeys(failed))[:_MOST_FAILURES]:
+        print(f"  {version}: the program {why}")
+    if search.is_spent:
+        print(f"  the budget of {search.budget:.0f} s is spent; a larger --budget goes on from here")
