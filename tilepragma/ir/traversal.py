@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from tilepragma.base.ranges import SourceRange
@@ -76,6 +76,15 @@ def with_blocks(statement: S, change: Callable[[Block], Block]) -> S:
     parts = {field.name: getattr(statement, field.name) for field in dataclasses.fields(statement)}
     changed: dict[str, Any] = {name: change(part) for name, part in parts.items() if isinstance(part, Block)}
     return dataclasses.replace(statement, **changed) if changed else statement
+
+
+def flat(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """The statements with braces looked through: every local has a name of its own."""
+    for statement in statements:
+        if isinstance(statement, Block):
+            yield from flat(statement.statements)
+        else:
+            yield statement
 
 
 def _nodes(values: tuple[Any, ...]) -> Iterator[Any]:

@@ -17,6 +17,7 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.drafts import WORTH_COUNTING, counts_as_work
 from tilepragma.plan.hyperplane_plan import hyperplanes
+from tilepragma.plan.jammed_rows import JAMMED_ROWS
 from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.plan.overlapped_plan import OVERLAPPING, overlapped
 from tilepragma.plan.proof import rows_that_meet
@@ -49,6 +50,7 @@ def choose(region: Region, objection: Objection, strategies: tuple[Strategy, ...
         search.look_at(strategy(region))
         if search.is_over:
             break
+    search.jam()
     asked = region.kernel.directive.temporal in OVERLAPPING
     if asked and search.best is not None:
         search.overlap(search.best, overlapped(region, (size.object.name for size in search.best.sizes)))
@@ -134,6 +136,18 @@ class _Search:
             clause = f"each launch does the work of {_loops(best)} and leaves the caches, one of {answer.strategy} that of {_loops(answer)}"
             self._take(_joined(answer, best), f"{best.strategy}, on cores: {clause}")
 
+    def jam(self) -> None:
+        """Take the best answer with rows side by side where loops wait for themselves, if that is right."""
+        best = self.best
+        if best is None or best.jammed is None:
+            return
+        made = best.jammed()
+        if isinstance(made, Automatic) and made.host_steps != best.host_steps:
+            self._take(
+                made,
+                f"{best.strategy}, on cores: innermost loops wait for themselves, which {JAMMED_ROWS} rows side by side hide",
+            )
+
     def overlap(self, best: Automatic, answers: Iterable[Automatic | Refusal]) -> None:
         """Take the device steps of the first answer that is right, which the user asks for."""
         against: dict[str, str] = {}
@@ -175,6 +189,7 @@ def _joined(host: Automatic, device: Automatic) -> Automatic:
         sizes=used_sizes(host.host_steps, host.sizes),
         notes=host.notes,
         steps=host.steps,
+        jammed=None,
     )
 
 

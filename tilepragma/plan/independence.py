@@ -39,6 +39,7 @@ class _Edge:
 class NestDependences:
     """The dependences of the nest `root`. `leaves` are its leaves, which restricted copies of the nest share with it."""
 
+    root: Loop
     leaves: tuple[Statement, ...]
     _edges: list[_Edge]
     _fixed: dict[tuple[int, int], Any] = field(default_factory=dict)
@@ -51,6 +52,10 @@ class NestDependences:
     @cached_property
     def _numbers(self) -> dict[int, int]:
         return {id(leaf): number for number, leaf in enumerate(self.leaves)}
+
+    def loops_around(self, loop: Loop) -> int:
+        """The loops of the nest that stand around one of its loops."""
+        return sum(any(inner.index == loop.index for inner in loops_in(one.body)) for one in loops_in(self.root))
 
     def between(self, loop: Loop, around: int, leaves: Leaves) -> Dependence | None:
         """A dependence between different iterations of `loop`, inside the outermost `around` loops, that arrays or locals make."""
@@ -103,7 +108,7 @@ def nest_dependences(root: Loop, region: Region, named: frozenset[str]) -> NestD
         ends = id(one.source_statement.node), id(one.sink_statement.node)
         if ends[0] in holding and ends[1] in holding and one.source.object.host not in named:
             edges.append(_Edge(one, holding[ends[0]], holding[ends[1]]))
-    return NestDependences(leaves, edges)
+    return NestDependences(root, leaves, edges)
 
 
 def leaves_of(node: Statement) -> Iterator[Statement]:

@@ -17,7 +17,9 @@ from tilepragma.plan.boxed_loops import with_boxes
 from tilepragma.plan.coalescing import worker_loop
 from tilepragma.plan.drafts import Draft, DraftCondition, DraftLaunch, DraftLoop
 from tilepragma.plan.invariance import host_evaluable
+from tilepragma.plan.jammed_rows import JammedBody, JammedLoop, with_jammed_rows
 from tilepragma.plan.mapping import Clauses, device_clauses, host_clauses, launchable
+from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.strategy import Region
 
 if TYPE_CHECKING:
@@ -26,11 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaunchPiece:
-    """`loops` of `body` are dealt out; none: one instance runs it."""
+    """`loops` of `body` are dealt out; none: one instance runs it. `waiting` are the numbers of the innermost loops in them that carry
+    dependences, as far as that is asked.
+    """
 
     body: Block
     loops: tuple[Loop, ...] = ()
     reductions: tuple[ReductionClause, ...] = ()
+    waiting: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,11 @@ Piece = LaunchPiece | LoopPiece | ConditionPiece
 def is_parallel(pieces: tuple[Piece, ...]) -> bool:
     """Whether any launch of them is dealt out."""
     return any(bool(one.loops) if isinstance(one, LaunchPiece) else is_parallel(one.pieces) for one in pieces)
+
+
+def any_waits(pieces: tuple[Piece, ...]) -> bool:
+    """Whether a loop of them that waits for itself stands in one that is dealt out."""
+    return any(bool(one.waiting) if isinstance(one, LaunchPiece) else any_waits(one.pieces) for one in pieces)
 
 
 def joined(pieces: list[Piece]) -> tuple[Piece, ...]:
@@ -89,11 +99,13 @@ class Drafting:
         self.region = region
         self.next_index = first_index
         self.device = False
+        self.jam = False
         self.seen: set[int] = set()
 
-    def drafts(self, pieces: tuple[Piece, ...], *, device: bool) -> tuple[Draft, ...]:
-        """The pieces for one kind of target."""
+    def drafts(self, pieces: tuple[Piece, ...], *, device: bool, jam: bool = False) -> tuple[Draft, ...]:
+        """The pieces for one kind of target; with rows jammed into loops that wait where that can be and `jam` says so."""
         self.device = device
+        self.jam = jam
         self.seen = set()
         return self._all(pieces, ())
 
@@ -113,8 +125,20 @@ class Drafting:
             piece = dataclasses.replace(piece, body=boxes, loops=loops)
         numbers = self._numbers(piece.body)
         body = _numbered_block(piece.body, numbers)
+        jammed = self._jammed(piece, body, numbers) if self.jam and piece.waiting else None
+        if jammed is not None:
+            self.next_index = jammed.next_index
+            return DraftLaunch(jammed.body, host_clauses((jammed.dealt,)), piece.reductions)
         mapping = self._mapping(piece, around)
         return DraftLaunch(body, {numbers[index]: tiles for index, tiles in mapping.items()}, piece.reductions)
+
+    def _jammed(self, piece: LaunchPiece, body: Block, numbers: dict[int, int]) -> JammedBody | None:
+        last = piece.loops[-1]
+        base = Names(set(names_in(self.region.kernel))).scalar(f"{last.iterator.host}_block")
+        blocks = dataclasses.replace(base, element=last.iterator.element)
+        chosen = JammedLoop(numbers[last.index], frozenset(numbers[index] for index in piece.waiting), blocks)
+        functions = self.region.kernel.functions
+        return with_jammed_rows(body, numbers[piece.loops[0].index], chosen, functions, self.next_index)
 
     def _mapping(self, piece: LaunchPiece, around: tuple[DataObject, ...]) -> Clauses:
         if not self.device:
@@ -193,12 +217,3 @@ def needing(declaration: Declaration, rest: tuple[Statement, ...]) -> int:
                     declared |= {declarator.object for declarator in inner.declarators}
             last = place + 1
     return last
-
-
-def flat(statements: tuple[Statement, ...]) -> Iterator[Statement]:
-    """The statements with braces looked through: every local has a name of its own."""
-    for statement in statements:
-        if isinstance(statement, Block):
-            yield from flat(statement.statements)
-        else:
-            yield statement

@@ -7,7 +7,7 @@ them: `plan/drafts.py` makes launches of drafts and looks at scalars, not at dep
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -154,6 +154,8 @@ class Automatic:
     """clauses on loops that are taken apart"""
     plainer: Automatic | None = None
     """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
+    jammed: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)
+    """the same with rows side by side where loops on cores wait for themselves, if there are any"""
 
     @property
     def is_settled(self) -> bool:

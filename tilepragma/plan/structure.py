@@ -12,6 +12,7 @@ be dealt out over more axes; on the host it stays together, for locality, and wh
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.looptree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
 from tilepragma.ir.reductions import reduction_operator
-from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.traversal import flat, loops_in, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.boxed_loops import boxed
 from tilepragma.plan.chain_checks import literal_trip
@@ -39,7 +40,7 @@ from tilepragma.plan.pieces import (
     LaunchPiece,
     LoopPiece,
     Piece,
-    flat,
+    any_waits,
     is_parallel,
     is_repeatable,
     joined,
@@ -121,14 +122,20 @@ def _as_it_stands(region: Region) -> Automatic | Refusal:
     reasons, notes = planners[0].reasons, planners[0].notes
     if not is_parallel(host):
         return Refusal(reasons[0] if reasons else _without_loops(region.kernel))
-    numbering = Drafting(region, strips.next_index)
-    drafts = (numbering.drafts(host, device=False), numbering.drafts(device, device=True))
-    answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
-    return (
-        answer
-        if isinstance(answer, Refusal)
-        else dataclasses.replace(answer, steps=None if region.ordered else _steps(region), strips=bool(strips.sizes))
-    )
+    steps = None if region.ordered else _steps(region)
+
+    def made(jam: bool) -> Automatic | Refusal:
+        numbering = Drafting(region, strips.next_index)
+        drafts = (numbering.drafts(host, device=False, jam=jam), numbering.drafts(device, device=True))
+        answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
+        if isinstance(answer, Refusal):
+            return answer
+        return dataclasses.replace(answer, steps=steps, strips=bool(strips.sizes))
+
+    answer = made(jam=False)
+    if isinstance(answer, Refusal) or region.ordered or not any_waits(host):
+        return answer
+    return dataclasses.replace(answer, jammed=partial(made, jam=True))
 
 
 def _steps(region: Region) -> Steps | None:
@@ -296,7 +303,22 @@ class _Planner:
             # It matters more than what loops further in carry.
             self.reasons.insert(said, self.reasons.pop())
             return None
-        return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions)
+        waiting = () if self.device else tuple(self._waiting(loops[-1], at))
+        return LaunchPiece(scoped(Block((loop,)), at.scope), tuple(loops), reductions, waiting)
+
+    def _waiting(self, outer: Loop, at: _At) -> Iterator[int]:
+        """The innermost loops under a loop that carry dependences, as all between do, by their numbers: compilers cannot make vectors of
+        them, nor turn them with a loop around.
+        """
+        assert at.nest is not None
+        loops = tuple(loops_in(outer.body))
+        free = [one for one in loops if not self._carries(one, at.nest)]
+        for one in loops:
+            if not any(loops_in(one.body)) and not any(one in loops_in(other) for other in free):
+                yield one.index
+
+    def _carries(self, loop: Loop, nest: NestDependences) -> bool:
+        return nest.between(loop, nest.loops_around(loop), nest.leaves_under(loop)) is not None
 
     # -- scalars ------------------------------------------------------------------------------------------------------
 

@@ -446,3 +446,45 @@ CASE(idioms)
         free(middle);
     }
 }
+
+// case jammed_rows: tridiagonal systems, a row each: rows side by side, those left over by themselves
+static void tridiagonal(int m, int n, double (*below)[n], double (*right)[n], double (*ratio)[n], double (*x)[n], double *sum)
+{
+    int i, j;
+#pragma tilek kernel
+    for (i = 1; i <= m; i++) {
+        ratio[i][0] = 0.25;
+        x[i][0] = right[i][0];
+        for (j = 1; j < n; j++) {
+            double pivot = 4 + below[i][j] * ratio[i][j - 1];
+            ratio[i][j] = below[i][j] / pivot;
+            x[i][j] = (right[i][j] - below[i][j] * x[i][j - 1]) / pivot;
+        }
+        for (j = n - 2; j >= 0; j--)
+            x[i][j] = x[i][j] - ratio[i][j] * x[i][j + 1];
+        sum[i] = x[i][0];
+        for (j = 1; j < n; j++)
+            right[i][j] = x[i][j] + below[i][j];
+    }
+}
+
+CASE(jammed_rows)
+{
+    static const int sizes[][2] = {{0, 5}, {1, 1}, {3, 7}, {4, 2}, {9, 6}, {30, 33}, {71, 40}};
+    for (int s = 0; s < 7; s++) {
+        const int m = sizes[s][0], n = sizes[s][1];
+        const size_t count = (size_t)(m + 1) * n;
+        double *const below = check_doubles(count), *const right = check_doubles(count), *const ratio = check_doubles(count);
+        double *const x = check_doubles(count), *const sum = check_doubles(m + 1);
+        tridiagonal(m, n, (void *)below, (void *)right, (void *)ratio, (void *)x, sum);
+        check_record("ratio", ratio, count * sizeof *ratio);
+        check_record("right", right, count * sizeof *right);
+        check_record("x", x, count * sizeof *x);
+        check_record("sum", sum, (m + 1) * sizeof *sum);
+        free(below);
+        free(right);
+        free(ratio);
+        free(x);
+        free(sum);
+    }
+}

@@ -78,7 +78,7 @@ JACOBI = """for (int t = 0; t < steps; t++) {
         (
             "int n, double *q, double *s, double a[n][n]",
             "for (int i = 0; i < n; i++) { q[i] = 0; for (int j = 0; j < n; j++) { s[j] += a[i][j]; q[i] += a[i][j]; } }",
-            "for i_strip [launch(i) launch(j)]",
+            "for i_strip [launch(i_block) launch(j)]",
             "launch(i) launch(j)",
         ),
         (
@@ -90,8 +90,8 @@ JACOBI = """for (int t = 0; t < steps; t++) {
         (
             "int n, double a[n][n], double *b, double *d",
             "for (int i = 1; i < n; i++) { d[i] = b[i]; b[i] = 2; for (int j = 1; j < n; j++) a[i][j] = a[i][j - 1] + d[i - 1]; }",
+            "launch(i) launch(i_block)",
             "launch(i) launch(i)",
-            None,
         ),
         (
             "int steps, int n, int m, double *a",
@@ -111,8 +111,8 @@ JACOBI = """for (int t = 0; t < steps; t++) {
             "int n, double *a, double *sum",
             "double s, x; s = 0; for (int i = 0; i < n; i++) s += a[i]; x = s * s;"
             " for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) sum[i] = a[j] + x;",
+            "one launch(i_block)",
             "one launch(i)",
-            None,
         ),
     ],
 )
