@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
+from tilepragma.cli.machines import machine_of
 from tilepragma.cli.tables import print_table
+from tilepragma.cli.tune import keep_beside
+from tilepragma.report.size_rules import size_rules
+from tilepragma.tuning.learned import Lesson
 from tilepragma.tuning.measuring import DEFAULT
 
 if TYPE_CHECKING:
@@ -30,7 +35,7 @@ def show(search: Search, title: str) -> None:
         if not ordered:
             table.add_row(sizes, "", "", "", "", f"0 of {len(versions)}")
             continue
-        best, default = search.median(ordered[0], sizes), search.median(DEFAULT, sizes)
+        best, default = search.typical(ordered[0], sizes), search.typical(DEFAULT, sizes)
         ratio = f"{best / default:.3f}" if best is not None and default else ""
         place = str(versions.index(ordered[0]) + 1) if ordered[0] in versions else ""
         row = (seconds(best or 0.0), ratio, place, f"{len(ordered)} of {len(versions)}")
@@ -41,3 +46,27 @@ def show(search: Search, title: str) -> None:
         print(f"  {version}: the program {why}")
     if search.is_spent:
         print(f"  the budget of {search.budget:.0f} s is spent; a larger --budget goes on from here")
+
+
+def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
+    """What launches should take, as rules, and how good they are; kept beside the source where that is asked for."""
+    decision = lesson.decision
+    count = len(decision.measured.choices)
+    if lesson.is_worth_it:
+        for rule in size_rules(lesson.plan, decision.measured.choices) if lesson.on_host else ():
+            print(f"  {rule}")
+        rules = "this rule reaches" if count == 1 else f"these {count} rules reach"
+        print(f"  {rules} {_shares(decision.shares)}; the default {_shares(lesson.before)}")
+    else:
+        print(f"  the default is kept: it reaches {_shares(lesson.before)}, and no rules much more")
+    for name, sizes in lesson.others.items():
+        print(
+            f"  {name} is the fastest at {sizes} of {len(lesson.before)} sizes, which no tile sizes of the source as it stands reach"
+        )
+    if keep:
+        keep_beside(source, lesson.winner(machine_of(lesson.target).name, datetime.now()))
+
+
+def _shares(shares: tuple[float, ...]) -> str:
+    """How much of the best of each size something reaches."""
+    return f"{min(shares):.1%} of the best at every size, {sum(shares) / len(shares):.1%} on average"

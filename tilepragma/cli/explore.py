@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
 from tilepragma.cli.exploration_programs import MadePrograms, with_numbers
-from tilepragma.cli.exploration_results import show
+from tilepragma.cli.exploration_results import show, show_lesson
 from tilepragma.cli.machines import calibrated, environment_of
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_error
@@ -28,6 +28,7 @@ from tilepragma.tuning.candidates import FAMILIES, Build, builds_of, space_of
 from tilepragma.tuning.database import Database, KernelKey, MeasurementsError, Outcome, Trial, database_path, opened
 from tilepragma.tuning.exploration import Search, Take
 from tilepragma.tuning.kernels import TuningError, profile_key
+from tilepragma.tuning.learned import NoLessonError, lesson_of
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, alone, recorded
 from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, run
 from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
@@ -49,8 +50,8 @@ def usage_problem(options: argparse.Namespace) -> str:
     """What is wrong with the options, in a sentence; empty where nothing is."""
     if options.input == "-":
         return "standard input cannot be tuned: measurements are kept by the source's name, so name a file"
-    if options.best is not None or not options.keep:
-        return "--best and --no-keep go with --quick"
+    if options.best is not None:
+        return "--best goes with --quick"
     if options.budget and _BUDGET.fullmatch(options.budget) is None:
         return f"--budget {options.budget}: write a time, as in 90s, 10m or 2h"
     for name in _listed(options.versions):
@@ -80,6 +81,7 @@ class _Job:
     options: tuple[str, ...]
     folder: Path
     again: bool
+    keep: bool
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,17 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
     tasks = [_Task(plan, target, budget / len(plans) / len(targets)) for plan in plans for target in targets]
     families = ("sizes",) if options.program else tuple(_listed(options.versions or VERSIONS))
     with tempfile.TemporaryDirectory(prefix="tilepragma-tune-") as folder:
-        job = _Job(request, result, points, options.program, families, request.options, Path(folder), options.again)
+        job = _Job(
+            request,
+            result,
+            points,
+            options.program,
+            families,
+            request.options,
+            Path(folder),
+            options.again,
+            options.keep,
+        )
         return _explored(job, tasks)
 
 
@@ -194,6 +206,10 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
         show(search, title)
         raise
     show(search, title)
+    try:
+        show_lesson(lesson_of(search, plan, target, first.on_host, versions, points), job.keep, job.request.source)
+    except NoLessonError as reason:
+        print(f"  nothing is kept beside the source: {reason}")
     return bool(search.seconds)
 
 
@@ -264,7 +280,7 @@ def _shown_progress(search: Search, title: str) -> Iterator[None]:
 
         def take(trial: Trial) -> Outcome:
             best = search.ordered(trial.sizes)[:1]
-            so_far = "".join(f"; fastest so far {seconds(search.median(one, trial.sizes) or 0.0)}" for one in best)
+            so_far = "".join(f"; fastest so far {seconds(search.typical(one, trial.sizes) or 0.0)}" for one in best)
             text = f"{title}: {trial.version} at {trial.sizes or 'its sizes'}{so_far}"
             progress.update(task, completed=int(search.spent), description=text)
             return make(trial)

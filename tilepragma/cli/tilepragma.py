@@ -263,7 +263,9 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     tune.add_argument(
         "--merge", metavar="FILE", help="take up measurements that --export wrote, or - for standard input"
     )
-    tune.add_argument("--no-keep", dest="keep", action="store_false", help="with --quick: write no file")
+    tune.add_argument(
+        "--no-keep", dest="keep", action="store_false", help="write no IN.tilek.json, only say what is fastest"
+    )
 
 
 def _add_source_command(

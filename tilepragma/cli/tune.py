@@ -22,7 +22,7 @@ from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.cli.tables import print_table
 from tilepragma.driver import TARGET_NAMES
 from tilepragma.report.sizes import check_sizes, parse_sizes
-from tilepragma.tuning.kept_layouts import keep, kept_layouts, winner_of
+from tilepragma.tuning.kept_layouts import Winner, keep, kept_layouts, winner_of
 from tilepragma.tuning.kernels import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
@@ -209,8 +209,12 @@ def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
 
 def _keep(tuning: KernelTuning, source: str) -> None:
     winner = winner_of(tuning, machine_of(tuning.target).name, datetime.now())
-    if winner is None:
-        return
+    if winner is not None:
+        keep_beside(source, winner)
+
+
+def keep_beside(source: str, winner: Winner) -> None:
+    """Put what was found beside the source, and say so."""
     try:
         path = keep(source, winner)
     except OSError as error:

@@ -125,6 +125,14 @@ class SizeChoice:
     sizes: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class MeasuredSizes:
+    """Choices that were measured on launches whose arrays have from `least` bytes to those of the last choice; what is outside was not."""
+
+    least: int
+    choices: tuple[SizeChoice, ...]
+
+
 def forms(launch: Launch) -> tuple[Launch, ...]:
     """The launch by itself, and as it is where its staged form runs."""
     if launch.staged is None:
@@ -234,6 +242,8 @@ class KernelPlan:
     """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
     reordered: Reordered | None = None
     """the region in the order that `kernel` has it, where the user wrote another"""
+    measured: MeasuredSizes | None = None
+    """those of `choices` that are kept beside the source"""
     kept: str = ""
     """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
 

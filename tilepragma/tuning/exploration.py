@@ -10,11 +10,11 @@ The search has no state but what was measured: `take` may answer from a database
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tilepragma.tuning.database import Outcome, Trial
+from tilepragma.tuning.findings import Series
 
 #: Of the versions at a size one of so many goes on to the next round, and two at least.
 _THIRD, _LEAST = 3, 2
@@ -49,8 +49,8 @@ class Search:
     budget: float
     take: Take
     spent: float = 0.0
-    seconds: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    """of each attempt, by sizes and version"""
+    seconds: dict[str, dict[str, list[tuple[float, ...]]]] = field(default_factory=dict)
+    """of the calls of each attempt, by sizes and version"""
     failures: dict[str, dict[str, str]] = field(default_factory=dict)
     """by sizes and version"""
 
@@ -59,16 +59,17 @@ class Search:
         """Whether the budget is."""
         return self.spent >= self.budget
 
-    def median(self, version: str, sizes: str) -> float | None:
-        """The median of its attempts in seconds; None where there are none, or one failed."""
+    def typical(self, version: str, sizes: str) -> float | None:
+        """The typical seconds of its calls; None where there are none, or an attempt failed."""
         if version in self.failures.get(sizes, {}):
             return None
-        found = self.seconds.get(sizes, {}).get(version)
-        return statistics.median(found) if found else None
+        attempts = self.seconds.get(sizes, {}).get(version, ())
+        calls = tuple(one for attempt in attempts for one in attempt)
+        return Series(version, calls).typical if calls else None
 
     def ordered(self, sizes: str) -> list[str]:
         """The versions that ran at some sizes, the fastest first."""
-        found = {one: self.median(one, sizes) for one in self.seconds.get(sizes, {})}
+        found = {one: self.typical(one, sizes) for one in self.seconds.get(sizes, {})}
         measured = {one: seconds for one, seconds in found.items() if seconds is not None}
         return sorted(measured, key=measured.__getitem__)
 
@@ -147,7 +148,7 @@ class Search:
         if outcome.failure:
             self.failures.setdefault(sizes, {})[version] = outcome.failure
         else:
-            self.seconds.setdefault(sizes, {}).setdefault(version, []).append(statistics.median(outcome.seconds))
+            self.seconds.setdefault(sizes, {}).setdefault(version, []).append(outcome.seconds)
 
     def _failed_often(self, version: str) -> bool:
         return sum(version in failed for failed in self.failures.values()) >= _MOST_FAILURES

@@ -91,6 +91,56 @@ def test_the_fastest_of_each_size_is_named(capsys: pytest.CaptureFixture[str]) -
     assert found[0].outcome.date[:2] == "20"
 
 
+def test_rules_are_learned_and_kept_beside_the_source(capsys: pytest.CaptureFixture[str]) -> None:
+    command = (program('"64 "*t_size=8,*) us=500;; "256 "*t_size=32,*) us=100;; *) us=1000;;'), "{n}")
+    assert tune("--sizes", "n=64:256:x4,steps=7", "--no-keep", command=command) == 0
+    assert not Path("in.tilek.json").exists()
+    assert tune("--sizes", "n=64:256:x4,steps=7", command=command) == 0
+    said = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    for line in (
+        "t_size = 8, t_i_size = 8 for arrays up to 512 B",
+        "t_size = 32, t_i_size = 32 for arrays up to 1.0 kB",
+        "these 2 rules reach 100.0% of the best at every size, 100.0% on average; the default 10.0% of the best at every size, 30.0% on average",
+        "kept in in.tilek.json, where the translator looks for it: build again (touch in.c)",
+    ):
+        assert said.count(line) == (1 if "kept" in line else 2), line
+    kept = json.loads(Path("in.tilek.json").read_text())["kernels"]["sweep"]["host"]
+    assert kept["least_bytes"] == 256
+    assert [one["bytes"] for one in kept["choices"]] == [512, 1024]
+    assert tilepragma.run(["explain", "in.c"]) == 0
+    explained = " ".join(capsys.readouterr().out.split())
+    assert (
+        "t_size = 8, t_i_size = 8 for arrays up to 512 B; t_size = 32, t_i_size = 32 for arrays up to 1.0 kB"
+        in explained
+    )
+    assert tune("--sizes", "n=64:256:x4,steps=7", "--again", command=(program(), "{n}")) == 0
+    assert "the default is kept: it reaches 100.0% of the best at every size" in capsys.readouterr().out
+    assert json.loads(Path("in.tilek.json").read_text())["kernels"] == {}
+
+
+def test_sizes_that_do_not_tell_launches_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune("--sizes", "n=64", command=(program("*t_size=8,*) us=1;; *) us=9;;"), "{n}")) == 0
+    assert (
+        "nothing is kept beside the source: the length of a section is not known; --sizes should say all"
+        in " ".join(capsys.readouterr().out.split())
+    )
+    assert not Path("in.tilek.json").exists()
+
+
+def test_devices_have_one_layout_for_all_launches(capsys: pytest.CaptureFixture[str]) -> None:
+    case = '"64 "*t_size=8,*) us=500;; "256 "*t_size=32,*) us=100;; *) us=1000;;'
+    program(case, target="opencl")
+    script = Path("program")
+    script.write_text(script.read_text().replace('"form": "host"', '"form": "device"'))
+    assert tune("--sizes", "n=64:256:x4,steps=7", "--target", "opencl", command=("./program", "{n}")) == 0
+    kept = json.loads(Path("in.tilek.json").read_text())["kernels"]["sweep"]
+    assert kept.keys() == {"device"}
+    assert kept["device"]["sizes"] == {"t_size": 32, "t_i_size": 32}, (
+        "half of the best at n=64, where the other has a tenth"
+    )
+    assert kept["device"]["least_share_of_best"] == 0.5
+
+
 def test_what_was_measured_is_not_measured_again(capsys: pytest.CaptureFixture[str]) -> None:
     command = (program(), "{n}")
     assert tune("--sizes", "n=64", command=command) == 0
