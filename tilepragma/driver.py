@@ -412,6 +412,20 @@ def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, 
     return text(source_text(result), _as_written(result, plan), Tiles(counts, outer, inner))
 
 
+def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:
+    """The source with other clauses for the machine's counts of a kernel. Raises RefusalError."""
+    from tilepragma.host.retiling import recounted as text
+
+    return text(source_text(result), _as_written(result, plan), counts)
+
+
+def unrolled(result: TranslateResult, plan: KernelPlan, times: int) -> bytes:
+    """The source with the innermost loops of a kernel unrolled. Raises RefusalError."""
+    from tilepragma.host.retiling import unrolled as text
+
+    return text(source_text(result), _as_written(result, plan), times)
+
+
 def _kernels(result: TranslateResult) -> tuple[Kernel, ...]:
     return result.unit.kernels if result.unit is not None else ()
 

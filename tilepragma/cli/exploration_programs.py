@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilepragma.tuning.programs import ProgramError
+from tilepragma.tuning.programs import NotBuiltError
 
 if TYPE_CHECKING:
     from tilepragma.driver import CallingProgram
@@ -45,13 +46,13 @@ class MadePrograms:
     refused: dict[str, str] = field(default_factory=dict)
 
     def command(self, build: str, numbers: Mapping[str, int], calls: int) -> list[str]:
-        """What runs a build. Raises ProgramError where it cannot be made, RefusalError for numbers that do not say all."""
+        """What runs a build. Raises NotBuiltError where it cannot be made, RefusalError for numbers that do not say all."""
         if build in self.refused:
-            raise ProgramError(self.refused[build])
+            raise NotBuiltError(self.refused[build])
         if build not in self.built:
             try:
                 self.built[build] = self._made(build)
-            except ProgramError as error:
+            except NotBuiltError as error:
                 self.refused[build] = str(error)
                 raise
         return [str(self.built[build]), *self.calling.command_line(numbers, calls)]
@@ -87,8 +88,10 @@ class MadePrograms:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise ProgramError(f"was not built in {_BUILD_SECONDS} s") from None
+            raise NotBuiltError(f"was not built in {_BUILD_SECONDS} s") from None
         if done.returncode:
+            if os.strerror(errno.ENOSPC) in done.stderr:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
             said = _ERROR.search(done.stderr)
-            raise ProgramError(f"is not built: {said[1] if said else done.stderr.strip()[-200:]}")
+            raise NotBuiltError(f"is not built: {said[1] if said else done.stderr.strip()[-200:]}")
         return program

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
+from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import MadePrograms, with_numbers
 from tilepragma.cli.exploration_results import show, show_lesson
 from tilepragma.cli.machines import calibrated, environment_of
@@ -29,7 +30,7 @@ from tilepragma.tuning.database import Database, KernelKey, MeasurementsError, O
 from tilepragma.tuning.exploration import Search, Take
 from tilepragma.tuning.kernels import TuningError, profile_key
 from tilepragma.tuning.learned import NoLessonError, lesson_of
-from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, alone, recorded
+from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, run
 from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
 
@@ -194,6 +195,7 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
     take = recorded(
         study,
         lambda trial: bench.measure(trial, study),
+        bench.check,
         time.monotonic,
         lambda: datetime.now().astimezone().isoformat(timespec="seconds"),
     )
@@ -205,6 +207,12 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
     except KeyboardInterrupt:
         show(search, title)
         raise
+    except LostError as reason:
+        show(search, title)
+        print_error(
+            "tilepragma", f"{title} cannot be measured any more: its program {reason}; what was measured is kept"
+        )
+        return False
     show(search, title)
     try:
         show_lesson(lesson_of(search, plan, target, first.on_host, versions, points), job.keep, job.request.source)
@@ -237,7 +245,7 @@ def _programs(
             )
     if not points:
         raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
-    builds = builds_of(job.request, job.result, task.plan, task.target, job.families)
+    builds = builds_of(job.request, job.result, task.plan, task.target, job.families, host_devices()[-1].compute_units)
     folder = job.folder / f"{task.plan.kernel.name}-{task.target}"
     folder.mkdir()
     return MadePrograms(folder, Path(job.request.source), job.options, builds, calling).command, points, builds

@@ -238,7 +238,7 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     tune.add_argument(
         "--versions",
         metavar="LIST",
-        help="which to try: sizes, steps, paper8, paper16, paper24 (default: sizes,steps; with a program of yours sizes alone)",
+        help="which to try: sizes, steps, counts, unroll, paper8, paper16, paper24 (default: sizes,steps; with a program of yours sizes alone)",
     )
     tune.add_argument("--again", action="store_true", help="measure anew what was measured before")
     tune.add_argument(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tilepragma.driver import TEMPORAL_VARIABLE, TranslateRequest, retiled, source_text, translate
+from tilepragma.driver import TEMPORAL_VARIABLE, TranslateRequest, recounted, retiled, source_text, translate, unrolled
 from tilepragma.plan.layouts import rank_layouts
 from tilepragma.plan.summary import used_sizes
 from tilepragma.plan.targets import ALL_TARGETS
@@ -22,11 +22,16 @@ if TYPE_CHECKING:
 FAMILIES = {
     "sizes": "tile sizes for launches",
     "steps": f"tiles of time steps, as {TEMPORAL_VARIABLE} has them",
+    "counts": "threads, or workers of gangs",
+    "unroll": "innermost loops unrolled",
     "paper8": "the TileK paper's versions of two parallel loops for threads (its Table 2)",
     "paper16": "those for accelerators with one dimension (its Table 3)",
     "paper24": "those for accelerators with two dimensions",
 }
 _HOSTS = ("serial", "threads")
+#: Workers along both dimensions of a gang, and how often loops are unrolled.
+_WORKERS = ((32, 4), (32, 8), (64, 4), (128, 1), (256, 1), (16, 16))
+_UNROLLED = (2, 4, 8)
 _STEPS = ("skewed", "diamond", "overlapped")
 
 
@@ -40,19 +45,35 @@ class Build:
 
 
 def builds_of(
-    request: TranslateRequest, result: TranslateResult, plan: KernelPlan, target: str, families: tuple[str, ...]
+    request: TranslateRequest,
+    result: TranslateResult,
+    plan: KernelPlan,
+    target: str,
+    families: tuple[str, ...],
+    threads: int,
 ) -> dict[str, Build]:
-    """The programs of a kernel by their names, the source as it stands first, under no name. Raises RefusalError where the kernel has not the loops
-    that a family is for.
+    """The programs of a kernel by their names, the source as it stands first, under no name; `threads` are those that the machine has. Raises
+    RefusalError where the kernel has not the loops that a family is for.
     """
     source = source_text(result)
     builds = {"": Build(source, {}, plan)}
     if "steps" in families:
         builds |= _with_steps(request, plan, target, source)
+    for counts in _counts(target, threads) if "counts" in families else ():
+        builds[counts] = Build(recounted(result, plan, counts), {}, None)
+    for times in _UNROLLED if "unroll" in families else ():
+        builds[f"unroll({times})"] = Build(unrolled(result, plan, times), {}, None)
     for tiling in _tilings(target, families):
         text = retiled(result, plan, tiling.counts, " ".join(tiling.i), " ".join(tiling.j))
         builds[tiling.name] = Build(text, {}, None)
     return builds
+
+
+def _counts(target: str, threads: int) -> list[str]:
+    """Clauses with other counts of the machine."""
+    if target in _HOSTS:
+        return [f"num_threads({1 << power})" for power in range(threads.bit_length() + 1) if 1 << power != threads]
+    return [f"num_workers({along}, {across})" for along, across in _WORKERS]
 
 
 def _tilings(target: str, families: tuple[str, ...]) -> tuple[Tiling, ...]:

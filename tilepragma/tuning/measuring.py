@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tilepragma.tuning.database import Outcome, Study, Trial
 from tilepragma.tuning.exploration import Take
-from tilepragma.tuning.programs import ProgramError, ProgramMissingError, run
+from tilepragma.tuning.programs import NotBuiltError, ProgramError, ProgramMissingError, run
 
 #: The version that is taken where nobody tunes.
 DEFAULT = "default"
@@ -18,6 +18,10 @@ DEFAULT = "default"
 PATIENCE, LEAST_SECONDS, FIRST_SECONDS = 5.0, 5.0, 600.0
 #: Calls besides the first one, whose time does not count: as many as this number of seconds holds, within limits.
 _SECONDS, _FEWEST, _MOST = 0.2, 1, 5
+
+
+class LostError(Exception):
+    """Nothing can be measured any more, not even what ran before: a device is gone, or the program. The message is a clause on the program."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,15 @@ class Bench:
         times = run(words, variables, limit).times_on(self.key, self.target)
         return times.calls(calls)[1:] if self.has_calls else (times.seconds,)
 
+    def check(self) -> None:
+        """Run the default where it ran when all began. Raises LostError where it does so no more."""
+        numbers = next(iter(self.points.values()))
+        try:
+            words = self.command("", numbers, 1)
+            run(words, {"TILEK_TARGET": self.target}, FIRST_SECONDS).times_on(self.key, self.target)
+        except ProgramError as error:
+            raise LostError(str(error)) from None
+
     def measure(self, trial: Trial, study: Study) -> tuple[float, ...]:
         """The same, with what the study knows of the default. Raises ProgramError."""
         return self.seconds(trial, study.outcomes(DEFAULT, trial.sizes).get(0))
@@ -75,11 +88,16 @@ def _calls(default: Outcome | None) -> int:
 
 
 def recorded(
-    study: Study, measure: Callable[[Trial], tuple[float, ...]], monotonic: Callable[[], float], now: Callable[[], str]
+    study: Study,
+    measure: Callable[[Trial], tuple[float, ...]],
+    check: Callable[[], None],
+    monotonic: Callable[[], float],
+    now: Callable[[], str],
 ) -> Take:
     """Trials that are made once: what the study has of them is taken, all others are measured and kept in it.
 
-    `measure` gives the seconds of a trial's calls, or raises ProgramError, which is an outcome too; `monotonic` are seconds, `now` is a date.
+    `measure` gives the seconds of a trial's calls, or raises ProgramError, which is an outcome too, unless `check` then raises LostError.
+    `monotonic` are seconds, `now` is a date.
     """
 
     def take(trial: Trial) -> Outcome:
@@ -92,8 +110,11 @@ def recorded(
             seconds = measure(trial)
         except ProgramMissingError:
             raise
+        except NotBuiltError as error:
+            failure = str(error)
         except ProgramError as error:
             failure = str(error)
+            check()
         outcome = Outcome(seconds, failure, monotonic() - began, date)
         study.add(trial, outcome)
         return outcome

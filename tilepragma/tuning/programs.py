@@ -35,6 +35,10 @@ class ProgramMissingError(ProgramError):
     """There is no such program, or it cannot be started."""
 
 
+class NotBuiltError(ProgramError):
+    """A program that was to be made cannot be; it says nothing of the machine."""
+
+
 @dataclass(frozen=True)
 class KernelTimes:
     """What a run spent in the launches of one kernel, in seconds, and on which targets; `on_host` where these were launches for hosts.

@@ -192,6 +192,14 @@ def test_programs_that_cannot_be_measured(case: str, message: str, capsys: pytes
     assert measured() == []
 
 
+def test_a_device_that_vanishes_in_the_middle(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune(command=(program('*) us=5; test "$(wc -l < asked)" -lt 5 || exit 9;;'), "x")) == 1
+    said = capsys.readouterr()
+    assert "cannot be measured any more: its program ended with status 9; what was measured is kept" in said.err
+    assert "sweep on threads" in said.out
+    assert [one.outcome.failure for one in measured()] == [""] * 3
+
+
 def test_another_target_than_the_one_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert tune("--target", "opencl", command=(program(), "x")) == 1
     assert "its program ran the kernel on threads, not on opencl" in capsys.readouterr().err

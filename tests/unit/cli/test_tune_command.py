@@ -395,7 +395,7 @@ def test_what_launches_would_choose_at_these_sizes_is_tried(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["in.c", "--best", "3", "--", "./program"], "--best and --no-keep go with --quick"),
+        (["in.c", "--best", "3", "--", "./program"], "--best goes with --quick"),
         (["-", "--budget", "3s"], "standard input cannot be tuned"),
         (["in.c", "--budget", "soon"], "--budget soon: write a time, as in 90s"),
         (["in.c", "--versions", "sizes,paper9"], "--versions: there is no family 'paper9'"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tilepragma.base.refusals import RefusalError
-from tilepragma.driver import TranslateRequest, retiled, translate
+from tilepragma.driver import TranslateRequest, recounted, retiled, translate, unrolled
 
 LOOPS = """\
     for (int i = 0; i < n; i++)
@@ -62,3 +62,25 @@ def test_tiles_take_the_place_of_others(tmp_path: Path, directives: str, inner: 
 def test_kernels_whose_tiles_cannot_be_replaced(tmp_path: Path, directives: str, loops: str, message: str) -> None:
     with pytest.raises(RefusalError, match=message):
         other(tmp_path, directives, loops)
+
+
+def test_counts_take_the_place_of_others(tmp_path: Path) -> None:
+    source = tmp_path / "a.c"
+    source.write_text(
+        f"void f(int n, float a[n][n])\n{{\n#pragma tilek kernel num_threads(7) independent\n{LOOPS.format(inner='')}}}\n"
+    )
+    result = translate(TranslateRequest(str(source), last="plan"))
+    text = recounted(result, result.plans[0], "num_workers(16, 4)")
+    assert b"#pragma tilek kernel  independent num_workers(16, 4)\n" in text
+
+
+def test_innermost_loops_are_unrolled(tmp_path: Path) -> None:
+    source = tmp_path / "a.c"
+    source.write_text(f"void f(int n, float a[n][n])\n{{\n#pragma tilek kernel\n{LOOPS.format(inner='')}}}\n")
+    result = translate(TranslateRequest(str(source), last="plan"))
+    source.write_bytes(unrolled(result, result.plans[0], 4))
+    again = translate(TranslateRequest(str(source), last="verify"))
+    assert again.succeeded
+    assert source.read_text().count("#pragma tilek loop unroll(4)\nfor (int j") == 1
+    with pytest.raises(RefusalError, match="says itself how often a loop is unrolled"):
+        unrolled(again, again.plans[0], 2)

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import sqlite3
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from tilepragma.tuning.database import (
     Trial,
     opened,
 )
+from tilepragma.tuning.measuring import alone
 from tilepragma.tuning.sharing import SharingError, lines_of, measurements_of
 
 HERE = Environment("threads", "a processor", "", "a processor", 4, "cc 1", "-O2", "", "0")
@@ -107,6 +109,23 @@ def test_several_at_once_keep_all(path: Path) -> None:
         process.join(60)
     assert [process.exitcode for process in processes] == [0, 0, 0]
     assert count(path) == 60
+
+
+def test_of_two_tuners_one_waits(path: Path) -> None:
+    path.parent.mkdir()
+    waits, measures = threading.Event(), threading.Event()
+
+    def second() -> None:
+        with alone(path, waits.set):
+            measures.set()
+
+    with alone(path, lambda: pytest.fail("there is no other")):
+        other = threading.Thread(target=second)
+        other.start()
+        assert waits.wait(60)
+        assert not measures.is_set()
+    other.join(60)
+    assert measures.is_set()
 
 
 def test_a_full_disk_keeps_what_was_measured(path: Path) -> None:

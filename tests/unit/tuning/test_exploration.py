@@ -11,7 +11,7 @@ import pytest
 
 from tilepragma.tuning.database import Environment, KernelKey, Outcome, Trial, opened
 from tilepragma.tuning.exploration import Search, Space, Take
-from tilepragma.tuning.measuring import recorded
+from tilepragma.tuning.measuring import LostError, recorded
 from tilepragma.tuning.programs import ProgramError
 
 HERE = Environment("threads", "a processor", "", "a processor", 4, "cc 1", "-O2", "", "0")
@@ -107,9 +107,12 @@ class Machine:
         self.time = 0.0
         self.left: int | None = None
         self.began = 0
+        self.is_lost = False
 
     def measure(self, trial: Trial) -> tuple[float, ...]:
         self.began += 1
+        if self.is_lost:
+            raise ProgramError("ran the kernel on threads, not on opencl")
         if self.left is not None:
             self.left -= 1
             if self.left < 0:
@@ -121,6 +124,11 @@ class Machine:
             raise ProgramError("was ended by signal 11 (SIGSEGV)")
         return (found,)
 
+    def check(self) -> None:
+        """It is there as long as it is not lost."""
+        if self.is_lost:
+            raise LostError("ran the kernel on threads, not on opencl")
+
 
 def rows(path: Path) -> list[tuple[Trial, tuple[float, ...], str]]:
     with opened(path) as database:
@@ -129,7 +137,9 @@ def rows(path: Path) -> list[tuple[Trial, tuple[float, ...], str]]:
 
 def explore(path: Path, machine: Machine, budget: float) -> Search:
     with opened(path) as database:
-        take = recorded(database.study(KERNEL, HERE), machine.measure, lambda: round(machine.time, 6), lambda: "now")
+        take = recorded(
+            database.study(KERNEL, HERE), machine.measure, machine.check, lambda: round(machine.time, 6), lambda: "now"
+        )
         return searched(budget, take)
 
 
@@ -154,13 +164,30 @@ def test_a_search_that_is_interrupted_twenty_times_ends_in_the_same_database(tmp
     assert again.began == 0
 
 
+def test_a_device_that_vanishes_fails_no_version(tmp_path: Path) -> None:
+    machine = Machine()
+    with opened(tmp_path / "lost.sqlite") as database:
+        take = recorded(
+            database.study(KERNEL, HERE), machine.measure, machine.check, lambda: machine.time, lambda: "now"
+        )
+
+        def vanishing(trial: Trial) -> Outcome:
+            machine.is_lost = machine.began > 30
+            return take(trial)
+
+        with pytest.raises(LostError, match="on threads, not on opencl"):
+            searched(1e9, vanishing)
+    assert len(rows(tmp_path / "lost.sqlite")) == 31
+    assert {failure for *_, failure in rows(tmp_path / "lost.sqlite")} <= {"", "was ended by signal 11 (SIGSEGV)"}
+
+
 def test_two_that_explore_one_database_keep_all(tmp_path: Path) -> None:
     """Each goes its way in turn with the other, trial by trial; what one has measured the other takes."""
     machine = Machine()
     path = tmp_path / "both.sqlite"
     with opened(path) as first, opened(path) as second:
         takes: list[Callable[[Trial], Outcome]] = [
-            recorded(one.study(KERNEL, HERE), machine.measure, lambda: machine.time, lambda: "now")
+            recorded(one.study(KERNEL, HERE), machine.measure, machine.check, lambda: machine.time, lambda: "now")
             for one in (first, second)
         ]
 
