@@ -18,7 +18,8 @@ static void build_options(const tilek_device *device, const tilek_build *build, 
                    !(build->flags & TILEK_FAST_MATH) && device->rounds_division ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
 }
 
-static tilek_status compile_failed(tilek_device *device, const tilek_build *build, cl_program program, cl_int error, tilek_message *why)
+/* What the compiler says of a program, to be freed; NULL where it says nothing. */
+static char *build_log(tilek_device *device, cl_program program)
 {
     size_t size = 0;
     char *log = NULL;
@@ -26,10 +27,10 @@ static tilek_status compile_failed(tilek_device *device, const tilek_build *buil
         log = calloc(size + 1, 1);
     if (log != NULL)
         (void)device->api->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
-    tilek_say(why, "the OpenCL compiler of %s refuses kernel %s (%s): %s", device->limits.name, build->name, tilek_opencl_error(error),
-              log != NULL ? log : "it left no log");
+    if (log == NULL || log[strspn(log, " \r\n")] != '\0')
+        return log;
     free(log);
-    return TILEK_COMPILE;
+    return NULL;
 }
 
 static cl_program program_from_cache(tilek_device *device, const tilek_cache_key *key, const char *options)
@@ -61,19 +62,27 @@ static void keep_binary(tilek_device *device, const tilek_cache_key *key, cl_pro
     free(bytes);
 }
 
+/* PoCL 3 refuses a program now and then, without a word, where another process compiles into the same cache: it is asked once more. */
 static tilek_status compile(tilek_device *device, const tilek_build *build, const char *text, const char *options, cl_program *program, tilek_message *why)
 {
-    cl_int error = CL_SUCCESS;
-    *program = device->api->clCreateProgramWithSource(device->context, 1, (const char *[]){text}, NULL, &error);
-    if (*program == NULL)
-        return tilek_opencl_failed(error, "a program was made", why);
-    error = device->api->clBuildProgram(*program, 1, &device->id, options, NULL, NULL);
-    if (error == CL_SUCCESS)
-        return TILEK_OK;
-    const tilek_status status = compile_failed(device, build, *program, error, why);
-    (void)device->api->clReleaseProgram(*program);
-    *program = NULL;
-    return status;
+    for (int again = 1;; again = 0) {
+        cl_int error = CL_SUCCESS;
+        *program = device->api->clCreateProgramWithSource(device->context, 1, (const char *[]){text}, NULL, &error);
+        if (*program == NULL)
+            return tilek_opencl_failed(error, "a program was made", why);
+        error = device->api->clBuildProgram(*program, 1, &device->id, options, NULL, NULL);
+        if (error == CL_SUCCESS)
+            return TILEK_OK;
+        char *const log = build_log(device, *program);
+        (void)device->api->clReleaseProgram(*program);
+        *program = NULL;
+        if (again && error == CL_BUILD_PROGRAM_FAILURE && log == NULL)
+            continue;
+        tilek_say(why, "the OpenCL compiler of %s refuses kernel %s (%s): %s", device->limits.name, build->name, tilek_opencl_error(error),
+                  log != NULL ? log : "it left no log");
+        free(log);
+        return TILEK_COMPILE;
+    }
 }
 
 /* Asked for a binary, PoCL compiles every kernel once more, for groups of any size: as long as the program itself takes. What it compiles for

@@ -53,6 +53,7 @@ static tilek_status merge(tilek_residence *residence, tilek_temporary *first, ti
     first->in = 1;
     first->out |= other->out;
     first->apart |= other->apart;
+    first->in_place |= other->in_place;
     other->merged = 1;
     for (int index = 0; index < residence->kernel->array_count; ++index)
         if (residence->arrays[index].temporary == (int)(other - residence->temporaries)) residence->arrays[index].temporary = (int)(first - residence->temporaries);
@@ -116,6 +117,20 @@ static tilek_status place_array(tilek_residence *residence, int index, tilek_mes
     return TILEK_UNSUPPORTED;
 }
 
+/* Processors work in the host's memory where they run what the host would run: then their failure half-way is what the host's own would be. Rows are packed. */
+static int works_in_place(const tilek_residence *residence, const tilek_temporary *temporary)
+{
+    const tilek_place *place = &residence->place;
+    return residence->form->is_hosts && place->backend->share != NULL && place->backend->limits(place->device)->shares_memory && !temporary->span.is_rows &&
+           !temporary->apart;
+}
+
+static tilek_status refuse_copy(const tilek_array_shape *shape, tilek_message *why)
+{
+    tilek_say(why, "no copy of %s can be made, since no data clause says its extent", shape->name);
+    return TILEK_UNSUPPORTED;
+}
+
 static tilek_status find_array(tilek_residence *residence, int index, tilek_message *why)
 {
     const tilek_array_shape *shape = &residence->kernel->arrays[index];
@@ -132,7 +147,8 @@ static tilek_status find_array(tilek_residence *residence, int index, tilek_mess
         return TILEK_INVALID;
     }
     plan_temporary(residence, index);
-    return TILEK_OK;
+    residence->temporaries[index].in_place = (shape->flags & TILEK_POSSIBLE_EXTENT) != 0;
+    return residence->temporaries[index].in_place && !works_in_place(residence, &residence->temporaries[index]) ? refuse_copy(shape, why) : TILEK_OK;
 }
 
 tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel, const tilek_form *form, const tilek_call *call, const tilek_place *place,
@@ -159,23 +175,16 @@ tilek_status tilek_reside(tilek_residence *residence, const tilek_kernel *kernel
     return status;
 }
 
-/* Processors work in the host's memory where they run what the host would run: then their failure half-way is what the host's own would be. Rows are packed. */
-static int may_share(const tilek_residence *residence, const tilek_temporary *temporary)
-{
-    const tilek_place *place = &residence->place;
-    return residence->form->is_hosts && place->backend->share != NULL && place->backend->limits(place->device)->shares_memory && !temporary->span.is_rows &&
-           !temporary->apart;
-}
-
 static tilek_status fill(tilek_residence *residence, tilek_temporary *temporary, tilek_message *why)
 {
     const tilek_array_shape *shape = &residence->kernel->arrays[temporary->array];
     const tilek_array *array = &residence->call->arrays[temporary->array];
     void *source = temporary->span.start;
     tilek_status status;
-    temporary->shared = may_share(residence, temporary) &&
+    temporary->shared = works_in_place(residence, temporary) &&
                         residence->place.backend->share(residence->place.device, source, temporary->span.bytes, &temporary->buffer, why) == TILEK_OK;
     if (temporary->shared) return TILEK_OK;
+    if (temporary->in_place) return refuse_copy(shape, why);
     status = tilek_take_buffer(&residence->place, temporary->span.device_bytes, &temporary->buffer, why);
     if (status != TILEK_OK || !temporary->in) return status;
     if (temporary->span.is_rows) {

@@ -22,6 +22,7 @@ typedef struct tilek_temporary {
     int in, out;
     int merged;     /* absorbed by an earlier one */
     int apart;      /* written by the kernel, and not to be seen by the host */
+    int in_place;   /* no copy can be made: it must be shared */
     int shared;     /* `buffer` is the host's memory itself */
     tilek_buffer buffer;
     void *staging;  /* what goes home, until all has arrived */

@@ -64,6 +64,7 @@ tilek_status tilek_span_of(const tilek_array_shape *shape, const tilek_array *ar
             return TILEK_INVALID;
         }
     }
+    if (array->base == NULL && (shape->flags & TILEK_POSSIBLE_EXTENT) != 0) return TILEK_OK; /* nothing of it is touched */
     if (array->base == NULL) return refuse(shape, "is of a null pointer", why);
     return shape->storage == TILEK_ROWS ? span_rows(shape, array, span, why) : span_contiguous(shape, array, span, why);
 }

@@ -35,6 +35,14 @@ static void free_snapshot(const tilek_kernel *kernel, snapshot *taken)
     free(taken);
 }
 
+/* An array that may be smaller than its section, and so cannot be kept; NULL where there is none. */
+static const char *without_extent(const tilek_kernel *kernel)
+{
+    for (int index = 0; index < kernel->array_count; ++index)
+        if (is_written(kernel, index) && (kernel->arrays[index].flags & TILEK_POSSIBLE_EXTENT) != 0) return kernel->arrays[index].name;
+    return NULL;
+}
+
 static int move_array(const tilek_kernel *kernel, const tilek_call *call, int index, void *copy, int to_host)
 {
     const tilek_array_shape *shape = &kernel->arrays[index];
@@ -83,9 +91,16 @@ static void bring_home(tilek_state *state, const tilek_call *call)
 int tilek_verify_launch(tilek_state *state, tilek_call *call)
 {
     const tilek_kernel *kernel = state->kernel;
+    const char *const unknown = without_extent(kernel);
     snapshot *inputs;
-    record *kept = malloc(sizeof *kept);
+    record *kept;
     bring_home(state, call);
+    if (unknown != NULL) {
+        tilek_trouble(kernel->file, kernel->line, "kernel %s is not verified: no copy of %s can be made, since no data clause says its extent; its original loop runs",
+                      kernel->name, unknown);
+        return 1;
+    }
+    kept = malloc(sizeof *kept);
     inputs = take(kernel, call);
     if (kept != NULL && inputs != NULL && tilek_execute(state, call, 0, &kept->target) == TILEK_OK) {
         bring_home(state, call);

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
     from tilepragma.ir.directives import Target, TemporalTiles
     from tilepragma.ir.looptree import Kernel, TranslationUnit
+    from tilepragma.model import devices
     from tilepragma.model.descriptor_files import KnownDevice
     from tilepragma.model.devices import Device as Device
     from tilepragma.plan.kept_sizes import KeptSizes
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
+    from tilepragma.plan.kernel_plan import RegisterCounts
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
     from tilepragma.report.facts import KernelFacts
@@ -155,7 +157,45 @@ def plan(state: State) -> State:
             continue
         if made is not None:
             planned.append(with_kept_sizes(made, kept, state.diagnostics))
-    return replace(state, planned=_with_choices(planned, request.device), kept_files=files)
+    chosen = _with_choices(_with_registers(planned, request.device), request.device)
+    return replace(state, planned=chosen, kept_files=files)
+
+
+def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
+    """With what NVRTC's ptxas says of registers on the GPU that is planned for, and the points of workers that follow."""
+    from tilepragma.model.devices import Gpu
+
+    if not isinstance(device, Gpu):
+        return planned
+    from tilepragma.plan.worker_points import with_measured_points
+
+    gpu = device
+    return [with_measured_points(one, gpu, lambda plan: _registers(plan, gpu)) for one in planned]
+
+
+def _registers(plan: KernelPlan, gpu: devices.Gpu) -> RegisterCounts:
+    """What NVRTC makes of a plan's CUDA program, or why it does not."""
+    from tilepragma.codegen.device_program import cuda_program
+    from tilepragma.codegen.launches import number
+    from tilepragma.codegen.likely_numbers import likely_definitions
+    from tilepragma.plan.kernel_plan import RegisterCounts, RegisterUse
+    from tilepragma.pyruntime.nvrtc import NvrtcError, open_nvrtc
+
+    if gpu.compute_capability is None:
+        return RegisterCounts(f"estimated: {gpu.name} has no compute capability")
+    numbering = number(plan)
+    program = cuda_program(plan, numbering)
+    fused = plan.floating.contract or plan.floating.fast
+    options = (f"--fmad={str(fused).lower()}", *(("--use_fast_math",) if plan.floating.fast else ()))
+    major, minor = gpu.compute_capability
+    try:
+        compiler = open_nvrtc()
+        definitions = likely_definitions(plan, numbering, program)
+        found = compiler.compiled(program.text, 10 * major + minor, (*options, *definitions))
+    except NvrtcError as error:
+        return RegisterCounts(f"estimated: {error}")
+    uses = (RegisterUse(name, one.registers, one.spilled) for name, one in found.items())
+    return RegisterCounts(f"ptxas of NVRTC {compiler.version} for sm_{major}{minor}", tuple(uses))
 
 
 def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[Planned, ...]:
@@ -437,9 +477,13 @@ def _as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
 
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
     """Notes that `check` adds: the kernels that run as written, methods that might be asked for and, with `loops`, what every loop is."""
-    from tilepragma.report.advice import as_written_notes, loop_notes, order_notes
+    from tilepragma.report.advice import as_written_notes, device_notes, loop_notes, order_notes
 
-    found = [*as_written_notes(result.plans, result.diagnostics), *order_notes(result.plans)]
+    found = [
+        *as_written_notes(result.plans, result.diagnostics),
+        *device_notes(result.plans, result.diagnostics),
+        *order_notes(result.plans),
+    ]
     return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
 
 

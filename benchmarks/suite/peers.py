@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.suite.contenders import PLUTO, PLUTO_PLAIN, PPCG_OPENCL, PPCG_OPENMP, PPCG_TILED
 from tilepragma.base.resources import resource_folder
+from tilepragma.base.wheels import wheel_library, wheel_macros
 from tilepragma.cli.runtime_library import LINK_OPTIONS, library
-from tilepragma.cli.wheels import wheel_library, wheel_macros
 
 #: Files that PPCG's OpenCL programs need and that it does not install: they lie in its source tree, beside the program.
 _OCL_UTILITIES = "ocl_utilities.c"

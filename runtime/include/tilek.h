@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 4
+#define TILEK_ABI 5
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -80,7 +80,8 @@ enum { /* tilek_array_shape.flags */
     TILEK_MUST_BE_PRESENT = 16,
     TILEK_UNKNOWN_EXTENT = 32, /* there is no section; in kernels without launches only */
     TILEK_TEMPORARY = 64, /* the kernel's own, for the time of a launch: the runtime allocates it, `base` is NULL in the call; its section is all of it */
-    TILEK_DEVICES_ONLY = 128 /* of a temporary: no host launch touches it, so that there is none where no device may be chosen */
+    TILEK_DEVICES_ONLY = 128, /* of a temporary: no host launch touches it, so that there is none where no device may be chosen */
+    TILEK_POSSIBLE_EXTENT = 256 /* the section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it */
 };
 
 enum { TILEK_MAX_RANK = 8, TILEK_MAX_TILES = 16, TILEK_AXES = 7 };

@@ -134,6 +134,41 @@ static void cube(int steps, int n, float w, float u[n + 2][n + 2][n + 2])
                                         + u[i][j][k+1]) / 6 - u[i][j][k]);
 }
 
+/* Points that stay as they are, another conductivity everywhere, and borders that follow: what the order of the colours does not mind. */
+static double obstacles(int steps, int n, double w, double u[n + 2][n + 2], double k[n + 2][n + 2])
+{
+    double most = 0;
+#pragma tilek kernel sor(redblack) if(launched)
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i <= n; i++)
+            for (int j = 1; j <= n; j++)
+                if (k[i][j] < 0.25) {
+                    double east = 2 + k[i][j+1], north = 2 + k[i-1][j], all = 4 + east + north;
+                    double change = w * ((2 * (u[i+1][j] + u[i][j-1]) + east * u[i][j+1] + north * u[i-1][j]) / all - u[i][j]);
+                    u[i][j] += change;
+                    if (fabs(change) > most)
+                        most = fabs(change);
+                }
+        for (int i = 1; i <= n; i++)
+            u[i][0] = u[i][1];
+    }
+    return most;
+}
+
+/* Mirrored at the ends, which belong to the mesh. */
+static void mirrored(int steps, int n, double w, double u[n + 2][n + 2])
+{
+#pragma tilek kernel sor(redblack) if(launched)
+    for (int t = 0; t < steps; t++)
+        for (int i = 0; i < n + 2; i++)
+            for (int j = 0; j < n + 2; j++) {
+                int up = i > 0 ? i - 1 : 1, right = j + 1;
+                if (j == n + 1)
+                    right = n;
+                u[i][j] = (1 - w) * u[i][j] + w / 4 * (u[up][j] + u[i][j == 0 ? 1 : j - 1] + u[i == n + 1 ? n : i + 1][j] + u[i][right]);
+            }
+}
+
 static double *filled(long count, unsigned seed)
 {
     double *values = malloc((size_t)count * sizeof *values);
@@ -199,6 +234,39 @@ int main(int count, char **words)
     CHECK("symmetric", (symmetric(steps, n, 1.3, MESH), 0), 2, 2 * steps, 1, -1);
     CHECK("converge", converge(steps, n, 1.3, MESH), 2, steps, 0, 1e-3);
     CHECK("reduced", reduced(steps, n, 1.3, MESH), 2, steps, 0, 1e-3);
+
+    memcpy(u, start, (size_t)bytes), memcpy(want, start, (size_t)bytes);
+    const double found = obstacles(steps, n, 1.2, MESH);
+    double most = 0;
+    for (int t = 0; t < steps; t++) {
+        for (int colour = 0; colour < 2; colour++)
+            for (int i = 1; i <= n; i++)
+                for (int j = 1; j <= n; j++) {
+                    double *here = want + i * side + j;
+                    const double *k = f + i * side + j, east = 2 + k[1], north = 2 + k[-side];
+                    if ((i + j) % 2 == colour && *k < 0.25) {
+                        double change = 1.2 * ((2 * (here[side] + here[-1]) + east * here[1] + north * here[-side]) / (4 + east + north) - *here);
+                        *here += change;
+                        most = fmax(most, fabs(change));
+                    }
+                }
+        for (int i = 1; i <= n; i++)
+            want[i * side] = want[i * side + 1];
+    }
+    report("obstacles", u, want, bytes);
+    report("obstacles most", &found, &most, sizeof most);
+    memcpy(u, start, (size_t)bytes), memcpy(want, start, (size_t)bytes);
+    mirrored(steps, n, 1.1, (double (*)[side]) u);
+    for (int t = 0; t < steps; t++)
+        for (int colour = 0; colour < 2; colour++)
+            for (int i = 0; i < side; i++)
+                for (int j = 0; j < side; j++)
+                    if ((i + j) % 2 == colour) {
+                        const int up = abs(i - 1), down = n + 1 - abs(n - i), left = abs(j - 1), right = n + 1 - abs(n - j);
+                        double *here = want + i * side + j;
+                        *here = (1 - 1.1) * *here + 1.1 / 4 * (want[up * side + j] + want[i * side + left] + want[down * side + j] + want[i * side + right]);
+                    }
+    report("mirrored", u, want, bytes);
 
     float *narrow = rounded(start, all * side + 2), *other = rounded(start, all * side + 2), *right = rounded(f, all);
     const float w = 1.3f;

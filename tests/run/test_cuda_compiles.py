@@ -84,8 +84,50 @@ def test_streamed_tiles_stay_in_registers(workshop: Workshop, tmp_path: Path) ->
     source = ROOT / "tests" / "run" / "overlapped.c"
     paths = kernels(workshop, source, tmp_path / "kernels", TILEK_TILES="streamed")
     assert paths
-    warnings = ("--warn-on-spills", "--warn-on-local-memory-usage")
-    assert complaints(paths, ARCHITECTURES[-1:], tuple(f"--ptxas-options={one}" for one in warnings)) == ""
+    warnings = tuple(f"--ptxas-options={one}" for one in ("--warn-on-spills", "--warn-on-local-memory-usage"))
+    assert complaints(paths, ARCHITECTURES[-1:], warnings) == ""
+    for path in paths:
+        options = (*warnings, *specialised(path.read_text(), 32))
+        assert complaints([path], ARCHITECTURES[-1:], options) == ""
+
+
+FIVE_POINTS = """\
+void five(int steps, int n, float a[n][n], float b[n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                b[i][j] = 0.2f * (a[i][j] + a[i][j - 1] + a[i][j + 1] + a[i + 1][j] + a[i - 1][j]);
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                a[i][j] = 0.2f * (b[i][j] + b[i][j - 1] + b[i][j + 1] + b[i + 1][j] + b[i - 1][j]);
+    }
+}
+"""
+
+
+def test_streamed_stars_read_neighbours_alone_in_shared_memory(workshop: Workshop, tmp_path: Path) -> None:
+    source = tmp_path / "five.c"
+    source.write_text(FIVE_POINTS)
+    (path,) = kernels(workshop, source, tmp_path / "kernels", TILEK_TILES="streamed")
+    text = path.read_text()
+    degree = re.search(r"tilek_minimum\(t_degree, (\d+)ll\)", text)
+    assert degree is not None
+    code = ptx(text, "compute_90", specialised(text, 32))
+    # Two launches, two statements a time step; one barrier for a position, one for a tile. What is stored comes from registers.
+    assert len(re.findall(r"\bld\.shared", code)) == 2 * 2 * 2 * int(degree[1])
+    assert len(re.findall(r"\bst\.shared", code)) == 2 * (2 * int(degree[1]) + 2)
+    assert len(re.findall(r"\bbar\.sync", code)) == 2 * 2
+
+
+def specialised(text: str, bits: int) -> tuple[str, ...]:
+    """Options that build a program for workers of one round each, and for numbers of 256 otherwise."""
+    macros = re.findall(r"#define \w+_TILES ,(.*?)#endif", text, re.DOTALL)
+    names = dict.fromkeys(name for macro in macros for name in re.findall(r"long long (\w+)", macro))
+    numbers = {name: 1 if "count" in name or "rounds" in name else 256 for name in names} | {"tilek_index_bits": bits}
+    values = (f"-D{name}={value}{'' if 'length' in name else 'LL'}" for name, value in numbers.items())
+    return ("-DTILEK_SPECIALIZED", *values)
 
 
 SEVEN_POINTS = """\
@@ -106,17 +148,11 @@ def test_specialised_programs_find_positions_without_wide_products(workshop: Wor
     source.write_text(SEVEN_POINTS)
     (path,) = kernels(workshop, source, tmp_path / "kernels")
     text = path.read_text()
-    macro = re.search(r"#define SEVEN_TILES ,(.*?)#endif", text, re.DOTALL)
-    assert macro is not None
-    names = re.findall(r"long long (\w+)", macro[1])
-    assert {"a_length1", "a_length2", "b_length1", "b_length2", "tilek_index_bits"} <= set(names)
+    lengths = ("a_length1", "a_length2", "b_length1", "b_length2")
+    assert {f"-D{name}=256" for name in lengths} | {"-Dtilek_index_bits=32LL"} <= set(specialised(text, 32))
 
     def products(bits: int) -> int:
-        numbers = {name: 1 if "count" in name or "rounds" in name else 256 for name in names} | {
-            "tilek_index_bits": bits
-        }
-        options = [f"-D{name}={value}{'' if 'length' in name else 'LL'}" for name, value in numbers.items()]
-        code = ptx(text, "compute_90", ("-DTILEK_SPECIALIZED", *options))
+        code = ptx(text, "compute_90", specialised(text, bits))
         return len(re.findall(r"\b(?:mul|mad)\.lo\.[su]64|\b(?:shl|add)\.[bsu]64", code))
 
     assert products(32) < products(64)

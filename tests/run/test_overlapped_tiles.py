@@ -17,6 +17,8 @@ import pytest
 from tests.support.planning import PlanningWorkshop
 from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment, target_environment
+from tilepragma.ir.looptree import Barrier
+from tilepragma.ir.traversal import walk
 from tilepragma.plan import planner
 from tilepragma.plan.kernel_plan import KernelPlan
 
@@ -109,6 +111,17 @@ def test_all_have_windows_on_devices_alone(programs: Programs, form: str) -> Non
         assert set(rings) == {form == STREAMED and not plan.kernel.name.startswith("line")}, plan.kernel.name
 
 
+def test_both_ways_to_wait_are_there(build: Callable[..., Programs]) -> None:
+    # Once for a position; where that takes more planes than there is room for, between statements.
+    waits = {
+        plan.kernel.name: {sum(isinstance(node, Barrier) for node in walk(launch.body)) > 2 for launch in plan.device}
+        for plan in build(STREAMED).plans
+        if not plan.kernel.name.startswith("line")
+    }
+    assert [name for name, often in waits.items() if often == {True}] == ["cube_box"]
+    assert [name for name, often in waits.items() if often != {False}] == ["cube_box"]
+
+
 @pytest.mark.parametrize("size", SIZES, ids="x".join)
 def test_matches_the_original(
     workshop: Workshop, programs: Programs, standin: TargetEnvironment, size: tuple[str, ...]
@@ -135,6 +148,12 @@ def test_on_opencl(workshop: Workshop, one_kernel: Programs, opencl: TargetEnvir
     for size in SIZES:
         more = {"TILEK_SIZES": one_kernel.sizes(2, 15), "TILEK_SPECIALIZE": "0"}
         assert workshop.run(one_kernel.translated, opencl, *size, **more) == expected(workshop, one_kernel, size)
+
+
+def test_chunks_of_more_than_there_may_be(workshop: Workshop, one_kernel: Programs, standin: TargetEnvironment) -> None:
+    # A program of 32 bits, in which the sum of two such numbers is none.
+    more = {"TILEK_SIZES": one_kernel.sizes(3, (1 << 31) - 9)}
+    assert workshop.run(one_kernel.translated, standin, *SMALL, **more) == expected(workshop, one_kernel, SMALL)
 
 
 def test_of_its_own_size_on_opencl(workshop: Workshop, one_kernel: Programs, opencl: TargetEnvironment) -> None:

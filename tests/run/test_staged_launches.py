@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.support.cases import Case, read_cases
 from tests.support.nvrtc import compile_error, nvrtc_library, ptx
-from tests.support.programs import FLAGS, Suite, Workshop, first_difference
+from tests.support.programs import FLAGS, ROOT, Suite, Workshop, first_difference
 from tests.support.targets import TargetEnvironment, target_environment
 from tilepragma.codegen.describe import describe
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.driver import TranslateRequest, device_named, translate
 from tilepragma.ir.directives import Target
+from tilepragma.plan.device_registers import points_of
 
+INCLUDE = (f"-I{ROOT / 'tests' / 'support'}",)
 FILE = read_cases(Path(__file__).parent / "cases" / "staging.c")
 
 
@@ -33,6 +37,28 @@ def test_one_program_for_all_numbers_agrees(workshop: Workshop, case: Case, name
     generic = TargetEnvironment(f"{name}-generic", (*target.variables, ("TILEK_SPECIALIZE", "0")))
     built = suite(workshop)
     assert first_difference(built.original(case), built.translated(case, generic)) is None
+
+
+@functools.cache
+def few_registers(workshop: Workshop) -> Suite:
+    """Products for a GPU with 64 registers a worker of 256: workers have 8 x 2 and 4 x 2 points in the place of 8 x 4."""
+    products = replace(FILE, cases=tuple(case for case in FILE.cases if case.name == "product"))
+    return Suite(Workshop(workshop.folder / "c1060", workshop.cache), products, options=("--tilek-device=c1060",))
+
+
+@pytest.mark.parametrize("name", ["opencl-gpu", "cuda"])
+def test_workers_with_other_points_agree(workshop: Workshop, name: str) -> None:
+    target = target_environment(name, workshop.cache)
+    if target.absent is not None:
+        pytest.skip(target.absent)
+    built = few_registers(workshop)
+    (case,) = built.cases.cases
+    assert first_difference(built.original(case), built.translated(case, target)) is None
+    text = (workshop.folder / "c1060" / "staging" / "all.c").read_text()
+    plans = translate(
+        TranslateRequest("all.c", text=text.encode(), device=device_named("c1060"), options=INCLUDE)
+    ).plans
+    assert {math.prod(points_of(launch).values()) for plan in plans for launch in plan.device} == {16, 8}
 
 
 PRODUCT = b"""

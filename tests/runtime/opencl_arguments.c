@@ -1,7 +1,8 @@
-/* opencl_arguments.c: how many arguments the OpenCL back end sets, counted. Exit status as devices.c's. */
+/* opencl_arguments.c: how many arguments the OpenCL back end sets, and how often it asks for a program, counted. Exit status as devices.c's. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "opencl_device.h"
 
@@ -16,7 +17,8 @@ static tilek_device *device;
 static tilek_entry *entry;
 static tilek_message why;
 static const tilek_opencl_api *real;
-static int sets;
+static int sets, builds, refusals;
+static const char *said = "";
 
 #define CHECK(condition) \
     do { \
@@ -30,6 +32,35 @@ static cl_int counted(cl_kernel kernel, cl_uint index, size_t size, const void *
 {
     ++sets;
     return real->clSetKernelArg(kernel, index, size, value);
+}
+
+/* A compiler that refuses a program `refusals` times. */
+static cl_int refusing(cl_program program, cl_uint count, const cl_device_id *devices, const char *options, void (*done)(cl_program, void *), void *data)
+{
+    return ++builds <= refusals ? CL_BUILD_PROGRAM_FAILURE : real->clBuildProgram(program, count, devices, options, done, data);
+}
+
+static cl_int telling(cl_program program, cl_device_id id, cl_uint what, size_t size, void *answer, size_t *length)
+{
+    (void)program, (void)id, (void)what;
+    if (length != NULL)
+        *length = strlen(said) + 1;
+    if (answer != NULL)
+        (void)snprintf(answer, size, "%s", said);
+    return CL_SUCCESS;
+}
+
+/* What comes of a program that is refused so often, with these words; it is asked for `expected` times. */
+static void build_refused(const tilek_build *build, int times, const char *words, int expected, tilek_status result)
+{
+    tilek_program *program;
+    int from_cache;
+    builds = 0;
+    refusals = times;
+    said = words;
+    CHECK(backend->build(device, build, &program, &from_cache, &why) == result);
+    CHECK(builds == expected);
+    backend->drop(device, program);
 }
 
 static tilek_buffer filled(int64_t value)
@@ -72,7 +103,13 @@ int main(void)
     tilek_opencl_api api = *device->api;
     real = device->api;
     api.clSetKernelArg = counted;
+    api.clBuildProgram = refusing;
+    api.clGetProgramBuildInfo = telling;
     device->api = &api;
+    build_refused(&build, 1, "\n", 2, TILEK_OK);
+    build_refused(&build, 2, "", 2, TILEK_COMPILE);
+    build_refused(&build, 1, "no such type", 1, TILEK_COMPILE);
+    refusals = 0;
     CHECK(backend->build(device, &build, &program, &from_cache, &why) == TILEK_OK);
     CHECK(backend->find(device, program, "add", &entry, &most, &why) == TILEK_OK);
     tilek_buffer a = filled(0), b = filled(1000), other = filled(5);

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.runtime_programs import SANITIZE, build_runtime_test
 from tests.support.targets import TargetEnvironment, target_environment
-from tilepragma.cli.wheels import wheel_macros
+from tilepragma.base.wheels import wheel_macros
 
 CASES = ("describe", "add", "sum", "contract", "refusals", "memory", "threads", "record")
 ABSENT = 77
@@ -85,7 +85,9 @@ def test_opencl_with_times(opencl: Devices) -> None:
     opencl.passes("add", TILEK_PROFILE="1")
 
 
-def test_opencl_sets_changed_arguments_alone(opencl: Devices, tmp_path: Path) -> None:
+def test_opencl_sets_changed_arguments_alone_and_asks_once_more_after_a_silent_refusal(
+    opencl: Devices, tmp_path: Path
+) -> None:
     opencl.program = build_runtime_test("opencl_arguments.c", tmp_path)
     opencl.passes("")
 

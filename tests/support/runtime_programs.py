@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from tests.support.programs import COMPILER, ROOT
-from tilepragma.cli.wheels import wheel_macros
+from tilepragma.base.wheels import wheel_macros
 
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 

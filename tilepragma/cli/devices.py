@@ -88,6 +88,20 @@ def host_devices() -> list[Device]:
     ]
 
 
+def machine_of(target: str) -> Device:
+    """What a target runs on, as the runtime chooses it by TILEK_DEVICE."""
+    host = host_devices()[-1]
+    if target in ("serial", "threads"):
+        return host
+    said = os.environ.get("TILEK_DEVICE", "")
+    try:
+        here = [one for one in accelerators() if one.target == target and one.number is not None]
+    except (runtime_library.RuntimeLibraryError, OSError):
+        here = []
+    mine = [one for one in here if said in ("", str(one.number)) or (not said.isdigit() and said in one.name)]
+    return mine[0] if mine else host
+
+
 def _processor_name() -> str:
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
-from tilepragma.cli.machines import machine_of
+from tilepragma.cli.devices import machine_of
 from tilepragma.cli.tables import print_table
 from tilepragma.cli.tune import keep_beside
 from tilepragma.report.size_rules import size_rules

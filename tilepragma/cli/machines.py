@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma import __version__
 from tilepragma.base.user_compiler import compiler
-from tilepragma.cli import runtime_library
-from tilepragma.cli.devices import Device as FoundDevice
-from tilepragma.cli.devices import accelerators, host_devices, subject_of
+from tilepragma.cli.devices import host_devices, machine_of, subject_of
 from tilepragma.driver import calibrated_device
 from tilepragma.tuning.database import Environment
 
@@ -32,20 +30,6 @@ _SETTINGS = (
 def calibrated(target: str) -> Device | None:
     """What a target runs on, as it was calibrated; None where it was not."""
     return calibrated_device(subject_of(machine_of(target)).key)
-
-
-def machine_of(target: str) -> FoundDevice:
-    """What a target runs on, as the runtime chooses it by TILEK_DEVICE."""
-    host = host_devices()[-1]
-    if target in ("serial", "threads"):
-        return host
-    said = os.environ.get("TILEK_DEVICE", "")
-    try:
-        here = [one for one in accelerators() if one.target == target and one.number is not None]
-    except (runtime_library.RuntimeLibraryError, OSError):
-        here = []
-    mine = [one for one in here if said in ("", str(one.number)) or (not said.isdigit() and said in one.name)]
-    return mine[0] if mine else host
 
 
 def environment_of(target: str, options: tuple[str, ...], program: tuple[str, ...]) -> Environment:

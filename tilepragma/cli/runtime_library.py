@@ -85,7 +85,7 @@ def _is_seen_by_checker(option: str) -> bool:
 
 def _wheel_macros() -> list[str]:
     """Where the wheels of this Python keep the OpenCL loader and NVRTC; the runtime tries them after the system's own."""
-    from tilepragma.cli.wheels import wheel_macros
+    from tilepragma.base.wheels import wheel_macros
 
     return wheel_macros()
 

@@ -26,7 +26,7 @@ from tilepragma.driver import (
 )
 
 if TYPE_CHECKING:
-    from tilepragma.driver import Device
+    from tilepragma.report.sizes import Sizes
 
 
 class WrongUsageError(Exception):
@@ -80,8 +80,8 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         last="verify",
         dump=frozenset(options.dump),
     )
-    if options.command == "explain" and options.html:
-        _check_page(options)
+    if options.command == "explain":
+        _check_explain(options)
     if options.command != "translate":
         return request
     _check_output(options)
@@ -107,8 +107,13 @@ def _check_output(options: argparse.Namespace) -> None:
         raise WrongUsageError(f"-o {options.output}: there is no such folder")
 
 
-def _check_page(options: argparse.Namespace) -> None:
-    if options.html != "-":
+def _check_explain(options: argparse.Namespace) -> None:
+    from tilepragma.cli.measure import options_problem
+
+    problem = options_problem(options)
+    if problem:
+        raise WrongUsageError(problem)
+    if options.html and options.html != "-":
         page = Path(options.html)
         _check_file("--html", page, options.input)
         if not page.parent.is_dir():
@@ -143,8 +148,8 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
     if not result.succeeded:
         return 1
     if options.command == "explain":
-        _explain(options, result, request.device)
-    elif options.command == "translate":
+        return _explain(options, request, result)
+    if options.command == "translate":
         _write(options, result)
     elif options.command == "tune":
         return _tune(options, request, result)
@@ -163,14 +168,17 @@ def _tune(options: argparse.Namespace, request: TranslateRequest, result: Transl
         raise WrongUsageError(str(error)) from None
 
 
-def _explain(options: argparse.Namespace, result: TranslateResult, device: Device | None) -> None:
-    """The report as text on standard output, as a page and as pictures. Raises WrongUsageError for sizes that are none."""
+def _explain(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """The report as text on standard output, as a page and as pictures, and what was measured; returns the exit status.
+
+    Raises WrongUsageError for sizes that are none.
+    """
     from tilepragma.driver import calibrated_device, explain_page, kernel_reports
     from tilepragma.report.sizes import SizeError, parse_sizes
 
     try:
         sizes = parse_sizes(options.size)
-        reports = kernel_reports(result, sizes, device or calibrated_device())
+        reports = kernel_reports(result, sizes, request.device or calibrated_device())
     except SizeError as error:
         raise WrongUsageError(str(error)) from None
     if options.html != "-":
@@ -178,6 +186,22 @@ def _explain(options: argparse.Namespace, result: TranslateResult, device: Devic
     if options.html or options.figures:
         page = explain_page(result, reports, sizes, "<stdin>" if options.input == "-" else options.input)
         _write_page(options, page)
+    return _measure(options, request, result, sizes) if options.measure else 0
+
+
+def _measure(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult, sizes: Sizes) -> int:
+    """Returns the exit status. Raises WrongUsageError."""
+    from tilepragma.cli import runtime_library
+    from tilepragma.cli.measure import MeasureError, measure
+
+    try:
+        measure(options, request, result, sizes)
+    except MeasureError as error:
+        raise WrongUsageError(str(error)) from None
+    except (runtime_library.RuntimeLibraryError, OSError) as error:
+        runtime_library.report(error)
+        return 1
+    return 0
 
 
 def _write_page(options: argparse.Namespace, page: ExplainPage) -> None:

@@ -203,6 +203,27 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=Path,
         help="write each picture as KERNEL-NEST-PICTURE.svg into that folder, predicted times as KERNEL-landscape.svg",
     )
+    explain.add_argument(
+        "--measure",
+        action="store_true",
+        help="build and run each method for each relaxation in place (SOR) on a model problem: sweeps to convergence, and time",
+    )
+    explain.add_argument(
+        "--value",
+        metavar="NAME=NUMBER",
+        action="append",
+        default=[],
+        help="with --measure: a number for a name in coefficients, such as the relaxation factor",
+    )
+    explain.add_argument(
+        "--tolerance",
+        metavar="SHARE",
+        type=float,
+        help="with --measure: the share that the error falls to (default: 1e-3)",
+    )
+    explain.add_argument(
+        "--seconds", metavar="SECONDS", type=float, help="with --measure: the longest time of a method (default: 10)"
+    )
 
 
 def _add_sizes(command: argparse.ArgumentParser) -> None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.quantities import seconds
 from tilepragma.base.ranges import Position, SourceRange
-from tilepragma.cli.machines import calibrated, machine_of
+from tilepragma.cli.devices import machine_of
+from tilepragma.cli.machines import calibrated
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.cli.tables import print_table

@@ -147,6 +147,7 @@ def _motions(argument: ArrayArgument, plan: KernelPlan) -> tuple[str, ...]:
         "TEMPORARY": argument.object.scope is Scope.TEMPORARY,
         "DEVICES_ONLY": is_of_devices_only(plan, argument),
         "UNKNOWN_EXTENT": bool(argument.object.rank and not argument.section),
+        "POSSIBLE_EXTENT": argument.doubt is not None,
     }
     return tuple(name for name, holds in chosen.items() if holds)
 

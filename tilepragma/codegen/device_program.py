@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import replace
 
+from tilepragma.codegen.columns import ColumnMacros, ColumnPrinter
 from tilepragma.codegen.device_functions import DeviceFunctions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
 from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
@@ -53,6 +54,11 @@ class _DeviceEntry(Entry):
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
         for window in self.launch.windows:
             writer.line(f"{self.dialect.local_space}{self.printer.declaration(window.object)};")
+        if self.launch.windows:
+            columns = self._columns()
+            columns.declare(writer)
+            self._instances(writer, columns.body(self.launch.body))
+            return writer.text()
         if self.launch.staged is None:
             self._instances(writer, self.launch.body)
             return writer.text()
@@ -72,6 +78,12 @@ class _DeviceEntry(Entry):
 
     def staged(self) -> StagedMacros | None:
         return None if self.launch.staged is None else self._staging().macros()
+
+    def columns(self) -> ColumnMacros | None:
+        return self._columns().macros
+
+    def _columns(self) -> ColumnPrinter:
+        return ColumnPrinter(self.launch, self.dialect, self.numbers, self.printer)
 
     def _staging(self) -> StagingPrinter:
         return StagingPrinter(self.launch, self.dialect, self.numbers, self.printer)
@@ -102,7 +114,9 @@ class _DeviceEntry(Entry):
     def _statements(self, writer: Writer, staging: StagingPrinter | None) -> StatementPrinter:
         bound = frozenset(AxisKind)
         if staging is None:
-            return StatementPrinter(writer, self.printer, self.numbers, bound)
+            columns = self._columns()
+            used = columns if columns.macros is not None else None
+            return StatementPrinter(writer, self.printer, self.numbers, bound, columns=used)
         objects = replace(self.reached, flat={**self.reached.flat, **staging.flats()})
         printer = self.functions.printer(objects, frozenset(self.reached.flat) | self.reached.indirect)
         return StatementPrinter(writer, printer, self.numbers, bound, staging)

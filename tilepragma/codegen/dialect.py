@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tilepragma.base.reserved_words import CUDA_WORDS, OPENCL_WORDS
-from tilepragma.ir.types import ScalarKind, ScalarType
+from tilepragma.ir.types import INDEX, ScalarKind, ScalarType
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,8 @@ class Dialect:
 
     def scalar(self, type_: ScalarType) -> str:
         """The spelling of a scalar type; in C, the user's own."""
+        if type_ == INDEX:
+            return self.index
         key = (type_.kind.value, type_.bits, type_.signed)
         for candidate, name in self.scalar_names:
             if candidate == key:

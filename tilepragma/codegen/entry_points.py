@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tilepragma.codegen.columns import ColumnMacros
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.device_constants import constant_definitions
 from tilepragma.codegen.device_functions import DeviceFunctions, record_definitions
@@ -77,6 +78,10 @@ class Entry(ABC):
         """What the entry point stages; None where nothing is."""
         return None
 
+    def columns(self) -> ColumnMacros | None:
+        """What workers of the entry point keep in registers; None where that is nothing."""
+        return None
+
     def shared_scalars(self) -> frozenset[DataObject]:
         """The scalars that the text reaches through a pointer."""
         return frozenset(object_ for _, object_ in self.objects.indirect)
@@ -92,7 +97,7 @@ class Entry(ABC):
     def text(self) -> str:
         """The definition, with the macros that it needs; to be asked for before `parameters`."""
         body = self.body()
-        if self._may_be_short and f"({self.dialect.index})" in body:
+        if self._may_be_short and self.dialect.index in body:
             self.numbers.index_bits()
         numbers = self.numbers.parameters()
         constants = [name for name, parameter in numbers if parameter.constant is not None]
@@ -106,6 +111,7 @@ class Entry(ABC):
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self.reductions().slots(),
             staged=self.staged(),
+            columns=self.columns(),
             comment=self._comment(),
             head=wrapped_list(
                 f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
@@ -259,7 +265,14 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
     return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
 
 
-_HELPERS = ("tilek_minimum", "tilek_maximum", "tilek_floor_quotient", "tilek_ceiling_quotient", "tilek_stretch")
+_HELPERS = (
+    "tilek_minimum",
+    "tilek_maximum",
+    "tilek_short",
+    "tilek_floor_quotient",
+    "tilek_ceiling_quotient",
+    "tilek_stretch",
+)
 
 
 def uses_double(plan: KernelPlan) -> bool:

@@ -25,13 +25,16 @@ from tilepragma.ir.types import ScalarType
 
 @dataclass(frozen=True)
 class NestPrinter:
-    """Prints tile nests. Tiles of the axes in `bound` have their index from outside; other distributed tiles become loops."""
+    """Prints tile nests. Tiles of the axes in `bound` have their index from outside; other distributed tiles become loops.
+    `in_rounds`: what is left of a distributed loop for a worker is counted in rounds, which the text may name.
+    """
 
     writer: Writer
     printer: Printer
     numbers: Numbers
     bound: frozenset[AxisKind]
     print_block: Callable[[Block], None]
+    in_rounds: bool = False
 
     def nest(self, nest: TileNest) -> None:
         """Print the nest with its body."""
@@ -164,6 +167,9 @@ class _Nest:
         iterator = self.context.printer.name(loop.loop.iterator)
         type_ = self.context.printer.type(loop.loop.iterator.element)
         self.writer.line(f"const {type_} {last} = {self._value(loop, end)};")
+        if self.context.in_rounds and any(one.kind is TileKind.WORKER for one in loop.tiles):
+            self._rounds(loop, tile, start, last)
+            return
         self._unroll(loop, tile)
         comparison = ">" if loop.loop.decreasing else "<"
         first = self._value(loop, start)
@@ -171,6 +177,16 @@ class _Nest:
         head = f"for ({self._declared(loop)} = {first}; {iterator} {comparison} {last}; {advance})"
         self.stack.enter_context(self.writer.block(head, self._leave_at_once(loop, tile)))
         self._body_hints(loop, tile)
+
+    def _rounds(self, loop: TiledLoop, tile: Tile, start: str, last: str) -> None:
+        """A loop over the rounds of a worker, a constant number of specialised programs; the iterator is declared inside."""
+        iterator, count = self.numbers.name(loop, "round"), self.numbers.count(loop, tile)
+        point = f"{start} + {_product(iterator, self.numbers.stride(loop, tile))}"
+        self.writer.line(self.context.printer.dialect.unroll)
+        self.stack.enter_context(self.writer.block(f"for (int {iterator} = 0; {iterator} < {count}; ++{iterator})"))
+        self.writer.line(f"const {self._declared(loop)} = {self._value(loop, point)};")
+        name = self.context.printer.name(loop.loop.iterator)
+        self.writer.line(f"if ({name} >= {last}) break;")
 
     def _leave_at_once(self, loop: TiledLoop, tile: Tile) -> str:
         """On devices the last line of a loop that the distributed tiles may leave one iteration of: with the count as a constant the

@@ -31,7 +31,9 @@ from tilepragma.ir.looptree import Initializer
 from tilepragma.ir.types import (
     DOUBLE,
     FLOAT,
+    INDEX,
     INT,
+    LONG,
     ArrayType,
     PointerType,
     RecordType,
@@ -139,7 +141,8 @@ class Printer:
         """`value` stored in an object of `type_`; OpenCL C has no _Bool in memory, so its conversion is written out."""
         if self._is_boolean_store(type_):
             return f"{self.expression(value, _BINARY['=='] + 1)} != 0"
-        return self.expression(value, ASSIGNMENT)
+        text = self.expression(value, ASSIGNMENT)
+        return f"tilek_short({text})" if type_ == INDEX and value.type == LONG else text
 
     def _base(self, type_: Type) -> str:
         match type_:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from tilepragma.codegen.buffers import comment, with_buffers
+from tilepragma.codegen.columns import ColumnPrinter
 from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.loop_heads import declared_apart, loop_head, with_bounds_apart
 from tilepragma.codegen.loop_hints import loop_hints
@@ -51,7 +52,7 @@ class Rows:
 @dataclass(frozen=True)
 class StatementPrinter:
     """Prints the statements of a launch, or of a function (which has no nests). `copies` prints the stages of uniform nests; `rows` collects
-    functions that are to stand before the text, None where there is no place for them.
+    functions that are to stand before the text, None where there is no place for them; `columns` prints what workers keep in registers.
     """
 
     writer: Writer
@@ -60,6 +61,7 @@ class StatementPrinter:
     bound: frozenset[AxisKind] = frozenset()
     copies: Copies | None = None
     rows: Rows | None = None
+    columns: ColumnPrinter | None = None
 
     def block(self, block: Block) -> None:
         """The statements of a block, without braces of their own."""
@@ -120,7 +122,8 @@ class StatementPrinter:
                 raise ValueError("only the staged form of a device launch has uniform nests")
             UniformNestPrinter(self.writer, self.printer, self.numbers, self.block, self.copies).nest(node)
             return
-        NestPrinter(self.writer, self.printer, self.numbers, self.bound, self.block).nest(node)
+        in_rounds = self.columns is not None
+        NestPrinter(self.writer, self.printer, self.numbers, self.bound, self.block, in_rounds=in_rounds).nest(node)
 
     def declarator(self, declarator: Declarator) -> str:
         """`T x = value`."""
@@ -164,9 +167,15 @@ class StatementPrinter:
         hints = loop_hints(self.printer.dialect, node.iterator, node.step, node.body, literal_trip(node))
         for line in hints.before:
             self.writer.line(line)
+        if self.columns is not None and self.columns.is_unrolled(node):
+            self.writer.line(self.printer.dialect.unroll)
         self._head(loop_head(self.printer, node, declared) + " {", node)
         for line in hints.inside:
             self.writer.line(line)
+        if self.columns is not None and self.columns.is_position(node):
+            self.writer.depth += 1
+            self.columns.move(self.writer)
+            self.writer.depth -= 1
         self._body(node.body, frozenset({node.iterator.name}))
         self.writer.line("}")
 

@@ -42,7 +42,8 @@ class Use:
     """One use of an object. `loops` are the canonical loops around it, outermost first.
 
     `conditional`: it may be left out although all `loops` run (if, ?:, &&, ||, while, break, a function's body).
-    `path`: the way to a member, where of one element only that is meant.
+    `path`: the way to a member, where of one element only that is meant. `taker`: the call of a user's function that
+    gets the element's address, and may touch others around it, and for which of its parameters.
     """
 
     object: DataObject
@@ -53,6 +54,7 @@ class Use:
     loops: tuple[Loop, ...]
     range: SourceRange
     path: tuple[Member | Index, ...] = ()
+    taker: tuple[Call, int] | None = None
 
     @property
     def partial(self) -> bool:
@@ -128,13 +130,15 @@ def _is_lazy(node: Any) -> bool:
     return isinstance(node, Binary) and node.operator in ("&&", "||")
 
 
-def _access(node: Access, at: _Context, *, reads: bool, writes: bool) -> Iterator[Use]:
+def _access(
+    node: Access, at: _Context, *, reads: bool, writes: bool, taker: tuple[Call, int] | None = None
+) -> Iterator[Use]:
     for subscript in node.subscripts:
         yield from _uses(subscript, at)
     for step in node.path:
         if isinstance(step, Index):
             yield from _uses(step.index, at)
-    yield Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, node.path)
+    yield Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, node.path, taker)
 
 
 def _call(node: Call, at: _Context) -> Iterator[Use]:
@@ -146,7 +150,8 @@ def _call(node: Call, at: _Context) -> Iterator[Use]:
                 function.parameters[place] if function is not None and place < len(function.parameters) else None
             )
             writes = parameter is None or not parameter.const
-            yield from _access(target, at, reads=True, writes=writes)
+            taker = None if function is None or parameter is None else (node, place)
+            yield from _access(target, at, reads=True, writes=writes, taker=taker)
         else:
             yield from _uses(argument, at)
 

@@ -103,9 +103,9 @@ def number(value: Fraction | int) -> LaurentPolynomial:
     return LaurentPolynomial((((), Fraction(value)),) if value else ())
 
 
-def of_atom(atom: Expression) -> LaurentPolynomial:
-    """The polynomial that is one atom."""
-    return LaurentPolynomial(((((atom, 1),), Fraction(1)),))
+def of_atom(atom: Expression, exponent: int = 1) -> LaurentPolynomial:
+    """The polynomial that is one atom, or a power of it."""
+    return LaurentPolynomial(((((atom, exponent),), Fraction(1)),))
 
 
 class NotPolynomialError(Exception):

@@ -304,18 +304,38 @@ class Staged:
 
 
 @dataclass(frozen=True)
+class Column:
+    """What workers keep in registers of a window that is a ring along its first dimension: each the elements that it writes itself, where
+    `planes` of them fit.
+
+    `object` is the window by another name: of an element that is read by it, the worker that reads is the one that wrote it. At a round of the
+    loop over `position`, which counts up by 1, the planes of elements that are so read, or written, are position - planes + 1, ..., position.
+    """
+
+    object: DataObject
+    position: DataObject
+    planes: int
+
+
+@dataclass(frozen=True)
 class Window:
     """A box of an array that a gang keeps in memory of its own while it computes several steps of it.
 
     `object` (Scope.GANG, CONTIGUOUS, literal lengths) has the element `array[x]` at `object[x - origin]`, each subscript spelled so. `origin`
     are scalars, one a dimension, that the launch declares for each tile of its gangs. None of a dimension that the gang walks along: there
     the window is a ring whose length is a power of two, which has at `x & (length - 1)` what was touched last of such elements. Nothing is
-    copied but by statements of the launch.
+    copied but by statements of the launch. `column`: what workers have of it in registers too.
     """
 
     object: DataObject
     array: DataObject
     origin: tuple[DataObject | None, ...]
+    column: Column | None = None
+
+    @property
+    def names(self) -> tuple[DataObject, ...]:
+        """The objects by which statements access it."""
+        return (self.object,) if self.column is None else (self.object, self.column.object)
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,30 @@ def _with_accesses(node: Any, change: Callable[[Access], Expression]) -> Any:
     return change(changed) if isinstance(changed, Access) else changed
 
 
+def with_node(node: T, old: Expression, new: Expression) -> T:
+    """`node` with `new` in the place of every expression that equals `old`; untouched parts are shared, not copied."""
+    result: T = _with_node(node, old, new)
+    return result
+
+
+def _with_node(node: Any, old: Expression, new: Expression) -> Any:
+    if type(node) is tuple:
+        parts = tuple(_with_node(part, old, new) for part in node)
+        return node if all(one is other for one, other in zip(parts, node, strict=True)) else parts
+    if type(node) is type(old) and node == old:
+        return new
+    if isinstance(node, DataObject):
+        return node
+    kind: Any = type(node)
+    changes = {}
+    for name in _fields(kind):
+        before = getattr(node, name)
+        after = _with_node(before, old, new)
+        if after is not before:
+            changes[name] = after
+    return dataclasses.replace(node, **changes) if changes else node
+
+
 @functools.cache
 def _fields(kind: type) -> tuple[str, ...]:
     """Where objects may stand in nodes of a kind; none for what is no node."""

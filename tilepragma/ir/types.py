@@ -94,6 +94,9 @@ Type = ScalarType | RecordType | PointerType | ArrayType | VoidType
 
 INT = ScalarType(ScalarKind.INTEGER, 32, True, "int")
 LONG = ScalarType(ScalarKind.INTEGER, 64, True, "long")
+INDEX = ScalarType(ScalarKind.INTEGER, 32, True, "tilek_index")
+"""Of positions in arrays, in programs for devices: 64 bits, or 32 where all that a call has lies within 2^30 elements. What becomes one of a
+wider type is cut off at 2^30 there (`tilek_short`), so that it compares with positions as before."""
 UNSIGNED_LONG = ScalarType(ScalarKind.INTEGER, 64, False, "unsigned long")
 FLOAT = ScalarType(ScalarKind.FLOATING, 32, True, "float")
 DOUBLE = ScalarType(ScalarKind.FLOATING, 64, True, "double")

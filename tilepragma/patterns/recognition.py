@@ -21,7 +21,7 @@ from tilepragma.ir.looptree import (
 )
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import mentions, walk
+from tilepragma.ir.traversal import flat, mentions, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.patterns.mesh_offsets import Subscripts
 from tilepragma.patterns.relaxation import (
@@ -34,7 +34,7 @@ from tilepragma.patterns.relaxation import (
     Variation,
     Varying,
 )
-from tilepragma.patterns.sweep_nests import NoSweepError, flat, statement_range, sweep_of
+from tilepragma.patterns.sweep_nests import NoSweepError, statement_range, sweep_of
 from tilepragma.patterns.sweep_values import assignments_in
 
 
@@ -68,9 +68,14 @@ def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNes
             around.take(one)
         loop = _sweep_loop(statement, around.stops)
     if not around.sweeps:
-        raise NoSweepError("it sweeps over no array", statement_range(statement))
+        raise (
+            around.borders[0][1]
+            if around.borders
+            else NoSweepError("it sweeps over no array", statement_range(statement))
+        )
     first = around.sweeps[0]
     around.check_alike()
+    around.check_borders()
     return SorNest(
         array=first.array,
         sweep_loop=loop,
@@ -80,6 +85,7 @@ def _recognised(statement: Statement, functions: tuple[Function, ...]) -> SorNes
             dict.fromkeys(_varying(first, around.changing, frozenset(one.object for one in around.accumulations)))
         ),
         range=statement.range,
+        borders=tuple(statement_range(one) for one, _ in around.borders),
     )
 
 
@@ -116,6 +122,8 @@ class _Round:
     sweeps: list[Sweep] = field(default_factory=list)
     accumulations: list[Accumulation] = field(default_factory=list)
     stops: list[Expression] = field(default_factory=list)
+    borders: list[tuple[Statement, NoSweepError]] = field(default_factory=list)
+    """statements that may set elements at the mesh's border, and why they are no sweeps"""
 
     def take(self, statement: Statement) -> None:
         """One statement of the round. Raises NoSweepError."""
@@ -124,7 +132,10 @@ class _Round:
                 raise NoSweepError(
                     f"the loop over {statement.iterator.host} is a second one around sweeps", statement.header
                 )
-            self.sweep(statement)
+            try:
+                self.sweep(statement)
+            except NoSweepError as error:
+                self.borders.append((statement, error))
         elif isinstance(statement, If) and any(isinstance(node, Break) for node in walk(statement)):
             self.stops.append(statement.condition)
             self._beside(statement)
@@ -158,7 +169,16 @@ class _Round:
                 raise NoSweepError("a sweep depends on a condition", statement_range(statement))
         for use in uses(statement, self.functions):
             if use.writes and use.object.rank:
-                raise NoSweepError(f"'{use.object.host}' is written between sweeps", use.range)
+                error = NoSweepError(f"'{use.object.host}' is written between sweeps", use.range)
+                self.borders.append((statement, error))
+
+    def check_borders(self) -> None:
+        """What is no sweep must go along fewer dimensions than the sweeps, and set their array alone. Raises NoSweepError."""
+        array, dimensions = self.sweeps[0].array, len(self.sweeps[0].axes)
+        for statement, error in self.borders:
+            written = [use for use in uses(statement, self.functions) if use.writes and use.object.rank]
+            if any(use.object != array or len(use.loops) >= dimensions for use in written):
+                raise error
 
     def check_alike(self) -> None:
         """All sweeps must do the same to the same mesh. Raises NoSweepError."""

@@ -93,7 +93,8 @@ class Sweep:
     `loops` are its loops, outermost first, `order` the dimensions that they run along, `steps` which way: 1 or -1 a dimension. `axes` has the
     dimensions in the array's order. `first` and `last` are the subscripts of the elements with least and greatest iterators, so to speak the
     mesh's corners. `neighbours` are sorted by their offsets; a centre that the new value does not depend on has no entry.
-    `relaxation` is w = 1 - c_0, None where it does not divide the other terms. `range` is that of the assignment.
+    `relaxation` is w = 1 - c_0, None where it does not divide the other terms. `range` is that of the assignment. Elements for which one of
+    `masks` is 0 keep their values. `wraps`: where a neighbour is read that at the mesh's end lies at its other end (a periodic mesh).
     """
 
     array: DataObject
@@ -108,6 +109,8 @@ class Sweep:
     relaxation: LaurentPolynomial | None
     accumulations: tuple[Accumulation, ...]
     range: SourceRange
+    masks: tuple[Expression, ...] = ()
+    wraps: SourceRange | None = None
 
     @property
     def direction(self) -> Direction:
@@ -133,7 +136,7 @@ class SorNest:
 
     `sweeps` are done in turn in each round of `sweep_loop` (None: once, what repeats them is not seen). All have the same neighbours with the
     same coefficients. `accumulations` are those of the sweeps and of loops beside them that compute a residual. `varying` says which parts of
-    coefficients are no constants. `range` is that of the whole statement.
+    coefficients are no constants. `range` is that of the whole statement. `borders` is where elements at the mesh's border are set beside sweeps.
     """
 
     array: DataObject
@@ -142,6 +145,7 @@ class SorNest:
     accumulations: tuple[Accumulation, ...]
     varying: tuple[Varying, ...]
     range: SourceRange
+    borders: tuple[SourceRange, ...] = ()
 
     @property
     def dimensions(self) -> int:

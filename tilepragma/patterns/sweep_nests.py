@@ -6,7 +6,7 @@ computes variables, assigns one element, and adds to numbers that outlive it (re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from tilepragma.base.ranges import SourceRange
@@ -17,6 +17,7 @@ from tilepragma.ir.flow import exposed_read
 from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, TooLongError, number
 from tilepragma.ir.looptree import (
     Block,
+    Continue,
     Declaration,
     Declarator,
     ExpressionStatement,
@@ -29,7 +30,7 @@ from tilepragma.ir.looptree import (
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.polynomial import number as whole
 from tilepragma.ir.reductions import reduction_operator
-from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.traversal import flat, loops_in, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_axes
 from tilepragma.patterns.relaxation import Accumulation, Neighbour, Sweep
@@ -62,15 +63,6 @@ class _Nest:
         return frozenset(one.object for one in self.accumulations)
 
 
-def flat(block: Iterable[Statement]) -> Iterator[Statement]:
-    """The statements, those of blocks among them in their place."""
-    for statement in block:
-        if isinstance(statement, Block):
-            yield from flat(statement.statements)
-        else:
-            yield statement
-
-
 def sweep_of(
     loop: Loop, functions: tuple[Function, ...], changing: frozenset[DataObject]
 ) -> Sweep | tuple[Accumulation, ...]:
@@ -92,7 +84,7 @@ def sweep_of(
         written = _written(target, nest)
         axes = _axes(target, written, nest)
         ends = {one.iterator: _ends(one, changing) for one in nest.loops}
-        values = SweepValues(target.object, written, axes, expression_text(target))
+        values = SweepValues(target.object, written, axes, expression_text(target), ends)
         for statement in (*nest.before, *nest.body):
             _run(statement, values, nest)
         coefficients, right = _linear(values, target)
@@ -122,6 +114,8 @@ def sweep_of(
         relaxation=_relaxation(coefficients, centre, right),
         accumulations=nest.accumulations,
         range=target.range,
+        masks=tuple(dict.fromkeys(values.masks)),
+        wraps=values.wraps,
     )
 
 
@@ -183,12 +177,25 @@ def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumul
 def _written(target: Access, nest: _Nest) -> Subscripts:
     """The subscripts of what is written, with what was assigned to integers before. Raises NotPolynomialError."""
     integers = Integers()
-    for statement in (*nest.before, *nest.body):
+    _integers_before(target, (*nest.before, *nest.body), integers)
+    return integers.subscripts(target)
+
+
+def _integers_before(target: Access, statements: Iterable[Statement], integers: Integers) -> None:
+    """What is assigned to integers on the way to the element; those that other conditions choose are not followed."""
+    for statement in statements:
         if any(node is target for node in walk(statement)):
-            break
+            if isinstance(statement, If):
+                inside = [one for one in (statement.then, statement.otherwise) if one is not None]
+                branch = next(one for one in inside if any(node is target for node in walk(one)))
+                _integers_before(target, flat(branch.statements), integers)
+            return
         for one in assignments_in(statement):
             integers.take(*one)
-    return integers.subscripts(target)
+        if isinstance(statement, If):
+            for use in uses(statement):
+                if use.writes:
+                    integers.values.pop(use.object, None)
 
 
 def _axes(target: Access, written: Subscripts, nest: _Nest) -> tuple[MeshAxis, ...]:
@@ -239,11 +246,11 @@ def _corner(written: Subscripts, axes: tuple[MeshAxis, ...], values: dict[DataOb
 def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
     """One statement of the body. Raises NoSweepError, NotPolynomialError, TooLongError."""
     changed = {use.object for use in uses(statement, nest.functions) if use.writes}
-    if changed <= nest.accumulated and isinstance(statement, (ExpressionStatement, If)):
-        return
     if isinstance(statement, If):
-        what = values.element if values.array in changed else "a value that the sweep computes"
-        raise NoSweepError(f"{what} depends on a condition", statement_range(statement))
+        _run_condition(statement, changed <= nest.accumulated, values, nest)
+        return
+    if changed <= nest.accumulated and isinstance(statement, ExpressionStatement):
+        return
     if isinstance(statement, ForLoop):
         raise NoSweepError(f"this loop is not of the form that sweeps have: {statement.reason}", statement.reason_range)
     if isinstance(statement, Declaration):
@@ -266,6 +273,25 @@ def _run(statement: Statement, values: SweepValues, nest: _Nest) -> None:
             values.change(target, operator, value)
     if isinstance(statement, ExpressionStatement) and values.array in meant:
         _update(statement.expression, values)
+
+
+def _run_condition(statement: If, counts_only: bool, values: SweepValues, nest: _Nest) -> None:
+    """A condition on an element; `counts_only`: nothing is changed under it but numbers that outlive the nest. Raises what `_run` raises."""
+    if any(isinstance(node, Continue) for node in walk(statement)):
+        skipped = tuple(flat(statement.then.statements))
+        if statement.otherwise is not None or not (len(skipped) == 1 and isinstance(skipped[0], Continue)):
+            raise NoSweepError("this is nothing that a sweep does to an element", statement_range(statement))
+        values.mask(statement.condition, holds=False)
+    elif not counts_only:
+
+        def branch(block: Block | None) -> Callable[[], None]:
+            def run() -> None:
+                for one in () if block is None else flat(block.statements):
+                    _run(one, values, nest)
+
+            return run
+
+        values.choice(statement.condition, branch(statement.then), branch(statement.otherwise))
 
 
 def _update(node: Expression, values: SweepValues) -> None:

@@ -6,8 +6,8 @@ Variables of the body stand for what was assigned to them (`double r = …; u[i]
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
@@ -17,24 +17,28 @@ from tilepragma.ir.expressions import (
     Access,
     Assignment,
     Binary,
+    Conditional,
     DataObject,
     Expression,
     IntegerLiteral,
+    Unary,
     access_to,
     integer,
 )
 from tilepragma.ir.laurent import LaurentPolynomial, NotPolynomialError, laurent_polynomial, of_atom
 from tilepragma.ir.looptree import Declaration, ExpressionStatement
-from tilepragma.ir.polynomial import polynomial
-from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.ir.substitution import with_accesses, with_node
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import INT, ScalarType
 from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, offset_between
 
 T = TypeVar("T")
 
 #: Nodes of an expression up to which an integer may be a subscript, or a part of one.
 _LONGEST_INTEGER = 64
+#: Nodes of an expression up to which it stands for the variable that holds it, where that divides.
+_LONGEST_NUMBER = 256
 
 
 @dataclass
@@ -51,8 +55,16 @@ class Integers:
         found: Expression = self.instead(value)
         if operator != "=":
             found = Binary(operator[:-1], self.instead(target), found, object_.element)
-        if sum(1 for _ in islice(walk(found), _LONGEST_INTEGER + 1)) > _LONGEST_INTEGER:
+        if not _is_short(found, _LONGEST_INTEGER):
             raise NotPolynomialError(f"'{object_.host}' is computed in too many steps", value.range)
+        self.values[object_] = found
+
+    def choose(self, object_: DataObject, condition: Expression, otherwise: Expression) -> None:
+        """The variable has this value where the condition does not hold. Raises NotPolynomialError where that is too long."""
+        then = self.values.get(object_, otherwise)
+        found = then if then == otherwise else Conditional(condition, then, otherwise, object_.element)
+        if not _is_short(found, _LONGEST_INTEGER):
+            raise NotPolynomialError(f"'{object_.host}' is computed in too many steps", condition.range)
         self.values[object_] = found
 
     def instead(self, node: T) -> T:
@@ -66,6 +78,10 @@ class Integers:
     def _value(self, access: Access) -> Expression:
         found = self.values.get(access.object)
         return access if found is None or access.path else found
+
+
+def _is_short(value: Expression, most: int) -> bool:
+    return sum(1 for _ in islice(walk(value), most + 1)) <= most
 
 
 def assignments_in(statement: object) -> Iterator[tuple[Access, str, Expression]]:
@@ -86,10 +102,17 @@ class SweepValues:
     written: Subscripts
     axes: Sequence[MeshAxis]
     element: str
+    ends: Mapping[DataObject, tuple[Polynomial, Polynomial]] = field(default_factory=dict)
+    """the least and the greatest value of each iterator"""
     integers: Integers = field(default_factory=Integers)
     numbers: dict[DataObject, LaurentPolynomial | NotPolynomialError] = field(default_factory=dict)
+    expressions: dict[DataObject, Expression] = field(default_factory=dict)
+    """what such variables hold, as it is written"""
     updated: LaurentPolynomial | None = None
     reads: dict[Offset, SourceRange] = field(default_factory=dict)
+    masks: list[Expression] = field(default_factory=list)
+    """conditions without which the element keeps its value"""
+    wraps: SourceRange | None = None
 
     def assigned(self, before: LaurentPolynomial, operator: str, value: Expression) -> LaurentPolynomial:
         """What is in a place with the value `before` after an assignment. Raises NotPolynomialError."""
@@ -114,6 +137,11 @@ class SweepValues:
         except NotPolynomialError as error:
             self.numbers[target.object] = error
         self.integers.take(target, operator, value)
+        written = self._written_out(value)
+        if operator == "=" and _is_short(written, _LONGEST_NUMBER):
+            self.expressions[target.object] = written
+        else:
+            self.expressions.pop(target.object, None)
 
     def update(self, node: Assignment) -> None:
         """The element is assigned. Raises NotPolynomialError."""
@@ -138,11 +166,24 @@ class SweepValues:
             return self._variable(value)
         for node in walk(value):
             if isinstance(node, Access) and self._depends(node):
-                raise NotPolynomialError(
-                    f"the new value of {self.element} is no linear form of elements of '{self.array.host}': {_what(value)}",
-                    value.range,
-                )
-        return of_atom(self.integers.instead(value))
+                return self._quotient(value)
+        return of_atom(self._written_out(value))
+
+    def _quotient(self, value: Expression) -> LaurentPolynomial:
+        """Elements divided by a variable that holds a sum of other things. Raises NotPolynomialError for all else."""
+        if isinstance(value, Binary) and value.operator == "/":
+            inside = (node for node in walk(value.right) if isinstance(node, Access))
+            if not any(map(self._depends, inside)):
+                return self.of(value.left) * of_atom(self._written_out(value.right), -1)
+        raise NotPolynomialError(
+            f"the new value of {self.element} is no linear form of elements of '{self.array.host}': {_what(value)}",
+            value.range,
+        )
+
+    def _written_out(self, value: Expression) -> Expression:
+        """The value with what variables hold in their place."""
+        numbers = with_accesses(value, lambda one: one if one.path else self.expressions.get(one.object, one))
+        return self.integers.instead(numbers)
 
     def _depends(self, access: Access) -> bool:
         if access.object == self.array:
@@ -164,14 +205,156 @@ class SweepValues:
     def _element(self, access: Access) -> LaurentPolynomial:
         offset = self.offset(access)
         if offset is None:
+            return self._chosen(access)
+        return self._at(offset, access)
+
+    # -- conditions -----------------------------------------------------------------------------------------------------
+
+    def mask(self, condition: Expression, *, holds: bool) -> None:
+        """The element is computed only where the condition holds, or where it does not. Raises NotPolynomialError."""
+        said = self._condition(condition)
+        self.masks.append(said if holds else _negated(said))
+
+    def choice(self, condition: Expression, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        """What is assigned in two branches. Raises NotPolynomialError, and what these raise."""
+        said = self._condition(condition)
+        before = self._state()
+        then()
+        first = self._state()
+        self._restore(before)
+        otherwise()
+        second = self._state()
+        self._restore(first)
+        for integer_, value in second[0].items():
+            self.integers.choose(integer_, said, value)
+        for object_, other in second[1].items():
+            own = self.numbers.get(object_, other)
+            self.numbers[object_] = _either(said, own, other)
+        for object_, written in second[2].items():
+            mine = self.expressions.get(object_, written)
+            self.expressions[object_] = mine if mine == written else Conditional(said, mine, written, mine.type)
+        if before[3] is None and (first[3] is None) != (second[3] is None):
+            self.masks.append(said if second[3] is None else _negated(said))
+            self.updated = first[3] or second[3]
+        elif first[3] is not None and second[3] is not None:
+            found = _either(said, first[3], second[3])
+            assert isinstance(found, LaurentPolynomial)  # as both are
+            self.updated = found
+
+    def _state(self) -> _State:
+        return dict(self.integers.values), dict(self.numbers), dict(self.expressions), self.updated
+
+    def _restore(self, state: _State) -> None:
+        self.integers.values, self.numbers, self.expressions = dict(state[0]), dict(state[1]), dict(state[2])
+        self.updated = state[3]
+
+    def _condition(self, condition: Expression) -> Expression:
+        """The condition with what variables hold in their place, an expression of value 0 or 1. Raises NotPolynomialError."""
+        if any(isinstance(node, Access) and self._depends(node) for node in walk(condition)):
             raise NotPolynomialError(
-                f"{expression_text(access)} does not lie at the same distance from {self.element} everywhere",
-                access.range,
+                f"a condition on elements of '{self.array.host}' decides what {self.element} becomes", condition.range
             )
+        written = self._written_out(condition)
+        if any(isinstance(node, Binary) and node.operator in ("%", "&") for node in walk(written)) and not any(
+            isinstance(node, Access) and node.subscripts for node in walk(written)
+        ):
+            raise NotPolynomialError(
+                f"the condition {_what(condition)} leaves elements out by their places",
+                condition.range,
+            )
+        return written
+
+    def _chosen(self, access: Access) -> LaurentPolynomial:
+        """An element whose subscripts are chosen by a condition, or wrap around. Raises NotPolynomialError."""
+        subscripts = self.integers.instead(access.subscripts)
+        for node in walk(Access(access.object, subscripts, (), access.type, access.range)):
+            if isinstance(node, Conditional):
+                said = self._condition(node.condition)
+                parts = [
+                    replace(access, subscripts=with_node(subscripts, node, part))
+                    for part in (node.then, node.otherwise)
+                ]
+                return self._either_element(said, *parts)
+            if isinstance(node, Binary) and node.operator == "%":
+                inside = replace(access, subscripts=with_node(subscripts, node, node.left))
+                around = [
+                    inside,
+                    *(replace(access, subscripts=with_node(subscripts, node, part)) for part in _turned(node)),
+                ]
+                offset = next((one for one in map(self.offset, around) if one is not None), None)
+                if offset is not None:
+                    self.wraps = self.wraps or access.range
+                    return self._at(offset, access)
+        raise NotPolynomialError(
+            f"{expression_text(access)} does not lie at the same distance from {self.element} everywhere",
+            access.range,
+        )
+
+    def _either_element(self, condition: Expression, then: Access, otherwise: Access) -> LaurentPolynomial:
+        """One of two elements. Where one of them lies at a distance that is the same at the mesh's end only, that is its distance; where it is not
+        even that, the mesh is taken to go on there. Raises NotPolynomialError.
+        """
+        parts = []
+        for one, other in ((then, otherwise), (otherwise, then)):
+            offset, towards = self.offset(one), self.offset(other)
+            if offset is None and towards is not None:
+                offset = self._offset_at_the_end(one, towards)
+                if offset is None:
+                    self.wraps = self.wraps or one.range
+                    offset = towards
+            parts.append(self._element(one) if offset is None else self._at(offset, one))
+        found = _either(condition, *parts)
+        assert isinstance(found, LaurentPolynomial)  # as both are
+        return found
+
+    def _offset_at_the_end(self, access: Access, towards: Offset) -> Offset | None:
+        """The offset of an element from the one written last in a direction; None where that is no vector of integers."""
+        read, written = self.integers.subscripts(access), self.written
+        for axis, part in zip(self.axes, towards, strict=True):
+            if part and axis.iterator in self.ends:
+                end = self.ends[axis.iterator][0 if part * axis.sign < 0 else 1]
+                atom = access_to(axis.iterator)
+                read, written = (
+                    tuple(one.substitute(atom, end) for one in subscripts) for subscripts in (read, written)
+                )
+        return offset_between(read, written, self.axes)
+
+    def _at(self, offset: Offset, access: Access) -> LaurentPolynomial:
         if not any(offset) and self.updated is not None:
             return self.updated
         self.reads.setdefault(offset, access.range)
         return of_atom(Access(self.array, tuple(integer(part) for part in offset), (), self.array.element))
+
+
+_State = tuple[
+    dict[DataObject, Expression],
+    dict[DataObject, LaurentPolynomial | NotPolynomialError],
+    dict[DataObject, Expression],
+    LaurentPolynomial | None,
+]
+"""integers, numbers, expressions, the element's new value"""
+
+
+def _either(
+    condition: Expression, one: LaurentPolynomial | NotPolynomialError, other: LaurentPolynomial | NotPolynomialError
+) -> LaurentPolynomial | NotPolynomialError:
+    """c * one + (1 - c) * other, c being 1 where the condition holds and 0 elsewhere."""
+    if isinstance(one, NotPolynomialError):
+        return one
+    if isinstance(other, NotPolynomialError) or one == other:
+        return other
+    return other + of_atom(condition) * (one - other)
+
+
+def _negated(condition: Expression) -> Expression:
+    if isinstance(condition, Unary) and condition.operator == "!":
+        return condition.operand
+    return Unary("!", condition, INT, condition.range)
+
+
+def _turned(remainder: Binary) -> Iterator[Expression]:
+    """(a + n) % n without what makes a negative a positive."""
+    yield Binary("-", remainder.left, remainder.right, remainder.type, remainder.range)
 
 
 def offset_of(atom: Expression) -> Offset:

@@ -102,6 +102,7 @@ class _Search:
         if isinstance(answer, Refusal):
             if self.best is None:
                 self._reject(answer.reason, answer.reason)
+                self.reason = answer.reason if answer.decisive else self.reason
             return
         if self.best is not None:
             self._replace(self.best, answer)

@@ -24,7 +24,7 @@ from tilepragma.patterns.colouring import MOST_CLASSES, Colouring, PointClass, c
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest, Sweep
 from tilepragma.plan.kernel_plan import Reordered
-from tilepragma.plan.reordered_sweeps import check_coefficients, finals_without, numbered
+from tilepragma.plan.reordered_sweeps import check_coefficients, check_ends, finals_without, numbered
 from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.rows import typed_sum
 
@@ -67,6 +67,7 @@ def reordered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
 def _checked_colouring(sweep: Sweep, kernel: Kernel, diagnostics: Diagnostics) -> Colouring | None:
     """The colours of a sweep, after a look at all that forbids them, which is reported; None where there are too many."""
     check_coefficients(sweep, diagnostics)
+    check_ends(sweep, SorMethod.RED_BLACK, diagnostics)
     counted = {one.object for one in sweep.accumulations}
     for loop in sweep.loops[:-1]:
         for use in uses(_outside_loops(loop.body), kernel.functions):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import DataClause, Live, Mode, Section
@@ -17,7 +17,13 @@ from tilepragma.ir.looptree import Declaration, Kernel
 from tilepragma.ir.polynomial import expression
 from tilepragma.plan.footprints import Footprints
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
-from tilepragma.plan.sections import inferred_section, said_section, touched_section, whole_section
+from tilepragma.plan.sections import (
+    inferred_section,
+    possible_section,
+    said_section,
+    touched_section,
+    whole_section,
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,8 @@ def arrays_in_step(context: DataContext) -> tuple[ArrayArgument, ...]:
             continue
         trial = replace(context, diagnostics=Diagnostics())
         argument = _argument(object_, uses, said.get(object_, _Said()), trial)
-        arguments.append(replace(argument, section=()) if trial.diagnostics.has_errors else argument)
+        unknown = trial.diagnostics.has_errors or argument.doubt is not None
+        arguments.append(replace(argument, section=(), doubt=None) if unknown else argument)
     return tuple(arguments)
 
 
@@ -123,14 +130,9 @@ def _argument(
     reads, writes = _modes(object_, uses, said, context.diagnostics)
     present = said.clause is not None and said.clause.present and object_.storage is not Storage.SCALAR
     copy_in, copy_out = _motion(object_, writes, said, context.kernel)
+    section, doubt = _section(object_, uses, said, context, footprints)
     return ArrayArgument(
-        object_,
-        _section(object_, uses, said, context, footprints),
-        reads,
-        writes,
-        copy_in and not present,
-        copy_out and not present,
-        present,
+        object_, section, reads, writes, copy_in and not present, copy_out and not present, present, doubt
     )
 
 
@@ -190,22 +192,32 @@ def _is_initialized(object_: DataObject, kernel: Kernel) -> bool:
 
 def _section(
     object_: DataObject, uses: list[Use], said: _Said, context: DataContext, footprints: Footprints | None
-) -> tuple[SectionBound, ...]:
+) -> tuple[tuple[SectionBound, ...], Diagnostic | None]:
+    """The section, and why the array may be smaller, where it may."""
     if object_.storage is Storage.SCALAR:
         if said.section is not None and said.section.dimensions:
             context.diagnostics.error(said.section.range, f"'{object_.host}' is no array, so it has no section")
-        return ()
-    inferred = _inferred(object_, uses, context, footprints)
+        return (), None
+    doubts: list[Diagnostic] = []
+    inferred = _inferred(object_, uses, context, footprints, doubts)
     if said.section is not None:
-        return said_section(object_, said.section, inferred, context.diagnostics)
-    if object_.scope in (Scope.REGION, Scope.TEMPORARY):
-        return whole_section(object_) or inferred(uses[0].range)
-    return touched_section(object_, uses, context.invariant) or inferred(uses[0].range)
+        section = said_section(object_, said.section, inferred, context.diagnostics)
+    elif object_.scope in (Scope.REGION, Scope.TEMPORARY):
+        section = whole_section(object_) or inferred(uses[0].range)
+    else:
+        section = touched_section(object_, uses, context.invariant) or inferred(uses[0].range)
+    return section, next(iter(doubts), None)
 
 
 def _inferred(
-    object_: DataObject, uses: list[Use], context: DataContext, footprints: Footprints | None
+    object_: DataObject,
+    uses: list[Use],
+    context: DataContext,
+    footprints: Footprints | None,
+    doubts: list[Diagnostic],
 ) -> Callable[[SourceRange], tuple[SectionBound, ...]]:
+    """What finds the section from the accesses; where it holds more than is surely touched, `doubts` are added to."""
+
     def section(_: SourceRange) -> tuple[SectionBound, ...]:
         trial = Diagnostics()
         found = inferred_section(object_, uses, context.invariant, trial)
@@ -213,6 +225,10 @@ def _inferred(
             known = footprints.section(object_, context.invariant)
             if known is not None:
                 return tuple(SectionBound(expression(low), expression(length)) for low, length in known)
+        possible = possible_section(object_, uses, context.invariant) if trial.has_errors else None
+        if possible is not None:
+            doubts.extend(trial)
+            return possible
         context.diagnostics.add_all(trial)
         return found
 

@@ -37,6 +37,7 @@ from tilepragma.plan.model_work import LaunchModel, Organisation, launch_model, 
 from tilepragma.plan.nest_work import operators_in
 from tilepragma.plan.operations import operations_in
 from tilepragma.plan.prediction import is_double
+from tilepragma.plan.register_counts import register_use
 from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.tile_work import Fronts
 from tilepragma.plan.traffic_polynomials import estimated_traffic
@@ -52,9 +53,6 @@ these.
 KERNEL_SECONDS, WAVEFRONT_SECONDS = 5e-6, 3e-6
 #: Cycles of a barrier: of one warp, and of each more (half a warp a cycle: CUDA programming guide, synchronization instructions).
 BARRIER_CYCLES, WARP_CYCLES = 20.0, 2.0
-#: Registers of a worker besides those that hold elements of arrays, before anybody has compiled the kernel: ptxas 12.9 gives 29 for a sweep over a
-#: row and 38 to 51 for one over a plane, both in wavefronts.
-REGISTERS = 40
 #: Instructions of an operator in a position's condition, and of an access's address. NVRTC 12.9 makes 30 of 42 operators, most of 64 bits, and 31
 #: for 6 accesses. Of a chain: those beside the floating operations, and those of a condition that wait for each other.
 OPERATOR, ADDRESS, LINKS, CONDITION_LINKS = 1.0, 5.0, 2.0, 6.0
@@ -78,7 +76,8 @@ def predicted_on_gpu(
     try:
         for one in work.launches:
             workers = gang_workers(one.place, plan.counts, scalars, gpu.threads_per_block)
-            seconds += _LaunchTerms(one, gpu, arrays, workers).seconds()
+            registers = register_use(plan, one.place.launch, gpu).registers
+            seconds += _LaunchTerms(one, gpu, arrays, workers, registers).seconds()
     except UncountableError as reason:
         return Uncounted(str(reason))
     return Terms(NAMES, seconds)
@@ -96,12 +95,13 @@ def overheads_of(gpu: Gpu) -> Overheads:
 
 @dataclass(frozen=True, eq=False)
 class _LaunchTerms:
-    """One launch whose gangs have so many `workers` along each dimension, in each case."""
+    """One launch whose gangs have so many `workers` along each dimension, in each case, each of so many `registers`."""
 
     work: LaunchWork
     gpu: Gpu
     arrays: tuple[ArrayBytes, ...]
     workers: tuple[Integers, Integers, Integers]
+    registers: int
 
     def seconds(self) -> Numbers:
         """The terms, a row for each case. Raises UncountableError."""
@@ -152,7 +152,7 @@ class _LaunchTerms:
     @cached_property
     def blocks(self) -> Integers:
         """B: gangs that run at once on a multiprocessor, where there are enough of them."""
-        return blocks_at_once(self.gpu, self.threads, self._registers(), self.model.work.shared)
+        return blocks_at_once(self.gpu, self.threads, self.registers, self.model.work.shared)
 
     @property
     def is_possible(self) -> npt.NDArray[np.bool_]:
@@ -167,11 +167,6 @@ class _LaunchTerms:
         work = self.model.work
         rounds = np.ceil(work.rounds / np.maximum(work.wavefronts, 1))
         return np.asarray(np.clip(rounds, 1, np.maximum(self.blocks, 1)), dtype=np.float64)
-
-    def _registers(self) -> int:
-        """Estimated registers of a worker."""
-        own = self._points_of_worker() * self.element // 4 if self._keeps_sums else 0
-        return min(REGISTERS + own, self.gpu.registers_per_thread)
 
     @property
     def _keeps_sums(self) -> bool:

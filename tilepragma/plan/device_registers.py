@@ -77,6 +77,48 @@ def _with_points(tiled: TiledLoop, points: Mapping[Axis, int]) -> TiledLoop:
     return replace(tiled, tiles=(*tiled.tiles[:-1], own, replace(last, position=place + 1)))
 
 
+def points_of(launch: Launch) -> dict[Axis, int]:
+    """How many points its workers have, by axis, where more than one."""
+    found: dict[Axis, int] = {}
+    for tiled in launch.loops:
+        own, last = _own_points(tiled), tiled.tiles[-1]
+        if own is not None and last.axis is not None:
+            found[last.axis] = int(own.argument.literal or 1) if own.argument is not None else 1
+    return found
+
+
+def without_points(launch: Launch) -> Launch:
+    """The launch whose workers have one point each: undoes `retiled`."""
+    body = _with_one_point(launch.body)
+    assert isinstance(body, Block)
+    return replace(launch, body=body, loops=tuple(map(_without_points, launch.loops)))
+
+
+def _with_one_point(statement: Statement) -> Statement:
+    if isinstance(statement, Block):
+        return replace(statement, statements=tuple(map(_with_one_point, statement.statements)))
+    assert isinstance(statement, TileNest), "a launch that is staged is one nest"
+    tiles: dict[Tile, Tile] = {}
+    for tiled in statement.loops:
+        own = _own_points(tiled)
+        tiles |= zip((tile for tile in tiled.tiles if tile is not own), _without_points(tiled).tiles, strict=True)
+    order = tuple(tiles[tile] for tile in statement.order if tile in tiles)
+    return replace(statement, loops=tuple(map(_without_points, statement.loops)), order=order)
+
+
+def _own_points(tiled: TiledLoop) -> Tile | None:
+    """The tile that `_with_points` has put before the workers'."""
+    kinds = [tile.kind for tile in tiled.tiles]
+    return tiled.tiles[2] if kinds == [TileKind.DYNAMIC, TileKind.GANG, TileKind.STATIC, TileKind.WORKER] else None
+
+
+def _without_points(tiled: TiledLoop) -> TiledLoop:
+    own = _own_points(tiled)
+    if own is None:
+        return tiled
+    return replace(tiled, tiles=(*tiled.tiles[:2], replace(tiled.tiles[3], position=2)))
+
+
 def retiled(launch: Launch, points: Mapping[Axis, int]) -> Launch:
     """The launch, one nest, whose workers have so many points."""
     body = _retiled(launch.body, points)
@@ -91,8 +133,10 @@ def _retiled(statement: Statement, points: Mapping[Axis, int]) -> Statement:
     return with_points(statement, points)
 
 
-def worth_points(launch: Launch, nest: TileNest, loop: Loop, boxes: tuple[Staged, ...]) -> dict[Axis, int]:
-    """The points that are worth it, by axis: where what is staged does not move with the axis' loop, one read serves all of them. None
+def worth_points(
+    launch: Launch, nest: TileNest, loop: Loop, boxes: tuple[Staged, ...], points: tuple[int, int] = POINTS
+) -> dict[Axis, int]:
+    """The `points` that are worth it, by axis: where what is staged does not move with the axis' loop, one read serves all of them. None
     where the sequential loop keeps nothing in registers, or where scalars of a worker would be those of all its points.
     """
     iterators = {node.iterator for node in walk(nest.body) if isinstance(node, Loop)}
@@ -104,11 +148,11 @@ def worth_points(launch: Launch, nest: TileNest, loop: Loop, boxes: tuple[Staged
     found: dict[Axis, int] = {}
     for tiled in nest.loops:
         axis = next((tile.axis for tile in tiled.tiles if tile.kind is TileKind.WORKER), None)
-        if axis is None or axis.dimension >= len(POINTS):
+        if axis is None or axis.dimension >= len(points):
             continue
         iterator = tiled.loop.iterator
         if any(all(term.iterator != iterator for side in box.sides for term in side.terms) for box in boxes):
-            found[axis] = POINTS[axis.dimension]
+            found[axis] = points[axis.dimension]
     return found
 
 

@@ -37,13 +37,14 @@ class DraftLaunch:
     """One launch: `clauses` has the tiles of loops under `body`, by index; with none that is distributed one instance runs it.
 
     Iterators of DraftLoops around and tile sizes may stand anywhere in it. `reductions` are those of this launch besides the user's;
-    `windows` what its gangs keep for themselves.
+    `windows` what its gangs keep for themselves. `waits`: barriers are put in where workers must wait; else `body` has what it needs.
     """
 
     body: Block
     clauses: Clauses = field(default_factory=dict)
     reductions: tuple[ReductionClause, ...] = ()
     windows: tuple[Window, ...] = ()
+    waits: bool = True
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class _Builder:
         used = {use.object for use in uses(place.body, kernel.functions, launch=True)}
         values = tuple(iterator for iterator in place.around if iterator in used)
         name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
-        launch = finished_launch(name, place.body, found, context, values)
+        launch = finished_launch(name, place.body, found, context, values, waits=place.draft.waits)
         return dataclasses.replace(launch, windows=place.draft.windows)
 
 

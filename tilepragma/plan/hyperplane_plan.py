@@ -20,6 +20,7 @@ from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.mapping import MOST_DIMENSIONS
 from tilepragma.plan.point_wavefronts import BoundedTile
+from tilepragma.plan.reduced_scalars import FreedReductions, freed_reductions, with_reductions
 from tilepragma.plan.register_plan import ALONE_ROWS, block_extent, register_tiles
 from tilepragma.plan.row_loops import (
     Around,
@@ -72,6 +73,9 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     bodies = dict.fromkeys((updating_bodies(region), tied_bodies(region)))
     apart = _most_parallel(_taken_apart(region, one) for one in bodies)
     if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
+        sums = _sums_in_the_way(region, apart)
+        if sums is not None:
+            return Refusal(sums, decisive=True)
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         planned = apart.planned()
@@ -82,12 +86,27 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     return answer or _answer(region, apart, *ways[-1])
 
 
+def _sums_in_the_way(region: Region, apart: _TakenApart) -> str | None:
+    """Why sums keep in order what runs in wavefronts without them; None where it does not."""
+    from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
+
+    if not apart.freed.held:
+        return None
+    other = _taken_apart(region, apart.tied, any_sums=True)
+    # Without any dependence the loops would be the structure's, which says so itself.
+    wavefronts = any(each.kind is PartKind.WAVEFRONT for each in parts_in(other.parts))
+    return apart.freed.held[0] if wavefronts else None
+
+
 def _answer(region: Region, apart: _TakenApart, host: Parts, device: Parts) -> Automatic | Refusal:
     """The answer with these parts for cores and for devices."""
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         host_drafts, device_drafts, sizes = _both_drafts(region, apart, host, device)
+    host_drafts, device_drafts = (
+        tuple(with_reductions(one, apart.freed.clauses) for one in drafts) for drafts in (host_drafts, device_drafts)
+    )
     answer = make_automatic("hyperplanes", region, host_drafts, device_drafts, sizes, depths=apart.depths())
     if isinstance(answer, Refusal):
         return answer
@@ -136,6 +155,8 @@ class _TakenApart:
     scop: Scop
     program: Program
     parts: tuple[Part | RowLoop, ...]
+    tied: TiedBodies
+    freed: FreedReductions
 
     def depths(self) -> Depths:
         """By the loops of the statements as the user wrote them; rows that are stepped through on the host count for some of them."""
@@ -195,8 +216,8 @@ def _work(statement: ScopStatement) -> int:
     return sum(counts_as_work(loop) for loop in around)
 
 
-def _taken_apart(region: Region, tied: TiedBodies) -> _TakenApart:
-    """The parts that are found where these bodies move as wholes. Raises OperationLimitError."""
+def _taken_apart(region: Region, tied: TiedBodies, *, any_sums: bool = False) -> _TakenApart:
+    """The parts that are found where these bodies move as wholes; `any_sums` as if all sums could be in any order. Raises OperationLimitError."""
     from tilepragma.polyhedral.dependences import memory_dependences
     from tilepragma.polyhedral.extraction import extract_scop
     from tilepragma.polyhedral.leaves import Movable
@@ -205,10 +226,13 @@ def _taken_apart(region: Region, tied: TiedBodies) -> _TakenApart:
     from tilepragma.polyhedral.program import program_of
 
     scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable(tied.holds))
-    private = private_scalars(region, scop)
+    private, freed = private_scalars(region, scop), freed_reductions(region, scop, any_sums=any_sums)
     with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):
-        program = program_of(scop, tuple(one for one in memory_dependences(scop) if one.source.object not in private))
-        return _TakenApart(scop, program, parallel_parts(program.statements, program.dependences))
+        ordering = (
+            one for one in memory_dependences(scop) if one.source.object not in private and not freed.frees(one)
+        )
+        program = program_of(scop, tuple(ordering))
+        return _TakenApart(scop, program, parallel_parts(program.statements, program.dependences), tied, freed)
 
 
 @dataclass(frozen=True)

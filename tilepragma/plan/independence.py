@@ -125,6 +125,17 @@ def leaves_of(node: Statement) -> Iterator[Statement]:
             yield from leaves_of(node.otherwise) if node.otherwise is not None else ()
 
 
+def loops_of(node: Statement) -> Iterator[Loop]:
+    """The loops under a statement, itself too, that leaves stand in: not those inside leaves."""
+    if isinstance(node, Loop):
+        yield node
+        yield from loops_of(node.body)
+    elif isinstance(node, (Block, If)):
+        inside = node.statements if isinstance(node, Block) else (node.then, node.otherwise)
+        for one in inside:
+            yield from loops_of(one) if one is not None else ()
+
+
 def _holding(root: Loop, leaves: tuple[Statement, ...]) -> dict[int, Leaves]:
     """For every node of the nest, by its identity, the leaves that it stands in or holds."""
     numbers = {id(leaf): number for number, leaf in enumerate(leaves)}

@@ -31,7 +31,9 @@ class ArrayArgument:
 
     `section` has one bound a dimension: what a device must hold (empty where a
     region that runs as written leaves it unknown). `reads`/`writes` are from the accesses, narrowed by the user's mode.
-    `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence.
+    `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence. `doubt`: the section holds all that may
+    be touched, but the array may be smaller, and this says why. No copy of such a section can be made: hosts work in the array itself, and
+    only compare where it may be with other arrays.
     """
 
     object: DataObject
@@ -41,6 +43,7 @@ class ArrayArgument:
     copy_in: bool
     copy_out: bool
     present: bool = False
+    doubt: Diagnostic | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,25 @@ class MeasuredSizes:
 
     least: int
     choices: tuple[SizeChoice, ...]
+
+
+@dataclass(frozen=True)
+class RegisterUse:
+    """What a worker of a device launch takes: `registers` of 32 bits, and the bytes of them that are `spilled` to memory."""
+
+    launch: str
+    registers: int
+    spilled: int = 0
+
+
+@dataclass(frozen=True)
+class RegisterCounts:
+    """What a compiler has made of device launches for the GPU that is planned for; `by` says which one, or why none has; `launches` are then
+    empty.
+    """
+
+    by: str
+    launches: tuple[RegisterUse, ...] = ()
 
 
 def forms(launch: Launch) -> tuple[Launch, ...]:
@@ -246,6 +268,8 @@ class KernelPlan:
     """those of `choices` that are kept beside the source"""
     kept: str = ""
     """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
+    registers: RegisterCounts | None = None
+    """None where no GPU is planned for"""
 
     @property
     def host(self) -> tuple[Launch, ...]:

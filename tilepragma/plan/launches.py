@@ -100,11 +100,18 @@ def _launch(name: str, body: Block, kernel: Kernel, context: ScalarContext) -> t
 
 
 def finished_launch(
-    name: str, body: Block, found: LaunchScalars, context: ScalarContext, values: tuple[DataObject, ...] = ()
+    name: str,
+    body: Block,
+    found: LaunchScalars,
+    context: ScalarContext,
+    values: tuple[DataObject, ...] = (),
+    *,
+    waits: bool = True,
 ) -> Launch:
-    """The launch of a body whose nests are built and whose scalars are decided: coverage is checked, barriers are put in."""
+    """The launch of a body whose nests are built and whose scalars are decided: coverage is checked, and with `waits` barriers are put in."""
     check_coverage(body, context.functions, lambda object_: object_ in found.privates, context.diagnostics)
-    body = insert_barriers(body, context.functions, frozenset(found.privates), context.diagnostics)
+    if waits:
+        body = insert_barriers(body, context.functions, frozenset(found.privates), context.diagnostics)
     return Launch(
         name,
         body,

@@ -33,7 +33,7 @@ from tilepragma.ir.types import INT, LONG
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Repetition, SorNest, Sweep
 from tilepragma.plan.kernel_plan import Reordered
-from tilepragma.plan.reordered_sweeps import check_coefficients, finals_without, numbered
+from tilepragma.plan.reordered_sweeps import check_coefficients, check_ends, finals_without, numbered
 from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.rows import typed_sum
 
@@ -59,6 +59,7 @@ def layered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
         return None
     around, sweep = found
     check_coefficients(sweep, diagnostics)
+    check_ends(sweep, SorMethod.MULTILAYER, diagnostics)
     for directive in loop_directives(kernel.body):
         diagnostics.error(
             directive.range,
@@ -118,13 +119,12 @@ def _only_sweeps(
             "remove it",
         )
     elif {one.offset for one in sweep.neighbours} | {(0, 0)} != _FIVE:
-        refuse(sweep.range, f"five points in two dimensions, and these are {sweep.points} in {nest.dimensions}")
+        dimensions = "one dimension" if nest.dimensions == 1 else f"{nest.dimensions} dimensions"
+        refuse(sweep.range, f"five points in two dimensions, and these are {sweep.points} in {dimensions}")
     elif nest.accumulations:
         refuse(sweep.range, f"sweeps alone, and '{nest.accumulations[0].object.host}' is computed with them")
     elif not _is_plain(around) or not all(map(_is_plain, sweep.loops)):
-        refuse(around.header, "loops by one with bounds of int or long, which do not depend on each other")
-    elif any(_mentions(loop, one.iterator) for loop in sweep.loops for one in sweep.loops):
-        refuse(sweep.loops[1].header, "a mesh of rows that are all as long, and these bounds vary")
+        refuse(around.header, "loops by one with bounds of int or long")
     elif any(isinstance(node, Access) and node.object == around.iterator for node in walk(around.body)):
         refuse(sweep.range, f"sweeps that are all alike, and this one depends on '{around.iterator.host}'")
     elif around.body.statements != (sweep.loops[0],) or sweep.loops[0].body.statements != (sweep.loops[1],):
@@ -137,11 +137,6 @@ def _only_sweeps(
 def _is_plain(loop: Loop) -> bool:
     step = polynomial(loop.step).constant
     return step in (1, -1) and loop.comparison != "!=" and loop.iterator.element in (INT, LONG)
-
-
-def _mentions(loop: Loop, iterator: DataObject) -> bool:
-    bounds = (loop.lower, loop.upper)
-    return any(isinstance(node, Access) and node.object == iterator for bound in bounds for node in walk(bound))
 
 
 @dataclass(frozen=True)

@@ -217,11 +217,12 @@ def shared_bytes(launch: Launch, workers: tuple[int, int, int]) -> int:
     windows = sum(
         _bytes(one.object, [_length(one.object, place) for place in range(one.object.rank)]) for one in launch.windows
     )
-    boxes = sum(_box(one, workers) for one in staged_arrays(launch))
+    boxes = sum(staged_bytes(one, workers) for one in staged_arrays(launch))
     return windows + boxes * (2 if copies_ahead(launch) else 1)
 
 
-def _box(staged: Staged, workers: tuple[int, int, int]) -> int:
+def staged_bytes(staged: Staged, workers: tuple[int, int, int]) -> int:
+    """Bytes of a box, where gangs have so many workers."""
     lengths = [_side(side, workers) for side in staged.sides]
     if staged.odd is not None and lengths[-1] % 2 != staged.odd:
         lengths[-1] += 1

@@ -191,7 +191,8 @@ class NestCounter:
 def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
     """All that a launch does in each case: a few launches, in as many's place as make up its points. Raises UncountableError.
 
-    A core takes iterations of loops that are dealt out one after another, as if all were its own. The footprint is the last launch's.
+    A core takes iterations of loops that are dealt out one after another, as if all were its own. The footprint is the last launch's. Where those
+    that are looked at have no point and others do, nothing is known of what they do: its rows are infinitely many, so that no such layout is taken.
     """
     place, which = _told_apart(work.place)
     launch, entries = place.launch, entries_of(place, ENTRIES)
@@ -204,10 +205,10 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
         found = one if found is None else replace(_together(found, one), footprint=one.footprint)
     assert found is not None
     found = found.at(which)
-    scale = work.points / np.maximum(found.points, 1e-300)
-    return NestWork(
-        found.points * scale, found.rows * scale, found.control * scale, found.footprint, found.moved * scale
-    )
+    seen = found.points > 0
+    scale = np.where(seen, work.points, 0) / np.where(seen, found.points, 1)
+    rows = np.where(seen | (work.points == 0), found.rows * scale, np.inf)
+    return NestWork(found.points * scale, rows, found.control * scale, found.footprint, found.moved * scale)
 
 
 def _told_apart(place: Place) -> tuple[Place, Numbers]:

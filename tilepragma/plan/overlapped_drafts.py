@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -33,17 +33,18 @@ from tilepragma.ir.looptree import (
     Statement,
     Window,
 )
-from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number
+from tilepragma.ir.polynomial import Polynomial, expression, maximum, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_objects
-from tilepragma.ir.types import INT, LONG
+from tilepragma.ir.types import INDEX, INT, LONG
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.drafts import DraftCondition, DraftLaunch, DraftLoop
 from tilepragma.plan.kernel_plan import TileSize
-from tilepragma.plan.row_loops import Names, clauses, counted_loop, declared, floor_quotient, term
+from tilepragma.plan.row_loops import Names, clauses, counted_loop, declared, floor_quotient, short_or_long, term
 from tilepragma.plan.stencils import Point, Stencil
 from tilepragma.plan.strategy import Region
 
 if TYPE_CHECKING:
+    from tilepragma.polyhedral.footprints import Side
     from tilepragma.polyhedral.overlap import GridArray, Overlap
 
 DEGREE = 4
@@ -196,10 +197,11 @@ class TileLaunch:
         self.rank = drafts.stencil.rank
         scalar = drafts.names.scalar
         self.time = scalar(f"{drafts.stencil.time.iterator.name}_first")
-        self.steps = scalar(f"{drafts.stencil.time.iterator.name}_steps")
-        self.home = [scalar(f"{base}_home") for base in drafts.bases]
-        self.first = [scalar(f"{base}_first") for base in drafts.bases]
-        self.origin = [scalar(f"{base}_origin") for base in drafts.bases]
+        self.steps = scalar(f"{drafts.stencil.time.iterator.name}_steps", INDEX)
+        self.home = [scalar(f"{base}_home", INDEX) for base in drafts.bases]
+        self.first = [scalar(f"{base}_first", INDEX) for base in drafts.bases]
+        self.origin = [scalar(f"{base}_origin", INDEX) for base in drafts.bases]
+        self.limits: dict[tuple[str, Polynomial], DataObject] = {}
         self.windows = {one.object: self.window(one.object) for one in drafts.found.arrays}
 
     def window(self, array: DataObject) -> Window:
@@ -221,6 +223,7 @@ class TileLaunch:
         homes = [drafts.home(place) for place in dimensions]
         grid = [drafts.grid(place) for place in dimensions]
         reach, growth = drafts.found.reach, drafts.found.growth
+        work = tuple(self.work())
         body = (
             declared(self.steps, drafts.steps),
             declared(self.time, start),
@@ -233,12 +236,19 @@ class TileLaunch:
                 )
                 for k in dimensions
             ),
-            *self.work(),
+            *(declared(limit, value) for (_, value), limit in self.limits.items()),
+            *work,
             Barrier(),
         )
         last = [floor_quotient(grid[k][1] - grid[k][0], expression(homes[k])) for k in dimensions]
         nest = drafts.nest(blocks, last, body, TileKind.DYNAMIC, TileKind.GANG)
-        return DraftLaunch(Block((nest,)), dict(drafts.tiles), windows=tuple(self.windows.values()))
+        windows = tuple(self.windows.values())
+        return DraftLaunch(Block((nest,)), dict(drafts.tiles), windows=windows, waits=self.waits)
+
+    @property
+    def waits(self) -> bool:
+        """Whether workers wait between statements."""
+        return True
 
     def work(self) -> tuple[Statement, ...]:
         """What a gang does with a tile."""
@@ -262,7 +272,7 @@ class TileLaunch:
     def dealt(self, points: list[DataObject], dimensions: range, body: Iterable[Statement], *, home: bool) -> Statement:
         """Loops over the points along these dimensions of the window, or of its home alone, dealt out over workers."""
         drafts = self.drafts
-        steps = [drafts.names.scalar(f"{drafts.bases[k]}_step") for k in dimensions]
+        steps = [drafts.names.scalar(f"{drafts.bases[k]}_step", INDEX) for k in dimensions]
         starts = self.first if home else self.origin
         last = [drafts.home(k) - number(1) if home else drafts.home(k) + drafts.halo(k) - number(1) for k in dimensions]
         placed = (declared(points[k], term(starts[k]) + term(step)) for k, step in zip(dimensions, steps, strict=True))
@@ -273,13 +283,26 @@ class TileLaunch:
         """The delay of what is stored."""
         return AT_ONCE
 
-    def delay(self, point: Point, row: DataObject) -> Polynomial:  # noqa: ARG002
-        """That of a statement in a time step."""
+    def delay(self, point: Point, step: Polynomial) -> Polynomial:  # noqa: ARG002
+        """That of a statement so many time steps after the launch's first."""
         return AT_ONCE
 
     def points(self) -> list[DataObject]:
         """New scalars for the subscripts of an element."""
-        return [self.drafts.names.scalar(f"{base}_point") for base in self.drafts.bases]
+        return [self.drafts.names.scalar(f"{base}_point", INDEX) for base in self.drafts.bases]
+
+    def limit(self, base: str, value: Polynomial) -> Polynomial:
+        """What short numbers of this name are compared with: a number, or a scalar as short that a tile declares once."""
+        if short_or_long(value) == INDEX:
+            return value
+        if (base, value) not in self.limits:
+            self.limits[base, value] = self.drafts.names.scalar(f"{base}_limit", INDEX)
+        return term(self.limits[base, value])
+
+    def box(self, sides: Iterable[Side]) -> list[tuple[Polynomial, Polynomial]]:
+        """The inclusive limits of subscripts."""
+        pairs = zip(self.drafts.bases, sides, strict=True)
+        return [(self.limit(base, side.least), self.limit(base, side.greatest)) for base, side in pairs]
 
     # -- copies --------------------------------------------------------------------------------------------------------
 
@@ -290,9 +313,9 @@ class TileLaunch:
         for one in self.drafts.found.arrays:
             if one.carried or one.border:
                 source = self.drafts.copies[one.object] if one.carried and self.second else one.object
-                inside = within(points, [(side.least, side.greatest) for side in one.touched])
+                inside = within(points, self.box(one.touched))
                 if not one.carried:
-                    inside = (*inside, _outside(points, [(side.least, side.greatest) for side in one.written]))
+                    inside = (*inside, _outside(points, self.box(one.written)))
                 window = self._local(self.windows[one.object], points)
                 copies += where(inside, _assign(window, _element(source, points)))
         return self.workers(points, copies)
@@ -305,8 +328,10 @@ class TileLaunch:
         for one in self.drafts.found.arrays:
             target = self.drafts.copies[one.object] if one.carried and not self.second else one.object
             box = one.written if target == one.object else one.touched
-            inside = within(points, [(side.least, side.greatest) for side in box])
-            kept = where(inside, _assign(_element(target, points), self._local(self.windows[one.object], points)))
+            inside = within(points, self.box(box))
+            kept = where(
+                inside, _assign(_element(target, points), self._local(self.windows[one.object], points, own=True))
+            )
             (always if one.carried else last).extend(kept)
         yield from self.workers(points, always, delay=self.store_delay, home=True)
         if last:
@@ -320,10 +345,12 @@ class TileLaunch:
             renamed = with_objects(tuple(last), dict(zip(points, more, strict=True)))
             yield from where(is_last, *self.workers(more, renamed, delay=self.store_delay, home=True))
 
-    def _local(self, window: Window, points: list[DataObject]) -> Access:
-        return self._in_window(Access(window.array, tuple(map(access_to, points)), (), window.array.element))
+    def _local(self, window: Window, points: list[DataObject], *, own: bool = False) -> Access:
+        element = Access(window.array, tuple(map(access_to, points)), (), window.array.element)
+        return self.in_window(element, lambda _: own)
 
-    def _in_window(self, access: Access) -> Access:
+    def in_window(self, access: Access, own: Callable[[Access], bool]) -> Access:  # noqa: ARG002
+        """The access in a window, if there is one of its array. `own`: whether it is read by the worker that wrote it."""
         window = self.windows.get(access.object)
         if window is None:
             return access
@@ -336,17 +363,21 @@ class TileLaunch:
         """The statements, step by step."""
         drafts = self.drafts
         name = drafts.stencil.time.iterator.name
-        row, left = drafts.names.scalar(f"{name}_row"), drafts.names.scalar(f"{name}_left")
+        row, left = drafts.names.scalar(f"{name}_row"), drafts.names.scalar(f"{name}_left", INDEX)
         after = term(self.time) + term(self.steps) - number(1)
-        statements = (each for one in drafts.stencil.points for each in self._statement(one, row, left))
-        body = (declared(left, after - term(row)), *statements)
+        step = term(row) - term(self.time)
+        body = (declared(left, after - term(row)), *self.step_of_time(term(row), left, step))
         return drafts.loop(row, term(self.time), minimum((after, drafts.stencil.steps.greatest)), body)
 
-    def _statement(self, point: Point, row: DataObject, left: DataObject) -> tuple[Statement, ...]:
+    def step_of_time(self, row: Polynomial, left: DataObject, step: Polynomial) -> Iterable[Statement]:
+        """The statements of time step `row`, `step` after the launch's first and `left` before its last."""
+        return (each for one in self.drafts.stencil.points for each in self._statement(one, row, left, step))
+
+    def _statement(self, point: Point, row: Polynomial, left: DataObject, step: Polynomial) -> tuple[Statement, ...]:
         points, drafts = self.points(), self.drafts
         margins = drafts.found.margins[point.statement.name]
         conditions: list[tuple[Expression, ...]] = []
-        own = {drafts.stencil.time.iterator: term(row)}
+        own = {drafts.stencil.time.iterator: row}
         for k, place in enumerate(point.places):
             (low, high), (more, most) = margins[k], drafts.found.growth[k]
             at, home = term(points[k]), term(self.home[k])
@@ -355,16 +386,56 @@ class TileLaunch:
                 at_least(term(self.first[k]) + home - number(1) + number(high) + number(most) * term(left), at),
             )
             if place.iterator is None or place.bounds is None:
-                conditions.append((*reached, Binary("==", expression(at), expression(place.shift), INT)))
+                conditions.append((*reached, _compared("==", at, self.limit(drafts.bases[k], place.shift))))
                 continue
-            first, last = place.bounds.least + place.shift, place.bounds.greatest + place.shift
+            ends = (place.bounds.least, place.bounds.greatest)
+            first, last = (self.limit(drafts.bases[k], end + place.shift) for end in ends)
             conditions.append((*reached, at_least(at, first), at_least(last, at)))
             own[place.iterator] = at - place.shift
         instead = {one: replace(one, scope=Scope.LOCAL, const=True) for one in own}
-        node = with_accesses(with_objects(point.statement.node, instead), self._in_window)
-        iterators = (Declaration((Declarator(instead[one], expression(value)),)) for one, value in own.items())
+        node = self._placed(with_objects(point.statement.node, instead), owned(point, instead))
+        iterators = (
+            Declaration((Declarator(instead[one], expression(value, short_or_long(value))),))
+            for one, value in own.items()
+        )
         tests = Tests(conditions[0], tuple(test for one in conditions[1:] for test in one))
-        return self.workers(points, (*iterators, node), tests, delay=self.delay(point, row))
+        return self.workers(points, (*iterators, node), tests, delay=self.delay(point, step))
+
+    def _placed(self, node: Statement, own: Callable[[Access], bool]) -> Statement:
+        """The statement with accesses to windows; what it reads and `own` says yes of is the worker's own."""
+
+        def shared(access: Access) -> Access:
+            return self.in_window(access, lambda _: False)
+
+        value = read_by(node)
+        if value is node:
+            return with_accesses(node, shared)
+        assert isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment)
+        target = with_accesses(node.expression.target, shared)
+        read = with_accesses(node.expression.value, lambda access: self.in_window(access, own))
+        return dataclasses.replace(node, expression=dataclasses.replace(node.expression, target=target, value=read))
+
+
+def read_by(node: Statement) -> Statement | Expression:
+    """What a statement reads and nothing else: the value of an assignment; all of it where it is none."""
+    if isinstance(node, ExpressionStatement) and isinstance(node.expression, Assignment):
+        return node.expression.value
+    return node
+
+
+def owned(point: Point, instead: Mapping[DataObject, DataObject]) -> Callable[[Access], bool]:
+    """Whether an access of a statement is to the column of what it writes: the same element but for the first subscript. `instead` says what
+    iterators are called there.
+    """
+    columns = [
+        place.shift if place.iterator is None else term(instead.get(place.iterator, place.iterator)) + place.shift
+        for place in point.places[1:]
+    ]
+
+    def own(access: Access) -> bool:
+        return len(access.subscripts) == len(columns) + 1 and list(map(polynomial, access.subscripts[1:])) == columns
+
+    return own
 
 
 def place_in(window: Window, place: int, subscript: Expression) -> Expression:
@@ -378,7 +449,12 @@ def place_in(window: Window, place: int, subscript: Expression) -> Expression:
 
 def at_least(value: Polynomial, least: Polynomial) -> Expression:
     """value >= least"""
-    return Binary(">=", expression(value), expression(least), INT)
+    return _compared(">=", value, least)
+
+
+def _compared(operator: str, left: Polynomial, right: Polynomial) -> Expression:
+    type_ = short_or_long(left, right)
+    return Binary(operator, expression(left, type_), expression(right, type_), INT)
 
 
 def within(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> tuple[Expression, ...]:
@@ -392,7 +468,7 @@ def within(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -
 
 def _outside(points: list[DataObject], box: list[tuple[Polynomial, Polynomial]]) -> Expression:
     tests = [
-        Binary("<", expression(left), expression(right), INT)
+        _compared("<", left, right)
         for one, (least, most) in zip(points, box, strict=True)
         for left, right in ((term(one), least), (most, term(one)))
     ]

@@ -71,13 +71,13 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[Automatic | Ref
     if isinstance(found, Refusal):
         yield found
         return
-    stencil, tiles, stream = found
+    stencil, tiles, streams = found
     against = _against(tiles)
     if against is not None:
         yield Refusal(against)
         return
     names = {*names_in(region.kernel), *taken}
-    forms, notes = _forms(region, stencil, tiles, stream)
+    forms, notes = _forms(region, stencil, tiles, streams)
     if not forms:
         yield Refusal(_large(region))
     for form in forms:
@@ -87,8 +87,8 @@ def overlapped(region: Region, taken: Iterable[str]) -> Iterator[Automatic | Ref
             yield _answer(form(names), notes, asking=True)
 
 
-def _found(region: Region) -> tuple[Stencil, Overlap, Stream | str | None] | Refusal:
-    """The region as a stencil, how far its tiles reach, and the delays of its planes or why there are none."""
+def _found(region: Region) -> tuple[Stencil, Overlap, tuple[Stream, ...] | str] | Refusal:
+    """The region as a stencil, how far its tiles reach, and the delays of its planes, of either way to wait, or why there are none."""
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 
     try:
@@ -102,10 +102,12 @@ def _found(region: Region) -> tuple[Stencil, Overlap, Stream | str | None] | Ref
             if isinstance(found, str):
                 return Refusal(found)
             if stencil.rank == 1 or region.kernel.directive.temporal is TemporalTiles.BOXES:
-                return stencil, found, None
+                return stencil, found, ()
             from tilepragma.polyhedral.streaming import stream
 
-            return stencil, found, stream(region.scop, region.dependences, found)
+            streams = [stream(region.scop, region.dependences, found, once=once) for once in (True, False)]
+            against = [one for one in streams if isinstance(one, str)]
+            return stencil, found, against[0] if against else tuple(one for one in streams if not isinstance(one, str))
     except OperationLimitError as limit:
         return Refusal(str(limit))
 
@@ -144,7 +146,7 @@ Maker = Callable[[Iterable[str]], Drafts]
 
 
 def _forms(
-    region: Region, stencil: Stencil, found: Overlap, planes: Stream | str | None
+    region: Region, stencil: Stencil, found: Overlap, streams: tuple[Stream, ...] | str
 ) -> tuple[list[Maker], tuple[str, ...]]:
     """Makers of drafts of either form, of which windows fit, the cheaper first, or streamed ones where they are asked for; and why there
     are no streamed ones.
@@ -160,13 +162,14 @@ def _forms(
     drafts, there_are = boxes(()), most_steps_of(stencil, _MOST_STREAMED)
     if drafts.most_steps >= 1:
         forms.append((measure.boxes(lengths, drafts.steps_unasked), boxes))
-    against = planes if isinstance(planes, str) else None
-    if planes is not None and not isinstance(planes, str):
-        best = _streamed(found, planes, measure, there_are, memory)
+    against = streams if isinstance(streams, str) else None
+    if streams and not isinstance(streams, str):
+        fitting = [_streamed(found, one, measure, there_are, memory) for one in streams]
+        best = min((one for one in fitting if one is not None), key=lambda one: one[0], default=None)
         if best is None:
             against = _large(region)
         else:
-            cost, degree, rings = best
+            cost, planes, degree, rings = best
 
             def walked(taken: Iterable[str]) -> Drafts:
                 return StreamedDrafts(region, stencil, found, Names(set(taken)), rings, planes, degree)
@@ -180,18 +183,18 @@ def _forms(
 
 def _streamed(
     found: Overlap, planes: Stream, measure: _Measure, steps: int, memory: int
-) -> tuple[float, int, tuple[int, ...]] | None:
-    """The cost, the time steps and the lengths of the best streamed tiles of so many steps at most, in so many bytes of memory; None where
-    nothing fits.
+) -> tuple[float, Stream, int, tuple[int, ...]] | None:
+    """The cost, the delays, the time steps and the lengths of the best streamed tiles of so many steps at most, in so many bytes of memory;
+    None where nothing fits.
     """
     best = None
     for degree in range(1, min(_MOST_STREAMED, steps) + 1):
         room = memory // sum(_bytes(one, memory) * planes.planes(one.object, degree) for one in found.arrays)
         for plane in _planes(len(found.growth), room):
             lengths = (_CHUNKS[len(plane) + 1], *plane)
-            cost = measure.streamed(lengths, degree, planes.shift * (degree - 1) + planes.store)
+            cost = measure.streamed(lengths, degree, planes)
             if cost is not None and (best is None or cost < best[0]):
-                best = cost, degree, lengths
+                best = cost, planes, degree, lengths
     return best
 
 
@@ -215,28 +218,33 @@ class _Measure:
     def boxes(self, lengths: tuple[int, ...], degree: int) -> float:
         """In boxes of windows of these lengths."""
         homes = tuple(max(1, length - halo) for length, halo in zip(lengths, self._halos(degree), strict=True))
-        return self._cost(homes, degree, degree * lengths[0], 1)
+        return self._cost(homes, degree, degree * lengths[0], self._waits(degree))
 
-    def streamed(self, lengths: tuple[int, ...], degree: int, behind: int) -> float | None:
-        """In rings of planes of these lengths, the first one being what is kept, the last store `behind` planes; None where none fits."""
+    def streamed(self, lengths: tuple[int, ...], degree: int, stream: Stream) -> float | None:
+        """In rings of planes of these lengths, the first one being what is kept; None where none fits."""
         halos = self._halos(degree)
         homes = (lengths[0], *(length - halo for length, halo in zip(lengths[1:], halos[1:], strict=True)))
         margin = max(sum(one[0]) for one in self.found.margins.values())
         planes = sum(lengths[0] + sum(self.found.growth[0]) * left + margin for left in range(degree))
-        return self._cost(homes, degree, planes, lengths[0] + halos[0] + behind) if min(homes) >= 1 else None
+        positions = lengths[0] + halos[0] + stream.shift * (degree - 1) + stream.store
+        waits = 1 if stream.once else self._waits(degree)
+        return self._cost(homes, degree, planes, positions * waits) if min(homes) >= 1 else None
 
     def _halos(self, degree: int) -> tuple[int, ...]:
         sides = zip(self.found.growth, self.found.reach, strict=True)
         return tuple(sum(growth) * (degree - 1) + sum(reach) for growth, reach in sides)
 
-    def _cost(self, homes: tuple[int, ...], degree: int, planes: int, positions: int) -> float:
-        """Of tiles that keep so much, compute so many planes in all time steps and are gone through in so many positions."""
+    def _waits(self, degree: int) -> int:
+        """How often workers wait where they do so behind every statement, and behind what is filled and what is stored."""
+        return degree * self.statements + 2
+
+    def _cost(self, homes: tuple[int, ...], degree: int, planes: int, waits: int) -> float:
+        """Of tiles that keep so much, compute so many planes in all time steps, and whose workers wait so often."""
         window = [home + halo for home, halo in zip(homes, self._halos(degree), strict=True)]
         # Workers step over all of a window, its rows in whole groups of lanes.
         inner = [*window[1:-1], -(-window[-1] // _LANES) * _LANES] if len(window) > 1 else []
         computed = self.statements * planes * prod(inner)
         copied = sum(one.carried for one in self.found.arrays) * (prod(window) + prod(homes))
-        waits = positions * (degree * self.statements + 2)
         return (_COMPUTING * computed + copied + _WAITING * waits) / (degree * prod(homes))
 
 

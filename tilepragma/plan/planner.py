@@ -30,7 +30,9 @@ from tilepragma.plan.data import (
     said_live_out,
 )
 from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
+from tilepragma.plan.function_reach import with_reach
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
@@ -438,7 +440,8 @@ def _plan(
     # Sections are of the arrays as the user has them.
     flat = flattened(kernel)
     all_uses = (*uses(flat.body, kernel.functions), *function_uses(kernel.functions))
-    data = DataContext(flat, without_names(all_uses, flat, on_host), on_host, diagnostics, region.assumptions)
+    reached = without_names(with_reach(all_uses, kernel.functions), flat, on_host)
+    data = DataContext(flat, reached, on_host, diagnostics, region.assumptions)
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
@@ -460,12 +463,14 @@ def _plan(
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
+    arrays = array_arguments(data, steps.shared)
+    report_doubts(arrays, targets, preferred, region.automatic is None, diagnostics)
     plan = KernelPlan(
         kernel,
         region.prologue,
         steps.host_steps,
         steps.device_steps,
-        (*(_as_seen(one, kernel) for one in array_arguments(data, steps.shared)), *map(own_argument, steps.storage)),
+        (*(_as_seen(one, kernel) for one in arrays), *map(own_argument, steps.storage)),
         scalar_arguments(kernel, (*steps.host_steps, *steps.device_steps), steps.shared),
         kernel.directive.counts,
         final,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.expressions import FloatingLiteral, IntegerLiteral
 from tilepragma.ir.laurent import LaurentPolynomial
 from tilepragma.ir.looptree import Block, Kernel, Loop, Statement
@@ -51,6 +52,16 @@ def check_coefficients(sweep: Sweep, diagnostics: Diagnostics) -> None:
                 "a relaxation solves each equation for its own element, u = (1 - w) * u + w * (…) / diagonal",
             )
             break
+
+
+def check_ends(sweep: Sweep, method: SorMethod, diagnostics: Diagnostics) -> None:
+    """Report a mesh that goes on at its other end."""
+    if sweep.wraps is not None:
+        diagnostics.error(
+            sweep.wraps,
+            f"sor({method.value}) is for meshes with ends, and this one goes on at its other end, where neighbours may be computed at once",
+            "sor(wavefront) computes it, in the order of the loops",
+        )
 
 
 def _divides_by_zero(coefficient: LaurentPolynomial) -> bool:

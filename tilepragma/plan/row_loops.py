@@ -24,7 +24,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import LONG
+from tilepragma.ir.types import INDEX, LONG, ScalarType
 from tilepragma.plan.kernel_plan import TileSize
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.register_rows import RegisterRows
     from tilepragma.polyhedral.schedule import StatementSchedule
     from tilepragma.polyhedral.tile_wavefronts import Wavefronts
+
+
+#: Numbers that a sum of type INDEX may have.
+_SHORT = 1 << 24
 
 
 class UnboundedRowError(Exception):
@@ -94,12 +98,12 @@ class Names:
 
     taken: set[str]
 
-    def scalar(self, base: str) -> DataObject:
-        """A new scalar of type long, scope LOCAL, whose name starts with `base`."""
+    def scalar(self, base: str, type_: ScalarType = LONG) -> DataObject:
+        """A new scalar of a type, scope LOCAL, whose name starts with `base`."""
         free = (base if count == 1 else f"{base}_{count}" for count in itertools.count(1))
         name = next(one for one in free if one not in self.taken)
         self.taken.add(name)
-        return DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL)
+        return DataObject(name, name, type_, Storage.SCALAR, Scope.LOCAL)
 
 
 @dataclass
@@ -204,14 +208,25 @@ class RowLoops:
 def counted_loop(
     index: int, iterator: DataObject, lower: Polynomial, upper: Polynomial, body: Iterable[Statement] = ()
 ) -> Loop:
-    """`for (long iterator = lower; iterator <= upper; ++iterator)`, the loop of this index."""
-    first, last = expression(lower), expression(upper)
+    """`for (long iterator = lower; iterator <= upper; ++iterator)`, or of the iterator's type, the loop of this index."""
+    first, last = _of_type(iterator, lower), _of_type(iterator, upper)
     return Loop(index, iterator, True, first, "<=", last, integer(1), False, Block(tuple(body)), None)
 
 
 def declared(object_: DataObject, number: Polynomial) -> Declaration:
-    """`const long object_ = number;`"""
-    return Declaration((Declarator(object_, expression(number)),))
+    """`const long object_ = number;`, or of the object's type."""
+    return Declaration((Declarator(object_, _of_type(object_, number)),))
+
+
+def short_or_long(*values: Polynomial) -> ScalarType:
+    """INDEX where all atoms are of that type and numbers are small, so that sums of a few of them are; else LONG."""
+    small = all(abs(factor) < _SHORT for value in values for _, factor in value.terms)
+    short = small and all(getattr(atom, "type", None) == INDEX for value in values for atom in value.atoms)
+    return INDEX if short else LONG
+
+
+def _of_type(object_: DataObject, value: Polynomial) -> Expression:
+    return expression(value, short_or_long(value) if object_.element == INDEX else LONG)
 
 
 def base_name(statements: tuple[StatementSchedule, ...], level: int) -> str:

@@ -82,7 +82,9 @@ def said_section(
         return ()
     bounds: list[SectionBound] = []
     for place, (dimension, length) in enumerate(zip(dimensions, object_.lengths, strict=True)):
-        _check_literals(section, dimension, length, diagnostics)
+        # A pointer may point into the middle of an object.
+        least = None if place == 0 and length is None else 0
+        _check_literals(section, dimension, length, least, diagnostics)
         if dimension.length is not None:
             lower: HostExpression = dimension.lower if dimension.lower is not None else integer(0, LONG)
             bounds.append(SectionBound(lower, dimension.length))
@@ -112,11 +114,16 @@ def _rest(
 
 
 def _check_literals(
-    section: Section, dimension: SectionDimension, extent: Expression | None, diagnostics: Diagnostics
+    section: Section,
+    dimension: SectionDimension,
+    extent: Expression | None,
+    least: int | None,
+    diagnostics: Diagnostics,
 ) -> None:
     lower = dimension.lower.literal if dimension.lower is not None else 0
     length = dimension.length.literal if dimension.length is not None else None
-    if (lower is not None and lower < 0) or (length is not None and length < 0):
+    below = lower is not None and least is not None and lower < least
+    if below or (length is not None and length < 0):
         diagnostics.error(section.range, f"the section of '{section.path}' has a negative bound")
         return
     known = polynomial(extent).constant if extent is not None else None
@@ -157,6 +164,24 @@ def inferred_section(
             lower, count = next(section)
             bounds.append(SectionBound(expression(lower), expression(count)))
     return tuple(bounds)
+
+
+def possible_section(
+    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool]
+) -> tuple[SectionBound, ...] | None:
+    """The smallest section that holds every access if all those under conditions are made: the array may be smaller.
+
+    None where it is not known which element an access means.
+    """
+    unknown = [place for place, length in enumerate(object_.lengths) if length is None]
+    try:
+        section = iter(hull([box for box, _ in _boxes_of_uses(object_, uses, invariant, unknown)]))
+    except _NotFoundError:
+        return None
+    return tuple(
+        SectionBound(*map(expression, next(section))) if length is None else _whole(length)
+        for length in object_.lengths
+    )
 
 
 class _NotFoundError(Exception):
@@ -208,23 +233,28 @@ def _joined(boxes: tuple[Box, ...]) -> tuple[Bounds, ...]:
 def _boxes(
     object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], dimensions: Sequence[int]
 ) -> list[Box]:
-    """Boxes of these dimensions."""
-    certain: list[Box] = []
-    perhaps: list[tuple[Box, Use]] = []
-    for use in uses:
-        if len(use.subscripts) != object_.rank:
-            raise _NotFoundError(use.range, "it is passed on as a pointer")
-        subscripts = tuple(use.subscripts[place] for place in dimensions)
-        try:
-            box = box_of(replace(use, subscripts=subscripts), invariant)
-        except NotExactError as error:
-            raise _NotFoundError(use.range, str(error)) from error
-        if use.conditional:
-            perhaps.append((box, use))
-        elif box not in certain:
-            certain.append(box)
+    """Boxes of these dimensions that hold all that is touched, each of an access that is surely made."""
+    found = _boxes_of_uses(object_, uses, invariant, dimensions)
+    certain = list(dict.fromkeys(box for box, use in found if not use.conditional))
+    perhaps = [(box, use) for box, use in found if use.conditional]
     for box, use in perhaps:
         if not covered(box, certain):
             boxes = (*certain, *(box for box, _ in perhaps))
             raise _NotFoundError(use.range, "this access is made under a condition", boxes)
     return certain
+
+
+def _boxes_of_uses(
+    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], dimensions: Sequence[int]
+) -> list[tuple[Box, Use]]:
+    """The box of each use, in these dimensions, as if it were made."""
+    found = []
+    for use in uses:
+        if len(use.subscripts) != object_.rank:
+            raise _NotFoundError(use.range, "it is passed on as a pointer")
+        subscripts = tuple(use.subscripts[place] for place in dimensions)
+        try:
+            found.append((box_of(replace(use, subscripts=subscripts), invariant), use))
+        except NotExactError as error:
+            raise _NotFoundError(use.range, str(error)) from error
+    return found

@@ -98,16 +98,20 @@ def _split(loop: Loop, region: Region) -> _Split | None:
 def _values(loop: Loop, region: Region) -> Iterator[Polynomial]:
     """x with subscript(x) of a write = subscript of another access to the array, which stays where it is while the loop runs."""
     inside = [one for one in uses(loop.body, region.kernel.functions) if one.subscripts]
+    met = [
+        value
+        for write in (one for one in inside if one.writes)
+        for other in (one for one in inside if one.object == write.object and one is not write)
+        for value in _meetings(loop.iterator, write, other)
+    ]
+    if not met:  # of most loops, and what follows goes through the whole region
+        return
     varying = region.written - _around(loop, region) | {loop.iterator, *(one.iterator for one in loops_in(loop.body))}
 
     def varies(atom: Expression) -> bool:
         return not (isinstance(atom, Access) and is_scalar(atom)) or atom.object in varying
 
-    for write in (one for one in inside if one.writes):
-        for other in (one for one in inside if one.object == write.object and one is not write):
-            for value in _meetings(loop.iterator, write, other):
-                if not any(map(varies, value.atoms)):
-                    yield value
+    yield from (value for value in met if not any(map(varies, value.atoms)))
 
 
 def _around(loop: Loop, region: Region) -> set[DataObject]:

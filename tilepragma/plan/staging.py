@@ -11,8 +11,9 @@ row of the array (a row of workers, a warp, meets neighbours in a row of the arr
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.accesses import uses
@@ -45,8 +46,16 @@ from tilepragma.ir.looptree import (
 from tilepragma.ir.polynomial import expression, minimum, number, of_atom, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
-from tilepragma.plan.device_registers import buffers, retiled, sums_of, with_points, worth_points
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.device_registers import (
+    POINTS,
+    buffers,
+    retiled,
+    sums_of,
+    with_points,
+    without_points,
+    worth_points,
+)
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, forms
 from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.staging_boxes import Candidate, candidates
 from tilepragma.plan.staging_references import loop_ends, only_read, readings
@@ -57,22 +66,39 @@ _TILES = (32, 16, 8, 4)
 PREFERRED_WORKERS: dict[int, tuple[int, ...]] = {1: (256,), 2: (32, 8), 3: (32, 4, 2)}
 
 
-def with_staging(plan: KernelPlan, *, registers: bool = True) -> KernelPlan:
-    """The plan with a staged form of every device launch that gains by one. Only plans that the launch checks for arrays apart have
-    any: what is copied must not change behind the copy. `registers`: sums of workers are kept in registers, and workers have several
-    points, where that is worth it.
+def with_staging(
+    plan: KernelPlan, *, registers: bool = True, points: Mapping[str, tuple[int, int]] = MappingProxyType({})
+) -> KernelPlan:
+    """The plan with a staged form of every device launch that gains by one; what has one keeps it. Only plans that the launch checks for
+    arrays apart have any: what is copied must not change behind the copy. `registers`: sums of workers are kept in registers, and workers have
+    several points, where that is worth it: POINTS, or what `points` says of a launch by its name.
     """
     if plan.as_written is not None or not plan.apart:
         return plan
     names = Names(set(names_in(plan.kernel, *(launch.body for launch in plan.device))))
-    planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1), names, registers)
+    planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1), names, registers, points)
     steps = planner.steps(plan.device_steps, frozenset())
-    plan = replace(plan, rejected=(*plan.rejected, *dict.fromkeys(planner.notes)))
+    plan = replace(plan, rejected=tuple(dict.fromkeys((*plan.rejected, *planner.notes))))
     return plan if steps == plan.device_steps else _with_scalars(replace(plan, device_steps=steps))
 
 
+def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int]]) -> KernelPlan:
+    """The plan whose staged launches of these names have such numbers of points a worker where that is worth it; the others stay as they are."""
+    return with_staging(replace(plan, device_steps=_plain(plan.device_steps, points)), points=points)
+
+
+def _plain(steps: tuple[Step, ...], names: Container[str]) -> tuple[Step, ...]:
+    """The steps with the launches of these names as they were before they were staged."""
+    return tuple(
+        (without_points(replace(step, staged=None)) if step.name in names else step)
+        if isinstance(step, Launch)
+        else replace(step, steps=_plain(step.steps, names))
+        for step in steps
+    )
+
+
 def _loops(plan: KernelPlan) -> Iterator[Loop]:
-    for launch in (*plan.host, *plan.device):
+    for launch in (form for one in (*plan.host, *plan.device) for form in forms(one)):
         for node in walk(launch.body):
             if isinstance(node, Loop):
                 yield node
@@ -104,6 +130,7 @@ class _Planner:
     next_index: int
     names: Names
     registers: bool
+    points: Mapping[str, tuple[int, int]]
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -116,7 +143,7 @@ class _Planner:
         result: list[Step] = []
         for step in steps:
             if isinstance(step, Launch):
-                result.append(self._launch(step, around))
+                result.append(step if step.staged is not None else self._launch(step, around))
             else:
                 inner = around | {step.loop.iterator} if isinstance(step, HostLoop) else around
                 result.append(replace(step, steps=self.steps(step.steps, inner)))
@@ -160,7 +187,8 @@ class _Planner:
     ) -> tuple[_Tile, tuple[Staged, ...]]:
         """The tile where each worker has several points, if what is staged then fits as well; else as it is."""
         assert tile.split is not None, "sums go along a sequential loop"
-        points = worth_points(launch, tile.nest, tile.split.loop, arrays)
+        wanted = self.points.get(launch.name, POINTS)
+        points = worth_points(launch, tile.nest, tile.split.loop, arrays, wanted)
         if not points:
             return tile, arrays
         for size in _TILES:

@@ -112,9 +112,12 @@ class Region:
 
 @dataclass(frozen=True)
 class Refusal:
-    """A strategy does not apply; `reason` is a clause that says why, in the user's terms."""
+    """A strategy does not apply; `reason` is a clause that says why, in the user's terms. `decisive`: without that it would apply, so that the
+    reasons of strategies before it matter less.
+    """
 
     reason: str
+    decisive: bool = False
 
 
 @dataclass(frozen=True)

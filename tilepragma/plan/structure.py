@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import function_uses, leaves_early, uses
 from tilepragma.ir.directives import ReductionClause
-from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.expressions import Expression
 from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.looptree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
 from tilepragma.ir.reductions import reduction_operator
 from tilepragma.ir.traversal import flat, loops_in, walk
-from tilepragma.ir.types import ScalarType
 from tilepragma.plan.boxed_loops import boxed
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.distribution import distributed
 from tilepragma.plan.drafts import make_automatic
-from tilepragma.plan.independence import NestDependences, nest_dependences
+from tilepragma.plan.independence import NestDependences, loops_of, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
 from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.mapping import device_clauses, host_clauses, launchable
@@ -49,6 +48,7 @@ from tilepragma.plan.pieces import (
     scoped,
 )
 from tilepragma.plan.proof import dependence_reason
+from tilepragma.plan.reduced_scalars import in_order, may_reorder
 from tilepragma.plan.split_loops import with_split_loops
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.strips import Strips
@@ -311,7 +311,7 @@ class _Planner:
         them, nor turn them with a loop around.
         """
         assert at.nest is not None
-        loops = tuple(loops_in(outer.body))
+        loops = tuple(loops_of(outer.body))
         free = [one for one in loops if not self._carries(one, at.nest)]
         for one in loops:
             if not any(loops_in(one.body)) and not any(one in loops_in(other) for other in free):
@@ -339,20 +339,12 @@ class _Planner:
                     f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
                 )
                 return None
-            if not self._may_reorder(scalar, operator):
-                self.notes.append(
-                    f"the loop over '{loop.iterator.host}' (line {loop.header.start.line}) keeps the order of its sum: "
-                    f"reduction({operator}: {scalar.host}) would allow any"
-                )
+            if not may_reorder(scalar, operator, self.region.floating):
+                self.notes.append(in_order(loop, scalar, operator))
                 self.reasons.append(self.notes[-1])
                 return None
             reductions.append(ReductionClause(operator, (scalar.host,), loop.header))
         return tuple(reductions)
-
-    def _may_reorder(self, scalar: DataObject, operator: str) -> bool:
-        """Whether any order of the updates gives the very same result, or the user does not mind."""
-        exact = isinstance(scalar.element, ScalarType) and scalar.element.is_integer
-        return exact or operator in ("min", "max") or self.region.floating.fast
 
     def _on_host(self, at: _At, *values: Expression) -> bool:
         on_host = host_evaluable(self.region.written, [loop.iterator for loop in at.around])

@@ -12,6 +12,7 @@ from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Live, Target, TileKind
 from tilepragma.ir.expressions import TABLE_BYTES, DataObject, IntegerLiteral, Scope, Storage
 from tilepragma.ir.looptree import Axis, ExpressionStatement, TiledLoop, TileNest
+from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import children, loops_in, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.constant_memory import is_constant, table_bytes, wrong_constant_uses
@@ -219,7 +220,7 @@ def _objects_accounted(plan: KernelPlan) -> Iterator[str]:
         iterators = {tiled.loop.iterator for nest in _nests(launch) for tiled in nest.loops}
         iterators |= {loop.iterator for loop in loops_in(launch.body) if loop.declares_iterator}
         known = by_address | set(plan.scalars) | set(launch.privates) | iterators
-        known |= {window.object for window in launch.windows} | set(plan.constants)
+        known |= {name for window in launch.windows for name in window.names} | set(plan.constants)
         for use in _body_uses(plan, launch):
             if use.object.scope is Scope.LOCAL:
                 continue
@@ -316,10 +317,11 @@ def _windows_sound(plan: KernelPlan) -> Iterator[str]:
         if launch.windows:
             yield f"launch {launch.name} of the host has windows"
     for launch in plan.device:
-        objects = [window.object for window in launch.windows]
+        objects = [name for window in launch.windows for name in window.names]
         used = {use.object for use in _body_uses(plan, launch) if use.object.scope is Scope.GANG}
         if len(set(objects)) != len(objects) or used - set(objects):
             yield f"launch {launch.name} uses memory of its gangs that is not one window's"
+        yield from _columns_sound(launch)
         room = 0
         for window in launch.windows:
             name, object_ = window.object.name, window.object
@@ -332,6 +334,18 @@ def _windows_sound(plan: KernelPlan) -> Iterator[str]:
                 room += prod(lengths) * object_.element.bits // 8
         if room > plan.kernel.directive.local_bytes:
             yield f"the windows of launch {launch.name} take {room} bytes"
+
+
+def _columns_sound(launch: Launch) -> Iterator[str]:
+    """What workers have of a window in registers moves on by one plane with each round of one loop."""
+    for window in launch.windows:
+        column = window.column
+        if column is None:
+            continue
+        loops = [one for one in loops_in(launch.body) if one.iterator == column.position]
+        counts = [one for one in loops if polynomial(one.step).constant == 1 and not one.decreasing]
+        if len(loops) != 1 or len(counts) != 1 or window.origin[0] is not None:
+            yield f"'{column.position.name}' is no position in the planes of '{window.object.name}'"
 
 
 def _symbols_unique(plan: KernelPlan) -> Iterator[str]:

@@ -58,12 +58,12 @@ class Proof:
     faults: tuple[Fault, ...]
 
     def is_of(self, plan: KernelPlan) -> bool:
-        """Whether it is the proof of this very plan, whatever reports say of what was rejected before it and where it comes from, and whichever
-        of its tile sizes a launch chooses: none but the defaults are among those at which plans are proven.
+        """Whether it is the proof of this very plan, whatever reports say of what was rejected before it, of where it comes from and of registers,
+        and whichever of its tile sizes a launch chooses: none but the defaults are among those at which plans are proven.
         """
         mine = self.plan
         plan = replace(plan, rejected=mine.rejected, obstacles=mine.obstacles, choices=mine.choices)
-        return replace(plan, storage=mine.storage, source=mine.source) == mine
+        return replace(plan, storage=mine.storage, source=mine.source, registers=mine.registers) == mine
 
 
 def proof_of(plan: KernelPlan, original: Original | None = None) -> Proof:

@@ -254,6 +254,8 @@ class _Extraction:
 
     def _while_running(self, node: Any, at: _Place) -> _Place:
         """The place without what is known of locals that `node` itself writes."""
+        if at.locals.knows_nothing:
+            return at
         written = [use.object for use in uses(node, self.functions) if use.writes]
         return replace(at, locals=at.locals.without(written)) if written else at
 
@@ -298,7 +300,7 @@ class _Extraction:
         position = (*at.position, count[0])
         count[0] += 1
         conditional = at.conditional or leaves_early(loop.body)
-        written = (use.object for use in uses(loop, self.functions) if use.writes)
+        written = () if at.locals.knows_nothing else (use.object for use in uses(loop, self.functions) if use.writes)
         known = at.locals.inside(loop.iterator, written)
         inside = _Place(frame, domain, (*at.loops, loop), position, exact, conditional, known)
         self._statements((loop.body,), inside, [0])

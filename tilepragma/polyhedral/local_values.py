@@ -64,6 +64,11 @@ class LocalValues:
         """The frame of a subscript."""
         return replace(frame, known={**frame.known, **self.functions}, sums=self.sums, returned=self.returned)
 
+    @property
+    def knows_nothing(self) -> bool:
+        """Whether no local has a known value."""
+        return not self.functions and not self.sums
+
     def inside(self, iterator: DataObject, written: Iterable[DataObject]) -> LocalValues:
         """In the body of a loop that writes these."""
         kept = self.without((*written, iterator))
@@ -78,6 +83,8 @@ class LocalValues:
 
     def after(self, statement: Statement, frame: Frame, functions: tuple[Function, ...]) -> LocalValues:
         """Behind a statement of the same block."""
+        if not self.tracked:
+            return self
         written = {use.object for use in uses(statement, functions) if use.writes} & self.tracked
         if not written:
             return self

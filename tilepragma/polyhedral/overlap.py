@@ -129,11 +129,21 @@ def written_by(statement: ScopStatement) -> isl.Map:
 
 def edge_of(one: Dependence, written: Mapping[str, isl.Map], rank: int) -> Edge | None:
     """The dependence by what its statements write, which `written` says of each; None where there are no such ends."""
+    return edge_within(one, distances(one, written), rank)
+
+
+def distances(one: Dependence, written: Mapping[str, isl.Map]) -> isl.Set:
+    """{ [t, d] : the sink is t time steps after the source, and w(sink) - w(source) = d }"""
     source, sink = one.source_statement, one.sink_statement
     placed = one.relation.apply_domain(_timed(source, written)).apply_range(_timed(sink, written))
-    deltas = placed.deltas()
-    ends = ends_of(deltas.project_out(_SET, 0, 1), rank)
-    steps = _least_value(deltas, 0)
+    return placed.deltas()
+
+
+def edge_within(one: Dependence, found: isl.Set, rank: int) -> Edge | None:
+    """The part of the dependence at distances of this set; None where there are no such ends."""
+    ends = ends_of(found.project_out(_SET, 0, 1), rank)
+    steps = _least_value(found, 0)
+    source, sink = one.source_statement, one.sink_statement
     return None if ends is None or steps is None else Edge(source.name, sink.name, ends, steps)
 
 

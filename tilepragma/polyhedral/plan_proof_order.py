@@ -36,6 +36,13 @@ def out_of_order(first: Leaf, second: Leaf, pairs: isl.Map, *, alone: bool = Fal
     return None if pairs.is_empty() else _Order(first, second, pairs, alone).find()
 
 
+def by_two_workers(first: Leaf, second: Leaf, pairs: isl.Map) -> isl.Map:
+    """What of `pairs`, { A[i] -> B[j] } of one gang, two workers may run, or one in different rounds of the loops that are dealt out."""
+    axes = () if first.launch is None else first.launch.axes
+    apart = _Order(first, second, pairs, alone=False).apart([one for one in axes if one.kind is AxisKind.WORKER])
+    return pairs if apart is None else pairs.intersect(apart)
+
+
 class _Order:
     """One walk down the common path; `pairs` are those that all before leaves at the same time."""
 
@@ -100,13 +107,13 @@ class _Order:
         axes = element.launch.axes
         if self.alone or not axes:
             return None
-        apart = self._apart([axis for axis in axes if axis.kind is not AxisKind.WORKER])
+        apart = self.apart([axis for axis in axes if axis.kind is not AxisKind.WORKER])
         if apart is not None:
             broken = self.pairs.intersect(apart)
             if not broken.is_empty():
                 kind = "gangs" if any(axis.kind is AxisKind.GANG for axis in axes) else "threads"
                 return Broken(broken, f"may be run by two {kind} of one launch, which do not wait for each other")
-        self.workers = self._apart([axis for axis in axes if axis.kind is AxisKind.WORKER])
+        self.workers = self.apart([axis for axis in axes if axis.kind is AxisKind.WORKER])
         return None
 
     def _nest(self, element: Dealt, place: int) -> Broken | None:
@@ -136,7 +143,7 @@ class _Order:
                 self.pairs = self.pairs.equate(_IN, dimension, _OUT, dimension)
         return None
 
-    def _apart(self, axes: list[Axis]) -> isl.Map | None:
+    def apart(self, axes: list[Axis]) -> isl.Map | None:
         """{ A[i] -> B[j] } that may have different indices of one of the axes; None where none may."""
         apart = None
         for axis in axes:

@@ -22,6 +22,10 @@ A window that is a ring of R planes along a dimension has one place for x and fo
 as one with a place for each, if all that touches an element has been done before something touches one that is R or more beyond it:
 
     { A[i] -> B[j] : of one tile, A[i] touches x, B[j] touches y, y_k >= x_k + R }     A[i] runs before B[j]
+
+What a worker reads of a window in registers, where it put all that it wrote there, is what the window has, if nobody else wrote it:
+
+    { A[i] -> B[j] : of one tile, A[i] writes x, B[j] reads x in registers }           A[i] and B[j] are one worker's, in one round of its loops
 """
 
 from __future__ import annotations
@@ -39,7 +43,7 @@ from tilepragma.polyhedral.dependences import Dependence, DependenceKind
 from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Finding, where
-from tilepragma.polyhedral.plan_proof_order import out_of_order
+from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
 from tilepragma.polyhedral.window_tiles import STEP, Computed, Copied, Tiles, WrongError, window_tiles
@@ -62,7 +66,18 @@ def wrong_windows(
     """A sentence for what keeps steps with windows from being the region; `found` are their leaves, `held` the arrays that a device has."""
     try:
         tiles = window_tiles(region, steps, found)
-        for check in (_each_in_a_step, _in_order, _closed, _ordered_copies, _rings, _filled, _stored, _final, _inside):
+        for check in (
+            _each_in_a_step,
+            _in_order,
+            _closed,
+            _ordered_copies,
+            _rings,
+            _columns,
+            _filled,
+            _stored,
+            _final,
+            _inside,
+        ):
             check(_Region(region.scop, region.dependences, region.written, held), tiles)
         yield from broken_scopes((one.executed for one in tiles.computed), region.sources)
     except WrongError as error:
@@ -139,11 +154,15 @@ def _in_order(region: _Region, tiles: Tiles) -> None:
 
 def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
     """Of pairs of instances in one tile."""
-    for dimension in range(depth):
-        pairs = pairs.equate(_IN, dimension, _OUT, dimension)
-    broken = out_of_order(first, second, pairs)
+    broken = out_of_order(first, second, _of_one_tile(pairs, depth))
     if broken is not None:
         raise WrongError(f"{what} is broken in a tile: its instances {broken.reason}")
+
+
+def _of_one_tile(pairs: isl.Map, depth: int) -> isl.Map:
+    for dimension in range(depth):
+        pairs = pairs.equate(_IN, dimension, _OUT, dimension)
+    return pairs
 
 
 def _closed(region: _Region, tiles: Tiles) -> None:
@@ -187,6 +206,20 @@ def _rings(region: _Region, tiles: Tiles) -> None:
                 pairs = later.apply_range(second.elements.reverse())
                 what = f"taking places of '{first.window.array.host}' in a ring for others"
                 _check_order(first.leaf, second.leaf, pairs, tiles.depth, what)
+
+
+def _columns(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
+    """What is read in registers was written by the worker that reads it."""
+    for uses in tiles.columns:
+        for first in uses:
+            for second in uses:
+                if not first.writes or second.writes:
+                    continue
+                pairs = _of_one_tile(first.elements.apply_range(second.elements.reverse()), tiles.depth)
+                if not by_two_workers(first.leaf, second.leaf, pairs).is_empty():
+                    raise WrongError(
+                        f"a worker reads elements of '{first.window.array.host}' in registers that another one writes"
+                    )
 
 
 def _computing(tiles: Tiles, copy: Copied) -> Iterator[tuple[Computed, Reference]]:

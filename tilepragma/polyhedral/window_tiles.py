@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,12 +21,20 @@ from tilepragma.ir.expressions import (
     Scope,
     access_to,
 )
-from tilepragma.ir.looptree import Barrier, Declaration, ExpressionStatement, If, Loop, TileNest, Window
+from tilepragma.ir.looptree import Barrier, Column, Declaration, ExpressionStatement, If, Loop, TileNest, Window
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import affine, affine_tuple
 from tilepragma.polyhedral.plan_proof_match import Executed, Sources, executions, where
-from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenCondition, ProvenLaunch, ProvenLoop, ProvenStep
+from tilepragma.polyhedral.plan_proof_tree import (
+    Dealt,
+    Leaf,
+    Ordered,
+    ProvenCondition,
+    ProvenLaunch,
+    ProvenLoop,
+    ProvenStep,
+)
 from tilepragma.polyhedral.scop import AccessKind
 
 if TYPE_CHECKING:
@@ -80,14 +89,29 @@ class RingUse:
 
 
 @dataclass(frozen=True, eq=False)
+class ColumnUse:
+    """A leaf that writes elements of a window of which workers have columns in registers, or reads them there; `elements` is
+    { [plan instance] -> x }.
+    """
+
+    leaf: Leaf
+    window: Window
+    writes: bool
+    elements: isl.Map
+
+
+@dataclass(frozen=True, eq=False)
 class Tiles:
-    """`depth` is that of a tile in the dimensions of its leaves. `rings`: of each ring all that touches it, by launch and dimension."""
+    """`depth` is that of a tile in the dimensions of its leaves. `rings`: of each ring all that touches it, by launch and dimension;
+    `columns`: of each window that has columns in registers all that writes it or reads them, by launch.
+    """
 
     computed: tuple[Computed, ...]
     fills: tuple[Copied, ...]
     stores: tuple[Copied, ...]
     depth: int
     rings: tuple[tuple[RingUse, ...], ...]
+    columns: tuple[tuple[ColumnUse, ...], ...]
 
     @cached_property
     def step_of(self) -> dict[str, isl.Map]:
@@ -139,6 +163,7 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
     fills: list[Copied] = []
     stores: list[Copied] = []
     rings: dict[tuple[int, DataObject, int], list[RingUse]] = {}
+    columns: dict[tuple[int, DataObject], list[ColumnUse]] = {}
     for leaf in found:
         if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
             continue
@@ -153,7 +178,10 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
             computed += reader.computed(region.sources)
         for dimension, use in reader.rings():
             rings.setdefault((place, use.window.object, dimension), []).append(use)
-    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, tuple(map(tuple, rings.values())))
+        for own in reader.columns():
+            columns.setdefault((place, own.window.object), []).append(own)
+    by_ring, by_column = tuple(map(tuple, rings.values())), tuple(map(tuple, columns.values()))
+    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, by_ring, by_column)
 
 
 def _tile_nest(launch: ProvenLaunch) -> TileNest:
@@ -185,7 +213,8 @@ class _Reader:
 
     @property
     def windows(self) -> dict[DataObject, Window]:
-        return {} if self.leaf.launch is None else {one.object: one for one in self.leaf.launch.windows}
+        launch = self.leaf.launch
+        return {} if launch is None else {name: one for one in launch.windows for name in one.names}
 
     def copy(self) -> tuple[Copied, bool] | None:
         """The copy of an element that the leaf makes, and whether it goes out of the window; None where it is a statement of the region."""
@@ -298,6 +327,35 @@ class _Reader:
         for (object_, dimension), elements in found.items():
             window = self.windows[object_]
             yield dimension, RingUse(self.leaf, window, length_of(window, dimension), elements.coalesce())
+
+    def columns(self) -> Iterator[ColumnUse]:
+        """What the leaf, which means elements of windows alone, writes of windows with columns in registers, and reads of these."""
+        expression = self.leaf.node.expression if isinstance(self.leaf.node, ExpressionStatement) else None
+        target = expression.target if isinstance(expression, Assignment) else None
+        for node in walk(self.leaf.node):
+            if not isinstance(node, Access) or (window := self.windows.get(node.object)) is None:
+                continue
+            if window.column is None or (node.object == window.object and node is not target):
+                continue
+            if node is target and node.object != window.object:
+                raise WrongError(f"'{window.array.host}' is written in registers alone")
+            places = self._element(node).subscripts
+            self._check_planes(window.column, places[0])
+            elements = affine_tuple(places, self.leaf.frame).intersect_domain(self.leaf.domain)
+            yield ColumnUse(self.leaf, window, node is target, elements)
+
+    def _check_planes(self, column: Column, plane: Expression) -> None:
+        """The plane is one of those that registers have at the position: 0 <= position - plane < planes."""
+        at = self.leaf.value(column.position)
+        around = list(itertools.takewhile(lambda one: not (isinstance(one, Dealt) and one.to_workers), self.leaf.path))
+        rounds = [one for one in around if isinstance(one, Ordered) and one.dimension >= self.depth and one.sign > 0]
+        if at is None or all(self.leaf.frame.iterators[one.dimension] != column.position for one in rounds):
+            raise WrongError(f"'{column.position.host}' is no position of a walk through planes")
+        behind = at.sub(affine(plane, self.leaf.frame))
+        frame = self.leaf.frame
+        good = behind.ge_set(frame.number(0)).intersect(behind.lt_set(frame.number(column.planes)))
+        if not self.leaf.domain.is_subset(good):
+            raise WrongError(f"the registers of '{column.object.host}' have not all planes that are read or written")
 
     def _of_tiles(self, relation: isl.Map) -> isl.Map:
         """{ b -> x } of { [plan instance] -> x }"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
+from tilepragma.plan.doubted_extents import doubts
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.facts import KernelFacts, carried_text
 from tilepragma.report.relaxation_facts import faster_orders
@@ -35,6 +36,21 @@ def _remedies(plan: KernelPlan) -> Iterator[Diagnostic]:
     if not plan.obstacles:
         remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
         yield Diagnostic(Severity.NOTE, plan.kernel.directive.range, remedy)
+
+
+def device_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """A note for every kernel that runs on the host alone unless a data region holds its arrays, but for those of which that was said already."""
+    ranges = {one.range for one in said}
+    for plan in plans:
+        found = list(doubts(plan))
+        if not found or any(doubt.range in ranges for doubt in found):
+            continue
+        yield Diagnostic(
+            Severity.NOTE,
+            plan.kernel.directive.range,
+            f"kernel '{plan.kernel.name}' runs on the host, and on devices only where a data region holds its arrays: {found[0].message}",
+            tuple(note for doubt in found for note in doubt.notes),
+        )
 
 
 def order_notes(plans: Sequence[KernelPlan]) -> Iterator[Diagnostic]:

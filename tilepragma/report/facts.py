@@ -15,12 +15,14 @@ from tilepragma.ir.looptree import Loop, TileNest
 from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.constant_memory import table_bytes
+from tilepragma.plan.doubted_extents import doubts
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
 from tilepragma.plan.mapping import top_loops
 from tilepragma.plan.summary import has_shapes, used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
+from tilepragma.report.register_facts import register_rows
 from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
 from tilepragma.report.size_rules import size_rules
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
@@ -121,6 +123,8 @@ class KernelFacts:
     tile_sizes: str
     choice: ChoiceFacts
     """what the model says of the tile sizes"""
+    registers: tuple[str, ...]
+    """what workers of device launches take on the GPU that is planned for"""
     data: tuple[DataRow, ...]
     scalars: str
     launches: tuple[LaunchGroup, ...]
@@ -146,10 +150,11 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         work=work_facts(plan, sizes, device),
         split=plan.split,
         counted=tuple(dict.fromkeys(_counted(plan))),
-        rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_long_arrays(plan, sizes)))),
+        rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_without_devices(plan), *_long_arrays(plan, sizes)))),
         checks=tuple(_checks(plan)),
         tile_sizes=_tile_sizes(plan),
         choice=choice_facts(plan, sizes, device),
+        registers=register_rows(plan, device),
         data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
         launches=launch_groups(plan, sizes),
@@ -216,6 +221,12 @@ def _other_reasons(plan: KernelPlan) -> Iterator[str]:
             yield reason
 
 
+def _without_devices(plan: KernelPlan) -> Iterator[str]:
+    """Arrays whose extent keeps the kernel from devices."""
+    for doubt in doubts(plan):
+        yield f"devices, unless a data region holds the array: {doubt.message}"
+
+
 def _long_arrays(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
     """Arrays that are known to be too long for positions of 32 bits, as the runtime decides it for sections that begin at 0."""
     for argument in plan.arrays if plan.device else ():
@@ -233,6 +244,8 @@ def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
         bounds = "[…]"
     mode = " and ".join(word for word, holds in (("read", argument.reads), ("written", argument.writes)) if holds)
     moves = [word for word, holds in (("in", argument.copy_in), ("out", argument.copy_out)) if holds]
+    if argument.doubt is not None:
+        moves = []
     movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
     return DataRow(f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes))
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.dump import expression_text
+from tilepragma.ir.expressions import Expression
 from tilepragma.ir.looptree import Kernel, Loop
 from tilepragma.patterns.colouring import colouring
 from tilepragma.patterns.recognition import relaxations
@@ -43,7 +44,9 @@ def faster_orders(plan: KernelPlan) -> Iterator[Diagnostic]:
     if plan.kernel.directive.sor is not None:
         return
     for found in relaxations(region_as_written(plan)):
-        if isinstance(found, SorNest) and all(colouring(sweep) is not None for sweep in found.sweeps):
+        if isinstance(found, SorNest) and all(
+            sweep.wraps is None and colouring(sweep) is not None for sweep in found.sweeps
+        ):
             loop = found.sweep_loop.statement if found.sweep_loop is not None else found.sweeps[0].loops[0]
             yield Diagnostic(
                 Severity.NOTE,
@@ -73,6 +76,13 @@ def _facts(nest: SorNest) -> Iterator[str]:
     if sweep.right_hand_side.terms:
         text = sweep.right_hand_side.text
         yield f"right-hand side {text}" if len(text) <= _LONGEST_TERM else "a right-hand side"
+    if sweep.masks:
+        yield f"where {' and '.join(map(_condition, sweep.masks))}"
+    if sweep.wraps is not None:
+        yield "periodic"
+    if nest.borders:
+        lines = dict.fromkeys(str(one.start.line) for one in nest.borders)
+        yield f"borders set on line{'s' if len(lines) > 1 else ''} {' and '.join(lines)}"
     for one in nest.accumulations:
         yield f"{_OPERATORS.get(one.operator, one.operator)} in {one.object.host}"
     for over, words in ((Variation.SPACE, "in space"), (Variation.SWEEP, "from sweep to sweep")):
@@ -83,6 +93,11 @@ def _facts(nest: SorNest) -> Iterator[str]:
         ]
         if names:
             yield f"coefficients that vary {words} with {' and '.join(names)}"
+
+
+def _condition(mask: Expression) -> str:
+    text = expression_text(mask)
+    return text if len(text) <= _LONGEST_TERM else "a condition holds"
 
 
 def _sweeps(nest: SorNest) -> str:

@@ -34,6 +34,8 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
     if facts.tile_sizes:
         yield from _wrapped(f"  {'tile sizes':<10}  ", facts.tile_sizes)
     yield from _choice(facts.choice)
+    for registers in facts.registers:
+        yield from _wrapped(f"  {'registers':<10}  ", registers)
     for counts in facts.work.work:
         yield from _wrapped(f"  {'work':<10}  ", counts)
     if facts.work.limits:

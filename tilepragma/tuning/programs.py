@@ -20,7 +20,7 @@ from typing import IO, Any
 from tilepragma.tuning.children import ending, last_line
 
 #: What a user sets for other runs, and would be another measurement: sizes, and doing all work twice.
-_FOREIGN = ("TILEK_SIZES", "TILEK_VERIFY")
+FOREIGN = ("TILEK_SIZES", "TILEK_VERIFY")
 #: Events that a trace holds at most (runtime/profile.c); of a longer run it has the first ones only.
 _MOST_EVENTS = 1 << 20
 _TAIL = 1 << 16
@@ -86,7 +86,7 @@ def run(command: Sequence[str], variables: Mapping[str, str], limit: float | Non
     """
     with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder, tempfile.TemporaryFile() as errors:
         trace = Path(folder) / "trace.json"
-        kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+        kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
         environment = {**kept, **variables, "TILEK_PROFILE": str(trace)}
         before = time.monotonic()
         status = _status(command, environment, errors, limit)

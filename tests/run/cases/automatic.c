@@ -160,7 +160,7 @@ static void masked_rows(int n, double u[n][n], const int *solid, double *sums)
         for (int j = 1; j < n; j++)
             u[i][j] = 0.25 * u[i][j] + 0.375 * (u[i - 1][j] + u[i][j - 1]);
     }
-#pragma tilek kernel
+#pragma tilek kernel data(sums[0:n])
     for (int i = 0; i < n; i++)
         if (solid[i] > 0 && sums[i] < 0.5) {
             for (int j = 0; j < n; j++)

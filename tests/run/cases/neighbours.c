@@ -124,3 +124,55 @@ CASE(branches)
         free(a); free(b); free(c);
     }
 }
+
+// case reached: functions that get an element's address and read others around it
+static double mean_of_five(const double *v)
+{
+    return (v[-2] + v[-1] + v[0] + v[1] + v[2]) / 5;
+}
+
+static double product(const double *a, const double *b, int count, int stride)
+{
+    double sum = 0;
+    for (int k = 0; k < count; k++)
+        sum += a[k] * b[k * stride];
+    return sum;
+}
+
+static double two_on(const double *v)
+{
+    return mean_of_five(v + 2) + mean_of_five(&v[3]);
+}
+
+static void reached(int n, const double *a, const double *b, double *c, double *means, const double m[n][n])
+{
+#pragma tilek kernel
+    for (int i = 2; i < n * n - 2; i++)
+        means[i] = mean_of_five(&a[i]);
+#pragma tilek kernel
+    for (int i = 0; i < n * n - 5; i++)
+        means[i] += two_on(a + i);
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++)
+            c[i * n + k] = product(&a[i * n], &b[k], n, n);
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int k = 2; k < n - 2; k++)
+            means[i * n + k] -= mean_of_five(&m[i][k]);
+}
+
+CASE(reached)
+{
+    enum { N = 30 };
+    double *const a = check_doubles(N * N), *const b = check_doubles(N * N), *const c = check_doubles(N * N), *const means = check_doubles(N * N);
+    double *const m = check_doubles(N * N);
+    reached(N, a, b, c, means, (void *)m);
+    check_record("means", means, N * N * sizeof *means);
+    check_record("c", c, N * N * sizeof *c);
+    free(a);
+    free(b);
+    free(c);
+    free(means);
+    free(m);
+}

@@ -232,6 +232,31 @@ def test_check_says_which_section_would_let_a_kernel_be_distributed(
     assert capsys.readouterr().err == ""
 
 
+UPWIND = """void f(int n, const float *q, float *r, const float *u) {
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) r[i] = u[i] > 0 ? q[i] - q[i - 1] : q[i + 1] - q[i];
+}
+"""
+
+
+def test_check_says_which_section_would_let_devices_run_a_kernel(
+    real_translator: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("in.c").write_text(UPWIND)
+    assert tilepragma.run(["check", "in.c"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("in.c:2:1: note: kernel 'f' runs on the host, and on devices only where a data region holds")
+    assert "add data(q[-1:n + 2]) to the kernel directive" in said
+    assert tilepragma.run(["explain", "in.c"]) == 0
+    assert "rejected    devices, unless a data region holds the array: the extent of 'q'" in capsys.readouterr().out
+    Path("in.c").write_text(UPWIND.replace("tilek kernel", "tilek kernel target(cuda)"))
+    assert tilepragma.run(["check", "in.c"]) == 0
+    assert "in.c:3:51: warning: the extent of 'q' cannot be found" in capsys.readouterr().err
+    Path("in.c").write_text(UPWIND.replace("tilek kernel", "tilek kernel data(q[-1:n + 2])"))
+    assert tilepragma.run(["check", "in.c"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 UNCOUNTED = """void f(int n, double *restrict a, double *restrict b) {
 #pragma tilek kernel
     for (int d = 1; d < n; d *= 2) {

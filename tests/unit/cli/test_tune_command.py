@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tilepragma.cli import machines, tilepragma
+from tilepragma.cli import devices, tilepragma
 from tilepragma.cli.devices import Device
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -141,7 +141,7 @@ def test_processors_under_opencl_have_the_hosts_sizes(
     monkeypatch: pytest.MonkeyPatch, form: str, asked_for: str, size_class: str
 ) -> None:
     asked = ranked(monkeypatch)
-    monkeypatch.setattr(machines, "accelerators", list)
+    monkeypatch.setattr(devices, "accelerators", list)
     assert tune(program({"t_size=32": 500}, target="opencl", form=form)) == 0
     assert getattr(asked[0][1], "value", "") == asked_for
     assert kept()["sweep"].keys() == {size_class}
@@ -155,11 +155,11 @@ def test_the_device_is_that_of_the_runtime(monkeypatch: pytest.MonkeyPatch, said
         Device("cuda", None, "no driver"),
         Device("cuda", 0, "three"),
     ]
-    monkeypatch.setattr(machines, "accelerators", lambda: here)
-    monkeypatch.setattr(machines, "host_devices", lambda: [Device("threads", 0, "host")])
+    monkeypatch.setattr(devices, "accelerators", lambda: here)
+    monkeypatch.setattr(devices, "host_devices", lambda: [Device("threads", 0, "host")])
     monkeypatch.setenv("TILEK_DEVICE", said)
-    assert machines.machine_of("opencl").name == name
-    assert machines.machine_of("threads").name == "host"
+    assert devices.machine_of("opencl").name == name
+    assert devices.machine_of("threads").name == "host"
 
 
 def test_the_default_stays_where_nothing_is_faster(
@@ -246,7 +246,7 @@ def test_what_falls_back_to_another_target_is_no_winner(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ranked(monkeypatch)
-    monkeypatch.setattr(machines, "accelerators", list)
+    monkeypatch.setattr(devices, "accelerators", list)
     path = Path(program({"t_size=32": 500}, target="opencl", form="device"))
     fall = 's/"opencl"/"threads"/'
     lines = path.read_text() + f'case "$TILEK_SIZES" in *t_size=32*) sed -i \'{fall}\' "$TILEK_PROFILE";; esac\n'

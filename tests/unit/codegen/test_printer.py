@@ -33,6 +33,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.types import (
     DOUBLE,
     FLOAT,
+    INDEX,
     INT,
     LONG,
     UNSIGNED_LONG,
@@ -201,6 +202,14 @@ def test_cuda_initializers_do_not_narrow() -> None:
     value = FloatingLiteral(0.5, "0.5", DOUBLE)
     assert Printer(CUDA).initializer((value, value), FLOAT) == "{(float)0.5, (float)0.5}"
     assert Printer(OPENCL).initializer((value,), FLOAT) == "{0.5}"
+
+
+def test_what_becomes_a_position_is_cut_off() -> None:
+    long = use(scalar("n", LONG))
+    assert Printer(CUDA).initializer(long, INDEX) == "tilek_short(n)"
+    assert Printer(CUDA).initializer(use(scalar("n", INDEX)), INDEX) == "n"
+    assert Printer(CUDA).initializer(long, LONG) == "n"
+    assert Printer(OPENCL).type(INDEX, "i") == "tilek_index i"
 
 
 def test_declarations() -> None:

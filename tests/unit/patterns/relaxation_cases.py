@@ -386,6 +386,111 @@ RELAXATIONS = (
         0.25 at -1 0, 0 -1, 0 1, 1 0
         """,
     ),
+    NestCase(
+        "some_elements_only",
+        MESH,
+        f"{TIMES}\n{IJ}\nif (f[i][j] < tol) {{\nint c = j;\nu[i][c] = 0.25*({FIVE});\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, fixed
+        factor 1, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        where f[i][j] < tol
+        """,
+    ),
+    NestCase(
+        "some_elements_left_out",
+        MESH + ", int solid[n][n]",
+        f"double s = 0;\n{IJ} {{\nif (solid[i][j] || f[i][j] > tol)\ncontinue;\nif (i == n / 2 && j > 3) {{\n}} else {{\n"
+        f"double r = ({FIVE})/4 - u[i][j];\ns += r;\nu[i][j] += w*r;\n}}\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor w, right-hand side 0
+        0.25*w at -1 0, 0 -1, 0 1, 1 0
+        1 - w at 0 0
+        accumulates s by +
+        where !(solid[i][j] || (f[i][j] > tol))
+        where !((i == (n / 2)) && (j > 3))
+        """,
+    ),
+    NestCase(
+        "two_equations",
+        MESH + ", int wet[n][n]",
+        f"{IJ} {{\nif (wet[i][j])\nu[i][j] = 0.25*({FIVE} + h2);\nelse\nu[i][j] = 0.25*({FIVE});\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor 1, right-hand side 0.25*h2*wet[i][j]
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        """,
+    ),
+    NestCase(
+        "mirrored_at_the_ends",
+        "int n, double a[n]",
+        "for (int i = 0; i < n; i++) {\nint left = i - 1, right = i < n - 1 ? i + 1 : n - 2;\nif (left < 0)\nleft = 1;\n"
+        "a[i] = 0.5*(a[left] + a[right]);\n}",
+        """
+        a, 3 points of radius 1, 1-D
+        forward, dimensions in order 0, once
+        factor 1, right-hand side 0
+        1 - 0.5*((i - 1) < 0) - 0.5*(i < (n - 1)) at -1
+        0.5*((i - 1) < 0) + 0.5*(i < (n - 1)) at 1
+        varies over space with i
+        """,
+    ),
+    NestCase(
+        "periodic_by_remainders",
+        "int n, double a[n]",
+        "for (int i = 0; i < n; i++)\na[i] = 0.5*(a[(i - 1 + n) % n] + a[(i + 1) % n]);",
+        """
+        a, 3 points of radius 1, 1-D
+        forward, dimensions in order 0, once
+        factor 1, right-hand side 0
+        0.5 at -1, 1
+        periodic
+        """,
+    ),
+    NestCase(
+        "periodic_by_conditions",
+        "int n, double a[n]",
+        "for (int i = 0; i < n; i++) {\nint left = i == 0 ? n - 1 : i - 1;\na[i] = 0.5*(a[left] + a[i == n - 1 ? 0 : i + 1]);\n}",
+        """
+        a, 3 points of radius 1, 1-D
+        forward, dimensions in order 0, once
+        factor 1, right-hand side 0
+        0.5 at -1, 1
+        periodic
+        """,
+    ),
+    NestCase(
+        "borders_between_sweeps",
+        MESH,
+        f"{TIMES} {{\n{IJ}\nu[i][j] = 0.25*({FIVE});\nfor (int i = 0; i < n; i++)\nu[i][0] = u[i][1];\nu[0][0] = tol;\n}}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, fixed
+        factor 1, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        border on line 5
+        border on line 7
+        """,
+    ),
+    NestCase(
+        "divided_by_a_sum",
+        "int n, double w, double u[n][n], const double c[n][n]",
+        f"{IJ} {{\ndouble east = c[i][j] + 1, all = 3 + east;\n"
+        "u[i][j] += w*((u[i-1][j] + u[i+1][j] + u[i][j-1] + east*u[i][j+1])/all - u[i][j]);\n}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor w, right-hand side 0
+        w/(3 + (c[i][j] + 1)) at -1 0, 0 -1, 1 0
+        1 - w at 0 0
+        w/(3 + (c[i][j] + 1)) + w*c[i][j]/(3 + (c[i][j] + 1)) at 0 1
+        varies over space with c[i][j]
+        """,
+    ),
 )
 
 OTHERS = (
@@ -435,7 +540,7 @@ OTHERS = (
         "coloured_by_a_condition",
         MESH,
         f"for (int c = 0; c < 2; c++)\n{IJ}\nif ((i + j) % 2 == c)\nu[i][j] = 0.25*({FIVE});",
-        "4, near: u[i][j] depends on a condition",
+        "4, near: the condition ((i + j) % 2) == c leaves elements out by their places",
     ),
     NestCase(
         "a_triangle",
@@ -480,10 +585,16 @@ OTHERS = (
         "4, near: it writes 'v' besides 'u'",
     ),
     NestCase(
-        "borders_between_sweeps",
+        "another_array_between_sweeps",
+        MESH + ", double v[n]",
+        f"{TIMES} {{\n{IJ}\nu[i][j] = 0.25*({FIVE});\nfor (int i = 1; i < n; i++)\nv[i] = v[i - 1];\n}}",
+        "6, near: along i, v[i] is computed from neighbours on one side only; a relaxation has them on both",
+    ),
+    NestCase(
+        "a_value_decides",
         MESH,
-        f"{TIMES} {{\n{IJ}\nu[i][j] = 0.25*({FIVE});\nfor (int i = 0; i < n; i++)\nu[i][0] = u[i][1];\n}}",
-        "6, near: u[i][1] does not lie at the same distance from u[i][0] everywhere",
+        f"{IJ} {{\ndouble s = {FIVE};\nif (s > 0)\nu[i][j] = 0.25*s;\n}}",
+        "4, near: a condition on elements of 'u' decides what u[i][j] becomes",
     ),
     NestCase(
         "gaussian_elimination",

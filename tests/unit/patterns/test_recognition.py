@@ -46,6 +46,9 @@ def facts(nest: SorNest) -> str:
         *(f"{coefficient} at {', '.join(places)}" for coefficient, places in offsets.items()),
         *(f"accumulates {one.object.host} by {one.operator}" for one in nest.accumulations),
         *(f"varies over {one.over.value} with {expression_text(one.expression)}" for one in nest.varying),
+        *(f"where {expression_text(one)}" for one in sweep.masks),
+        *(["periodic"] if sweep.wraps is not None else []),
+        *(f"border on line {one.start.line - FIRST_LINE + 1}" for one in nest.borders),
     ]
     return "\n".join(lines)
 

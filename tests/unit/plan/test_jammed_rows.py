@@ -70,6 +70,7 @@ def test_rows_stand_side_by_side_in_loops_that_wait(body: str, jammed: list[str]
         "carried = a[i][0]; for (j = 1; j < n; j++) { carried = a[i][j] / (2 + carried); b[i][j] = carried; }",
         # Rows are not of one length.
         "for (j = 1; j < i; j++) b[i][j] = a[i][j] / (2 + b[i][j - 1]);",
+        "for (j = 1; j * 1 < 9 && j < n; j++) for (k = 0; k < n; k++) b[i][j] = a[i][k] / (2 + b[i][j - 1]);",
         "for (j = 1; j < n && b[i][j - 1] < 7; j++) b[i][j] = a[i][j] / (2 + b[i][j - 1]);",
     ],
 )

@@ -176,6 +176,14 @@ def test_what_fits_no_cache_comes_from_memory() -> None:
     assert not small.seconds[:, small.names.index("DRAM")].any()
 
 
+@pytest.mark.filterwarnings("error")
+def test_layouts_of_which_no_point_was_seen_are_never_the_fastest() -> None:
+    # Every second wavefront of diamonds of one step is empty: of eight steps just such ones are looked at.
+    terms = terms_of("jacobi 2-d diamond", {"n": 300, "m": 300, "steps": 8}, [[1, 64], [8, 64]])
+    assert np.isinf(terms.estimate[0])
+    assert 0 < terms.estimate[1] < 1
+
+
 def test_a_core_that_works_alone_takes_longer() -> None:
     arguments = "sgemm", {"n": 512, "m": 512, "p": 512}, [[64] * len(planned("sgemm").sizes)]
     assert terms_of(*arguments, PROCESSOR.with_cores(1)).estimate > 3 * terms_of(*arguments).estimate

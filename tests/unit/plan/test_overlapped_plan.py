@@ -14,12 +14,13 @@ from tilepragma.codegen.describe import describe
 from tilepragma.ir.directives import LOCAL_BYTES, AxisKind, TemporalTiles
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, Scope, integer
-from tilepragma.ir.looptree import Barrier, Block, Declarator, If, Loop
+from tilepragma.ir.looptree import Barrier, Block, Column, Declarator, If, Loop, Window
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import walk
 from tilepragma.plan import planner
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, launches_in
+from tilepragma.plan.launches import launch_loops
 from tilepragma.plan.verifier import PlanFault, verify, verify_rules
 from tilepragma.plan.verifier_proofs import prove
 from tilepragma.polyhedral import overlap, streaming
@@ -186,7 +187,7 @@ def without_if(made: KernelPlan, which: int, text: str) -> KernelPlan:
     """Without the statements under conditions that stand around an assignment to such an element."""
 
     def holds(node: If) -> bool:
-        inner = node.then.statements[-1]
+        inner = node.then.statements[-1] if node.then.statements else None
         target = getattr(getattr(inner, "expression", None), "target", None)
         return target is not None and expression_text(target).startswith(text)
 
@@ -243,7 +244,7 @@ BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "tiles shrink too fast": lambda p: more_in(p, 0, ">= i_first - (2l * t_left)", 1),
     "tiles shrink too fast at the other end": lambda p: more_in(p, 0, "i_first + i_home + (2l * t_left)", 1),
     "a tile ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
-    "the last step is not known": lambda p: more_in(p, 1, "t_first_2 + t_steps_2 - 1l >=", 1),
+    "the last step is not known": lambda p: more_in(p, 1, "t_first_2 + (long)t_steps_2 - 1l >=", 1),
     "windows are shorter than what they hold": shorter_windows,
     "there and not back": lambda p: with_launches(p, 0),
     "back first": lambda p: with_launches(p, 1, 0),
@@ -344,11 +345,17 @@ def test_a_gang_walks_along_the_first_dimension(streamed: KernelPlan) -> None:
     # At a position a step is two planes behind the one before it; what is left is taken two planes behind the last step: 2 * degree + 1
     # planes of a. The border of b is filled with a's plane, and read three planes behind the last step's: one more.
     (_, (planes, width)), (_, (others, _)) = windows(streamed)[:2]
-    assert (degree, planes, others) == (3, 8, 8)
+    assert (degree, planes, others) == (6, 16, 16)
     assert LOCAL_BYTES - 8 * (planes + others) < 8 * width * (planes + others) <= LOCAL_BYTES
     assert all(window.origin[0] is None and window.origin[1] for one in streamed.device for window in one.windows)
     assert all(len([axis for axis in one.axes if axis.kind is AxisKind.WORKER]) == 1 for one in streamed.device)
     assert any(one.startswith("streamed tiles: ") and "a few planes at a time" in one for one in streamed.storage)
+
+
+def test_workers_wait_once_for_a_position(streamed: KernelPlan) -> None:
+    # And once behind a tile.
+    for launch in streamed.device:
+        assert sum(isinstance(node, Barrier) for node in walk(launch.body)) == 2
 
 
 def with_rings(made: KernelPlan, name: str, more: int, *, spelled: bool = True) -> KernelPlan:
@@ -361,17 +368,20 @@ def with_rings(made: KernelPlan, name: str, more: int, *, spelled: bool = True) 
         length = old.object.lengths[0]
         assert isinstance(length, IntegerLiteral)
         places = length.value * more // 100
-        new = replace(old.object, lengths=(integer(places), *old.object.lengths[1:]))
+        assert old.column is not None
+        lengths = (integer(places), *old.object.lengths[1:])
+        named = {name: replace(name, lengths=lengths) for name in old.names}
+        new = replace(old, object=named[old.object], column=replace(old.column, object=named[old.column.object]))
 
-        def change(access: Access, old: Any = old, new: Any = new, places: int = places) -> Access:
-            if access.object != old.object:
+        def change(access: Access, named: Any = named, places: int = places) -> Access:
+            if access.object not in named:
                 return access
             index = access.subscripts[0]
             assert isinstance(index, Binary)
             first = replace(index, right=integer(places - 1)) if spelled else index
-            return replace(access, object=new, subscripts=(first, *access.subscripts[1:]))
+            return replace(access, object=named[access.object], subscripts=(first, *access.subscripts[1:]))
 
-        own = tuple(replace(window, object=new) if window is old else window for window in one.windows)
+        own = tuple(new if window is old else window for window in one.windows)
         launches.append(replace(one, body=with_accesses(one.body, change), windows=own))
     return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
 
@@ -404,6 +414,75 @@ def without_barrier_of_position(made: KernelPlan) -> KernelPlan:
     return in_launch(made, 0, change)
 
 
+def dealt_otherwise(made: KernelPlan, name: str) -> KernelPlan:
+    """One more column in what is dealt out over this iterator, which nobody has."""
+
+    def change(node: Any) -> Any:
+        if isinstance(node, Loop) and node.iterator.name == name:
+            return replace(node, upper=Binary("+", node.upper, integer(1), node.upper.type))
+        return node
+
+    return in_launch(made, 0, change)
+
+
+def with_columns(made: KernelPlan, change: Callable[[Column], Column]) -> KernelPlan:
+    """What workers have in registers of a changed, in both launches."""
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    launches = []
+    for one in launches_in(loop.steps):
+        windows = tuple(
+            replace(window, column=change(window.column)) if window.column and window.array.name == "a" else window
+            for window in one.windows
+        )
+        launches.append(replace(one, windows=windows))
+    return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
+
+
+def named_otherwise(made: KernelPlan, change: Callable[[Access, Window, Column], Access]) -> KernelPlan:
+    """Accesses to the windows of a changed, in the first launch."""
+    (window,) = (one for one in made.device[0].windows if one.array.name == "a")
+    column = window.column
+    assert column is not None
+    found = 0
+
+    def changed(access: Access) -> Access:
+        nonlocal found
+        new = change(access, window, column)
+        found += new is not access
+        return new
+
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    first, second = launches_in(loop.steps)
+    first = replace(first, body=with_accesses(first.body, changed))
+    assert found
+    return replace(made, device_steps=(replace(loop, steps=(first, second)),))
+
+
+def all_in_registers(made: KernelPlan) -> KernelPlan:
+    """Neighbours too."""
+    return named_otherwise(
+        made,
+        lambda access, window, column: (
+            replace(access, object=column.object)
+            if access.object == window.object
+            and " - j_origin" in expression_text(access.subscripts[1])
+            and " - 1" in expression_text(access.subscripts[1])
+            else access
+        ),
+    )
+
+
+def written_in_registers(made: KernelPlan) -> KernelPlan:
+    return named_otherwise(
+        made,
+        lambda access, window, column: (
+            replace(access, object=column.object) if access.object == window.object else access
+        ),
+    )
+
+
 BROKEN_STREAMS: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "a ring has too few places": lambda p: with_rings(p, "a", 50),
     "the ring of what is no copy has too few places": lambda p: with_rings(p, "b", 50),
@@ -420,7 +499,15 @@ BROKEN_STREAMS: dict[str, Callable[[KernelPlan], KernelPlan]] = {
     "last results are taken too early": lambda p: moved(p, "i_point_5", 2),
     "the walk begins too late": lambda p: begun_later(p, 2),
     "workers go on before others are done": without_barrier_of_position,
-    "workers do not wait between statements of a plane": without_barriers_of_steps,
+    "a column is computed by others than those who filled it": lambda p: dealt_otherwise(p, "j_step"),
+    "a column of b is computed by others": lambda p: dealt_otherwise(p, "j_step_2"),
+    "a column is stored by others than those who computed it": lambda p: dealt_otherwise(p, "j_step_4"),
+    "what a neighbour wrote is read in registers": all_in_registers,
+    "what is written is in registers alone": written_in_registers,
+    "registers have too few planes": lambda p: with_columns(p, lambda one: replace(one, planes=one.planes - 1)),
+    "registers move on with the time steps": lambda p: with_columns(
+        p, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))
+    ),
     "a chunk ends too early": lambda p: more_in(p, 1, "i_first_2 + i_home_2", 1),
     "nothing is filled": lambda p: without_if(p, 1, "a_window"),
     "the border is not there": lambda p: without_if(p, 0, "b_window[i_point & "),
@@ -444,6 +531,21 @@ def test_broken_streams_are_refused(streamed: KernelPlan, broken: Callable[[Kern
     assert prove(made)
 
 
+def test_registers_move_on_with_one_loop(streamed: KernelPlan) -> None:
+    def faster(node: Any) -> Any:
+        return replace(node, step=integer(2)) if isinstance(node, Loop) and node.iterator.name == "i_front" else node
+
+    (loop,) = in_launch(streamed, 0, faster).device_steps
+    assert isinstance(loop, HostLoop)
+    launches = (replace(one, loops=launch_loops(one.body)) for one in launches_in(loop.steps))
+    for broken in (
+        replace(streamed, device_steps=(replace(loop, steps=tuple(launches)),)),
+        with_columns(streamed, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))),
+    ):
+        with pytest.raises(PlanFault, match="windows are sound"):
+            verify_rules(broken)
+
+
 def test_streams_are_proven_with_rings_that_are_long_enough(streamed: KernelPlan) -> None:
     assert not prove(streamed)
     verify(streamed)
@@ -464,7 +566,7 @@ STREAM_SHORTCOMINGS = {
 def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     right = streaming.stream
     monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
-    monkeypatch.setattr(streaming, "stream", lambda *given: change(right(*given)))
+    monkeypatch.setattr(streaming, "stream", lambda *given, once: change(right(*given, once=once)))
     made = plan(PLANE, STREAMED)
     assert all(window.origin[0] is not None for one in made.device for window in one.windows)
     assert any(one.startswith("streamed tiles: ") and "not proven right" in one for one in made.rejected)
@@ -472,7 +574,7 @@ def test_a_planner_that_errs_gets_boxes(change: Change, monkeypatch: pytest.Monk
 
 def test_why_there_are_no_streams_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "STRATEGIES", planner.STRATEGIES[:1])
-    monkeypatch.setattr(streaming, "stream", lambda *_: "planes wait")
+    monkeypatch.setattr(streaming, "stream", lambda *_, once: "planes wait")
     made = plan(PLANE, STREAMED)
     assert all(window.origin[0] is not None for one in made.device for window in one.windows)
     assert "streamed tiles: planes wait" in made.rejected

@@ -88,6 +88,36 @@ def test_red_black_puts_classes_in_the_place_of_a_sweep() -> None:
     assert all(launch.axes for launch in (*plan.host, *plan.device))
 
 
+SUMMED = f"{SWEEP} {{\ndouble r = {PLAIN} - 4 * u[i][j];\nu[i][j] += 0.25 * w * r;\ns += r * r;\n}}"
+
+
+def test_sums_in_their_order_are_what_keeps_wavefronts_away() -> None:
+    """Not the dependences of the mesh, which wavefronts keep; a greatest value keeps nothing."""
+    case = NestCase("", "int n, double w, double u[n][n]", f"double s = 0;\n{SUMMED}\nu[0][0] = s;", "")
+    diagnostics = Diagnostics()
+    (plan,) = plans(program(case), diagnostics)
+    assert plan.as_written is not None
+    (warning,) = (item for item in diagnostics if item.severity.value == "warning")
+    assert warning.message.endswith(
+        "the loop over 'i' (line 7) keeps the order of its sum: reduction(+: s) would allow any"
+    )
+    greatest = NestCase("", case.parameters, case.body.replace("s += r * r;", "if (r * r > s)\ns = r * r;"), "")
+    (plan,) = plans(program(greatest))
+    assert plan.as_written is None
+    assert {one.operator for launch in plan.host for one in launch.reductions} == {"max"}
+
+
+def test_a_total_that_begins_anew_is_reduced_once_a_sweep() -> None:
+    body = f"double s = 0;\nfor (int t = 0; t < n; t++) {{\ns = 0;\n{SUMMED}\n}}\nu[0][0] = s;"
+    text = program(NestCase("", "int n, double w, double u[n][n]", body, "")).replace(
+        "wavefront)", "wavefront) reduction(+: s)"
+    )
+    text = text.replace("double s = 0;\nfor", "for").replace("double w,", "double w, double s,")
+    (plan,) = plans(text)
+    assert plan.as_written is None
+    assert [[one.object.host for one in launch.reductions] for launch in plan.host] == [[], ["s"], []]
+
+
 def test_only_red_black_changes_the_order() -> None:
     (plan,) = plans(program(named("sor_of_poisson")))
     assert plan.reordered is None

@@ -12,12 +12,12 @@ from tilepragma.polyhedral.streaming import Ring, Stream, stream
 PARAMETERS = "int steps, int n, double a[n][n], double b[n][n], double c[n][n]"
 
 
-def found(body: str) -> Stream:
+def found(body: str, *, once: bool = False) -> Stream:
     made = scop(PARAMETERS, f"for (int t = 0; t < steps; t++) {{ {body} }}")
     dependences = memory_dependences(made)
     reached = overlap(made, dependences, 2)
     assert isinstance(reached, Overlap)
-    result = stream(made, dependences, reached)
+    result = stream(made, dependences, reached, once=once)
     assert isinstance(result, Stream)
     return result
 
@@ -66,3 +66,26 @@ def test_arrays_of_one_step_are_kept_for_its_readers_alone() -> None:
     made = found(body)
     assert made.shift == 1
     assert rings(made)["c"].newest <= 0
+
+
+def both_ways(reads: str) -> str:
+    first = step(1, "b[i][j] = " + reads.replace("x", "a"))
+    return first + step(1, "a[i][j] = " + reads.replace("x", "b"))
+
+
+def test_one_wait_for_a_position_costs_a_star_nothing() -> None:
+    star = both_ways("x[i - 1][j] + x[i + 1][j] + x[i][j - 1] + x[i][j + 1]")
+    often, once = found(star), found(star, once=True)
+    assert once.once and (once.shift, once.delays, once.rings) == (often.shift, often.delays, often.rings)
+
+
+def test_one_wait_for_a_position_puts_others_columns_one_plane_further() -> None:
+    box = both_ways("x[i - 1][j] + x[i + 1][j + 1]")
+    often, once = found(box), found(box, once=True)
+    assert (often.shift, sorted(often.delays.values())) == (2, [1, 2])
+    assert (once.shift, sorted(once.delays.values())) == (4, [2, 4])
+
+
+def test_a_plane_that_others_have_is_a_position_old() -> None:
+    made = found(step(1, "b[i][j] = a[i][j + 1]") + step(1, "a[i][j] = b[i][j]"), once=True)
+    assert sorted(made.delays.values()) == [1, 2]

@@ -1,0 +1,61 @@
+"""Extents of arrays whose elements' addresses functions get."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.plan.source import plan
+from tilepragma.ir.dump import plain_text
+
+ROW = "static double row(const double *v, int k) { double s = 0; for (int i = 0; i < k; i++) s += v[i]; return s; }"
+
+
+def section(functions: str, call: str, rank: int = 1) -> str:
+    declared = "const double *a" if rank == 1 else "const double a[n][m]"
+    found = plan(f"""
+    {functions}
+    void f(int n, int m, {declared}, double *b) {{
+    #pragma tilek kernel
+        for (int i = 3; i < n; i++) b[i] = {call};
+    }}""")
+    (array,) = [one for one in found.arrays if one.object.name == "a"]
+    assert array.doubt is None
+    return "".join(f"[{plain_text(one.lower)}:{plain_text(one.length)}]" for one in array.section)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return v[0];", "[3:(n >= 4 ? n - 3 : 0)]"),
+        ("return *v + v[2];", "[3:(n >= 4 ? n - 1 : 0)]"),
+        ("return v[-3] + v[1];", "[0:(n >= 4 ? n + 1 : 0)]"),
+        ("double s = 0; for (int i = 0; i < 5; i++) s += v[i]; return s;", "[3:(n >= 4 ? n + 1 : 0)]"),
+    ],
+)
+def test_what_a_function_reads_is_in_the_section(body: str, expected: str) -> None:
+    assert section(f"static double at(const double *v) {{ {body} }}", "at(&a[i])") == expected
+
+
+def test_the_functions_names_are_its_own() -> None:
+    # `i` and `k` are the caller's and the function's; the arguments stand in the place of the parameters.
+    assert section(ROW, "row(a + i, 4)") == "[3:(n >= 4 ? n : 0)]"
+    assert section(f"{ROW} static double twice(const double *v) {{ return row(v + 1, 2); }}", "twice(&a[i])") == (
+        "[4:(n >= 4 ? n - 2 : 0)]"
+    )
+
+
+def test_rows_of_known_lengths_are_reached_across() -> None:
+    assert section("static double at(const double *v) { return v[1]; }", "at(&a[i][0])", 2) == (
+        "[3:(n >= 4 ? n - 3 : 0)][1:(n >= 4 ? 1 : 0)]"
+    )
+
+
+def test_what_a_function_reads_by_data_has_no_known_extent() -> None:
+    found = plan("""
+    static double at(const double *v) { return v[(int)v[0]]; }
+    void f(int n, const double *a, double *b) {
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++) b[i] = at(&a[i]);
+    }""")
+    assert found.as_written is not None
+    assert found.as_written.startswith("the extent of 'a' cannot be found: a subscript is not a sum")

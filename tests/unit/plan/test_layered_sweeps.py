@@ -1,0 +1,170 @@
+"""The clause `sor(multilayer)`: what region stands in the loops' place, and each refusal at the line that is in the way."""
+
+from __future__ import annotations
+
+import pytest
+from source import plans
+
+from tilepragma.base.diagnostics import Diagnostics
+
+HEAD = "void f(int steps, int n, int m, double w, double r, double u[n][n], double g[n][n])"
+SWEEPS = "for (int t = 0; t < steps; t++)"
+MESH = "for (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++)"
+FIVE = "u[i][j] = (1-w)*u[i][j] + w*0.25*(u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);"
+INSTEAD = "sor(redblack) computes it colour by colour, sor(wavefront) in the order of the loops"
+
+
+def program(body: str, clause: str = "sor(multilayer, layers: 2, subdomain: 4)") -> str:
+    """The body begins in line 5 where the region has braces, as here."""
+    return f"#include <math.h>\n{HEAD}\n{{\n#pragma tilek kernel {clause}\n{{\n{body}\n}}\n}}\n"
+
+
+REFUSED = [
+    (
+        "a condition ends the sweeps",
+        f"while (r > 1e-3) {{\nr = 0;\nfor (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++) {{\n"
+        f"double old = u[i][j];\n{FIVE}\nr = fmax(r, fabs(u[i][j] - old));\n}}\n}}",
+        "a fixed number of sweeps, and these end with a condition",
+        6,
+        "put the kernel inside that loop, around a loop over 2K sweeps, and look at the residual after it",
+    ),
+    (
+        "no loop over sweeps",
+        f"{MESH}\n{FIVE}",
+        "a loop over sweeps, and there is none in the region",
+        4,
+        "put the pragma before the loop over sweeps",
+    ),
+    (
+        "something beside the loop",
+        f"{SWEEPS}\n{MESH}\n{FIVE}\nu[0][0] = 1;",
+        "a region that is a loop over sweeps, and there are other statements",
+        4,
+        "make them a region of their own",
+    ),
+    (
+        "a second sweep",
+        f"{SWEEPS} {{\n{MESH}\n{FIVE}\nfor (int i = n - 2; i > 0; i--)\nfor (int j = n - 2; j > 0; j--)\n{FIVE}\n}}",
+        "one sweep a round, and this is a second one: it goes forward and backward by itself",
+        12,
+        "remove it",
+    ),
+    (
+        "nine points",
+        f"{SWEEPS}\n{MESH}\n{FIVE[:-2]} + u[i-1][j-1] + u[i-1][j+1] + u[i+1][j-1] + u[i+1][j+1]);",
+        "five points in two dimensions, and these are 9 in 2 dimensions",
+        9,
+        INSTEAD,
+    ),
+    (
+        "a line",
+        f"{SWEEPS}\nfor (int i = 1; i < n - 1; i++)\ng[0][i] = 0.5*(g[0][i-1] + g[0][i+1]);",
+        "five points in two dimensions, and these are 3 in one dimension",
+        8,
+        INSTEAD,
+    ),
+    (
+        "a residual with the sweeps",
+        f"r = 0;\n{SWEEPS}\nfor (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++) {{\ndouble old = u[i][j];\n"
+        f"{FIVE}\nr = fmax(r, fabs(u[i][j] - old));\n}}",
+        "a region that is a loop over sweeps, and there are other statements",
+        4,
+        "make them a region of their own",
+    ),
+    (
+        "only a residual with the sweeps",
+        f"{SWEEPS}\nfor (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++) {{\ndouble old = u[i][j];\n"
+        f"{FIVE}\nr = fmax(r, fabs(u[i][j] - old));\n}}",
+        "sweeps alone, and 'r' is computed with them",
+        10,
+        INSTEAD,
+    ),
+    (
+        "iterators of another type",
+        f"{SWEEPS}\nfor (short i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++)\n{FIVE}",
+        "loops by one with bounds of int or long",
+        6,
+        INSTEAD,
+    ),
+    (
+        "a factor that changes",
+        f"{SWEEPS}\n{MESH}\n{FIVE.replace('w*0.25', 'w*0.25*(1.0/(t+1))').replace('(1-w)', '(1-w*(1.0/(t+1)))')}",
+        "sweeps that are all alike, and this one depends on 't'",
+        9,
+        INSTEAD,
+    ),
+    (
+        "a statement between the loops",
+        f"{SWEEPS}\nfor (int i = 1; i < n - 1; i++) {{\ndouble k = w*0.25;\nfor (int j = 1; j < n - 1; j++)\n"
+        "u[i][j] = (1-w)*u[i][j] + k*(u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);\n}",
+        "loops with nothing between them, and there are other statements",
+        10,
+        INSTEAD,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "line", "remedy"), [one[1:] for one in REFUSED], ids=[one[0] for one in REFUSED]
+)
+def test_what_is_refused(body: str, reason: str, line: int, remedy: str) -> None:
+    diagnostics = Diagnostics()
+    assert plans(program(body), diagnostics) == []
+    (error,) = (item for item in diagnostics if item.severity.value == "error")
+    assert (error.message, error.range.start.line) == (f"sor(multilayer) is for {reason}", line)
+    assert [note.message for note in error.notes] == [remedy]
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "line"),
+    [
+        (
+            f"{SWEEPS}\n{MESH}\n{FIVE.replace('(1-w)', '-1.5').replace('w*', '2.5*')}",
+            "the relaxation factor is 2.5: sweeps converge for",
+            9,
+        ),
+        (f"{SWEEPS}\n{MESH}\n{FIVE.replace('(1-w)', '1')}", "the diagonal is zero: an element keeps all of its old", 9),
+        (
+            f"{SWEEPS}\n#pragma tilek loop tile(gang)\n{MESH}\n{FIVE}",
+            "sor(multilayer) puts loops over subdomains in the place of this one",
+            7,
+        ),
+        (
+            f"{SWEEPS}\nfor (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < i; j++)\n{FIVE}",
+            "sor(multilayer) is for relaxations in place, and this is none: the bounds of the loop over j depend on 'i'",
+            4,
+        ),
+        (
+            f"{SWEEPS}\nfor (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++)\ng[i][j] = u[i][j] + u[i-1][j];",
+            "sor(multilayer) is for relaxations in place, and this is none: ",
+            4,
+        ),
+    ],
+)
+def test_what_no_other_order_takes_either(body: str, message: str, line: int) -> None:
+    diagnostics = Diagnostics()
+    assert plans(program(body), diagnostics) == []
+    (error,) = (item for item in diagnostics if item.severity.value == "error")
+    assert error.message.startswith(message)
+    assert error.range.start.line == line
+    assert error.notes
+
+
+def test_an_iterator_that_cannot_be_computed_afterwards() -> None:
+    text = f"""
+void f(int steps, int n, int *m, double u[n][n])
+{{
+    int i;
+#pragma tilek kernel sor(multilayer)
+    {SWEEPS}
+    for (i = 1; i < *m; i++)
+    for (int j = 1; j < n - 1; j++)
+    u[i][j] = 0.25*(u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);
+    u[0][0] = i;
+}}
+"""
+    diagnostics = Diagnostics()
+    assert plans(text, diagnostics) == []
+    (error,) = (item for item in diagnostics if item.severity.value == "error")
+    assert error.message == "'i' may be read after the kernel, but its last value there cannot be computed at launch"
+    assert (error.range.start.line, [note.message for note in error.notes]) == (7, ["declare it in the loop"])

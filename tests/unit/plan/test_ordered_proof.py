@@ -1,0 +1,100 @@
+"""Plans of regions whose nests run in order, changed for the worse: each is refused with a sentence that says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from source import plan
+
+from tilepragma.ir.expressions import integer
+from tilepragma.ir.looptree import Block, Loop, TileNest
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.ordered_proof import Part, parts_in_order, proof_in_order
+
+OUT_OF_ORDER = "the launches are not those of the nests, one after another"
+
+Steps = tuple[Step, ...]
+
+
+@pytest.fixture(scope="module")
+def layers() -> KernelPlan:
+    """Layers by subdomains of 4 x 4: six nests in a loop of the host's."""
+    return plan("""
+void five(int steps, int n, double u[n][n]) {
+#pragma tilek kernel sor(multilayer, layers: 2, subdomain: 4)
+  for (int t = 0; t < steps; t++)
+    for (int i = 1; i < n - 1; i++)
+      for (int j = 1; j < n - 1; j++)
+        u[i][j] = (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1]) / 4;
+}""")
+
+
+@pytest.fixture(scope="module")
+def parts(layers: KernelPlan) -> tuple[Part, ...]:
+    return parts_in_order(layers.kernel.body.statements, layers.kernel)
+
+
+def in_the_loop(found: KernelPlan, change: Callable[[Steps], Steps]) -> KernelPlan:
+    """With other steps in the host's loop, for cores and for devices."""
+
+    def changed(steps: Steps) -> Steps:
+        return tuple(replace(one, steps=change(one.steps)) if isinstance(one, HostLoop) else one for one in steps)
+
+    return replace(found, host_steps=changed(found.host_steps), device_steps=changed(found.device_steps))
+
+
+def with_first_nest(steps: Steps, change: Callable[[TileNest], TileNest]) -> Steps:
+    first = steps[0]
+    assert isinstance(first, Launch)
+    (nest,) = first.body.statements
+    assert isinstance(nest, TileNest)
+    return replace(first, body=Block((change(nest),))), *steps[1:]
+
+
+def shorter(nest: TileNest) -> TileNest:
+    (loop, *others) = nest.loops
+    return replace(nest, loops=(replace(loop, loop=replace(loop.loop, upper=integer(100))), *others))
+
+
+def backwards(nest: TileNest) -> TileNest:
+    """The loop over layers, the first one inside, the other way round."""
+    (layer,) = nest.body.statements
+    assert isinstance(layer, Loop)
+    turned = replace(layer, lower=integer(1), comparison=">=", upper=integer(0), step=integer(-1), decreasing=True)
+    return replace(nest, body=Block((turned,)))
+
+
+def test_the_plan_as_it_is(layers: KernelPlan, parts: tuple[Part, ...]) -> None:
+    assert len(parts) == 6
+    assert proof_in_order(layers, layers.kernel.body.statements, parts).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda steps: steps[1:], "never runs for"),
+        (lambda steps: (*steps, steps[0]), OUT_OF_ORDER),
+        (lambda steps: (steps[1], steps[0], *steps[2:]), OUT_OF_ORDER),
+        (lambda steps: (steps[0], steps[0], *steps[1:]), "runs twice"),
+        (lambda steps: with_first_nest(steps, shorter), "never runs for"),
+        (lambda steps: with_first_nest(steps, backwards), "run in the opposite order"),
+    ],
+    ids=["one missing", "one more", "two exchanged", "one twice", "some missing", "layers turned"],
+)
+def test_a_wrong_plan(
+    layers: KernelPlan, parts: tuple[Part, ...], change: Callable[[Steps], Steps], message: str
+) -> None:
+    faults = proof_in_order(in_the_loop(layers, change), layers.kernel.body.statements, parts).faults
+    assert any(message in fault.message for fault in faults), [fault.message for fault in faults]
+
+
+def test_another_loop_of_the_host(layers: KernelPlan, parts: tuple[Part, ...]) -> None:
+    """Nothing that runs around the nests may be changed, and nothing stands beside it."""
+    (around,) = layers.host_steps
+    assert isinstance(around, HostLoop)
+    other = replace(around, loop=replace(around.loop, step=integer(8)))
+    for steps in ((other,), (), (around, around)):
+        (fault,) = proof_in_order(replace(layers, host_steps=steps), layers.kernel.body.statements, parts).faults
+        assert fault.message == OUT_OF_ORDER

@@ -1,0 +1,229 @@
+"""`tilepragma explain --measure`: sweeps to convergence and time to a tolerance, by each method, of the relaxations of a source."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepragma.base.diagnostics import Severity
+from tilepragma.base.quantities import seconds
+from tilepragma.base.user_compiler import compiler
+from tilepragma.cli import runtime_library
+from tilepragma.cli.devices import machine_of
+from tilepragma.cli.progress import measuring_progress
+from tilepragma.driver import TranslateRequest, TranslateResult, translate
+from tilepragma.report.model_problem import ModelProblem, NoModel, model_problems, names_in_coefficients
+from tilepragma.report.relaxation_facts import region_as_written
+from tilepragma.tuning.children import ending, last_line
+from tilepragma.tuning.convergence import Convergence, Look, Outcome, converge
+from tilepragma.tuning.programs import ProgramError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tilepragma.report.sizes import Sizes
+
+_VALUE = re.compile(r"\s*(?P<name>[^=\s][^=]*?)\s*=\s*(?P<value>\S+)\s*")
+#: Options of the compiler that a program of ours is built with too, and what it is built with where none of them says how fast.
+_CODE_OPTIONS = ("-O", "-m", "-f")
+_OPTIMISED = "-O2"
+_AS_WRITTEN = "as written, plain C"
+
+
+class MeasureError(Exception):
+    """An option that makes no sense; the text is a sentence for the user."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What came of one method: how it converged, or why it did not run, a clause; and a note on how it ran."""
+
+    method: str
+    found: Convergence | None
+    reason: str = ""
+    note: str = ""
+
+
+def options_problem(options: argparse.Namespace) -> str:
+    """What is wrong with the options, in a sentence; empty where nothing is."""
+    if not options.measure:
+        given = [name for name in ("value", "tolerance", "seconds") if getattr(options, name)]
+        return f"--{given[0]} goes with --measure" if given else ""
+    if options.html == "-":
+        return "--measure writes a table behind the text on standard output: give --html a file"
+    if options.tolerance is not None and not 0 < options.tolerance < 1:
+        return f"--tolerance {options.tolerance:g}: a share of the first error, between 0 and 1"
+    if options.seconds is not None and not 0 < options.seconds < math.inf:
+        return f"--seconds {options.seconds:g}: a time above 0"
+    return ""
+
+
+def measure(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult, sizes: Sizes) -> None:
+    """Measure all relaxations of a translated source, and print what was found.
+
+    Raises MeasureError, and RuntimeLibraryError or OSError where programs cannot be built.
+    """
+    values = _values(options.value)
+    kernels = [region_as_written(plan) for plan in result.plans]
+    known = names_in_coefficients(kernels)
+    for name in values.keys() - known:
+        there = f"they depend on {', '.join(sorted(known))}" if known else "there are none that depend on names"
+        raise MeasureError(f"--value {name}: no coefficient of a relaxation depends on that; {there}")
+    found = model_problems(kernels, sizes, values)
+    if not found:
+        print("\nNothing to measure: there is no relaxation in place.")
+    for problem in found:
+        if isinstance(problem, NoModel):
+            print(f"\n{request.source}:{problem.line}: kernel {problem.kernel}: not measured: {problem.reason}")
+            continue
+        run = _Run(problem, options.tolerance or 1e-3, options.seconds or 10.0, _code_options(request.options))
+        with tempfile.TemporaryDirectory(prefix="tilepragma-") as folder:
+            rows = run.all(Path(folder))
+        _show(run, rows, request.source)
+
+
+def _values(words: Sequence[str]) -> dict[str, float]:
+    """Raises MeasureError."""
+    found: dict[str, float] = {}
+    for word in words:
+        parts = _VALUE.fullmatch(word)
+        try:
+            number = float(parts["value"]) if parts else math.nan
+        except ValueError:
+            number = math.nan
+        if parts is None or not math.isfinite(number):
+            raise MeasureError(f"--value {word}: write NAME=NUMBER, as in --value w=1.9")
+        found[parts["name"]] = number
+    return found
+
+
+def _code_options(options: Sequence[str]) -> tuple[str, ...]:
+    chosen = tuple(one for one in options if one.startswith(_CODE_OPTIONS))
+    return chosen if any(one.startswith("-O") for one in chosen) else (_OPTIMISED, *chosen)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A problem, the share that the error must fall to, the seconds of a method, and the compiler's options."""
+
+    problem: ModelProblem
+    tolerance: float
+    limit: float
+    options: tuple[str, ...]
+
+    def all(self, folder: Path) -> list[Measured]:
+        """The methods one after another, the program as written first."""
+        rows = []
+        with measuring_progress() as progress:
+            task = progress.add_task("", total=1 + len(self.problem.clauses))
+
+            def say(text: str) -> None:
+                progress.update(task, description=text)
+
+            for clause in ("", *self.problem.clauses):
+                rows.append(self._one(clause, folder, say))
+                progress.advance(task)
+        return rows
+
+    def _one(self, clause: str, folder: Path, say: Callable[[str], None]) -> Measured:
+        """One method; without a clause the plain compiler's program. Raises RuntimeLibraryError, OSError."""
+        name = clause or _AS_WRITTEN
+        say(f"{name}: building")
+        source, program = folder / "model.c", folder / "model"
+        note, written = "", self.problem.program(clause).encode()
+        libraries: tuple[str, ...] = ("-lm",)
+        if clause:
+            made = translate(TranslateRequest("model.c", "model.tk.c", written, self.options))
+            errors = [one.message for one in made.diagnostics if one.severity is Severity.ERROR]
+            if errors or made.output is None:
+                return Measured(name, None, f"refused: {errors[0] if errors else 'it cannot be translated'}")
+            note = next((f"on one core: {one.as_written}" for one in made.plans[:1] if one.as_written), "")
+            written = made.output
+            libraries = (*runtime_library.compile_flags(), *runtime_library.link_flags(self.options, is_program=True))
+        source.write_bytes(written)
+        built = [*compiler(), *self.options, "-w", str(source), "-o", str(program), *libraries]
+        done = subprocess.run(built, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return Measured(name, None, f"failed: the compiler {ending(done.returncode)}{last_line(done.stderr)}")
+
+        def heard(look: Look) -> None:
+            say(f"{name}: {look.rounds * self.problem.sweeps} sweeps, error {look.share:.2g}")
+
+        numbers = (*self.problem.extents, self.tolerance, self.problem.rounds, self.limit)
+        try:
+            return Measured(name, converge([str(program), *map(str, numbers)], self.limit, heard), note=note)
+        except ProgramError as error:
+            return Measured(name, None, f"failed: the program {error}")
+
+
+# ---- What is said ------------------------------------------------------------------------------------------------------
+
+
+def _show(run: _Run, rows: Sequence[Measured], source: str) -> None:
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    print()
+    for line in _heading(run, rows, source):
+        print(line)
+    console, table = Console(highlight=False, soft_wrap=True), _table(run, rows)
+    console.width = max(console.width, Measurement.get(console, console.options.update(width=1000), table).maximum)
+    console.print(table)
+    for row in rows:
+        for words in filter(None, (row.reason, row.note)):
+            print(f"  {row.method} {words}")
+
+
+def _heading(run: _Run, rows: Sequence[Measured], source: str) -> Iterator[str]:
+    problem = run.problem
+    yield f"{source}:{problem.line}: sweeps of {problem.array} ({', '.join(problem.kernels)}) by method"
+    mesh = " x ".join(map(str, problem.extents))
+    values = [
+        f"{name} = {value:.6g}" + " (the best for this mesh; --value says another)" * (name in problem.chosen)
+        for name, value in problem.values.items()
+    ]
+    yield f"  model problem: Laplace, zero border, random start; {'; '.join((f'{mesh} inner points, {problem.element}', *values))}"
+    yield (
+        f"  until the greatest error is {run.tolerance:g} of that at first, looked at every {problem.rounds * problem.sweeps} "
+        f"sweeps, for {run.limit:g} s at most"
+    )
+    targets = dict.fromkeys(name for row in rows if row.found for name in row.found.targets)
+    machines = [(name, machine_of(name)) for name in targets or ("threads",)]
+    where = (f"{name} ({one.name}, {one.compute_units} compute units)" for name, one in machines)
+    yield f"  on {', '.join(where)}; {' '.join([*compiler(), *run.options])}; one run each"
+
+
+def _table(run: _Run, rows: Sequence[Measured]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column("method")
+    for title in ("sweeps", "error", "time", "time as written / time"):
+        table.add_column(title, justify="right")
+    table.add_column("iterates")
+    first = rows[0].found
+    for row in rows:
+        other = "as written" if row.method in (_AS_WRITTEN, "sor(wavefront)") else "others"
+        if row.found is None:
+            table.add_row(row.method, row.reason.partition(":")[0], "", "", "", "")
+            continue
+        look, ended = row.found.last, row.found.outcome
+        done, more = ended is Outcome.DONE, "> " * (ended is Outcome.STOPPED)
+        base = first.last.seconds if first is not None and first.outcome is Outcome.DONE else None
+        table.add_row(
+            row.method,
+            f"{more}{look.rounds * run.problem.sweeps}",
+            "diverges" if ended is Outcome.DIVERGES else f"{look.share:.2g}",
+            f"{more}{seconds(look.seconds)}",
+            f"{base / look.seconds:.2f}" if done and base and look.seconds else "",
+            other,
+        )
+    return table

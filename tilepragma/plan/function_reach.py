@@ -1,0 +1,80 @@
+"""What functions touch around an element whose address they get: of `mean(&a[i])` with `p[0] + p[3]` in it, a[i] and a[i + 3]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from tilepragma.ir.accesses import Use, uses
+from tilepragma.ir.expressions import Access, Call, DataObject, Expression, Scope, Storage
+from tilepragma.ir.looptree import Function, Loop
+from tilepragma.ir.polynomial import expression, number, polynomial
+from tilepragma.ir.substitution import with_accesses
+
+
+def with_reach(found: Iterable[Use], functions: tuple[Function, ...]) -> Iterator[Use]:
+    """The uses, with those that functions make in the place of elements whose addresses they get: without subscripts where they are not known."""
+    for use in found:
+        if use.taker is None or not use.subscripts or use.path:
+            yield use
+            continue
+        inner = _uses_inside(*use.taker, functions)
+        if inner is None:
+            yield replace(use, subscripts=())
+            continue
+        *rows, last = use.subscripts
+        for one in inner:
+            (distance,) = one.subscripts
+            place = last if polynomial(distance) == number(0) else expression(polynomial(last) + polynomial(distance))
+            conditional = use.conditional or one.conditional
+            yield replace(
+                use, subscripts=(*rows, place), conditional=conditional, loops=(*use.loops, *one.loops), taker=None
+            )
+
+
+def _uses_inside(call: Call, place: int, functions: tuple[Function, ...]) -> tuple[Use, ...] | None:
+    """The uses of one of a function's parameters in it, in terms of the call's arguments; None where one has no element."""
+    function = next(one for one in functions if one.name == call.function)
+    parameter = function.parameters[place]
+    found = tuple(with_reach(uses(function.body, functions), functions))
+    inside = [use for use in found if use.object == parameter]
+    if parameter.rank != 1 or any(len(use.subscripts) != 1 for use in inside):
+        return None
+    written = {use.object for use in found if use.writes}
+    arguments = {
+        one: value
+        for one, value in zip(function.parameters, call.arguments, strict=False)
+        if one.storage is Storage.SCALAR and one not in written
+    }
+    seen = _seen_from_outside(function, arguments)
+    return tuple(
+        replace(
+            use,
+            subscripts=tuple(map(seen, use.subscripts)),
+            loops=tuple(_loop(one, function, seen) for one in use.loops),
+        )
+        for use in inside
+    )
+
+
+def _seen_from_outside(
+    function: Function, arguments: Mapping[DataObject, Expression]
+) -> Callable[[Expression], Expression]:
+    """Arguments for parameters, and names for the function's own objects that nobody else has."""
+
+    def instead(access: Access) -> Expression:
+        own = access.object
+        if own in arguments and not access.path:
+            return arguments[own]
+        return replace(access, object=_named_apart(own, function)) if own.scope is Scope.LOCAL else access
+
+    return lambda value: with_accesses(value, instead)
+
+
+def _named_apart(own: DataObject, function: Function) -> DataObject:
+    return replace(own, name=f"{own.name} of {function.name}")
+
+
+def _loop(loop: Loop, function: Function, seen: Callable[[Expression], Expression]) -> Loop:
+    lower, upper, step = map(seen, (loop.lower, loop.upper, loop.step))
+    return replace(loop, iterator=_named_apart(loop.iterator, function), lower=lower, upper=upper, step=step)

@@ -1,0 +1,96 @@
+"""Numbers that iterations only update, sums and greatest values, which need not keep iterations in order.
+
+A statement that reads such a number only to update it need not wait for its own other iterations, where any order of the updates gives the same
+result (integers, least and greatest values) or the user allows it. Others that read or set the number wait for it, and it for them: a residual
+that each sweep begins with 0 is reduced once a sweep.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.directives import KernelDirective, LoopDirective, ReductionClause
+from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.looptree import FloatingRules, Loop
+from tilepragma.ir.reductions import reduction_operator
+from tilepragma.ir.traversal import loop_directives
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.drafts import Draft, DraftLaunch
+from tilepragma.plan.strategy import Region
+from tilepragma.plan.tied_statements import written_scalars
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.dependences import Dependence
+    from tilepragma.polyhedral.scop import Scop, ScopStatement
+
+
+def may_reorder(scalar: DataObject, operator: str, floating: FloatingRules) -> bool:
+    """Whether any order of the updates gives the very same result, or the options of the compiler say that it does not matter."""
+    exact = isinstance(scalar.element, ScalarType) and scalar.element.is_integer
+    return exact or operator in ("min", "max") or floating.fast
+
+
+def in_order(loop: Loop, scalar: DataObject, operator: str) -> str:
+    """A clause for the user on a sum whose order keeps the iterations of a loop in order."""
+    where = f"the loop over '{loop.iterator.host}' (line {loop.header.start.line})"
+    return f"{where} keeps the order of its sum: reduction({operator}: {scalar.host}) would allow any"
+
+
+@dataclass(frozen=True)
+class FreedReductions:
+    """`pairs`: the names of statements of a Scop with the scalars that they only update, in any order; `clauses` say which operators. `held` is
+    why others keep theirs: they are sums of floating-point numbers.
+    """
+
+    pairs: frozenset[tuple[str, DataObject]]
+    clauses: tuple[ReductionClause, ...]
+    held: tuple[str, ...] = ()
+
+    def frees(self, dependence: Dependence) -> bool:
+        """Whether it orders nothing but updates of such a scalar by one statement."""
+        statement = dependence.source_statement.name
+        return statement == dependence.sink_statement.name and (statement, dependence.source.object) in self.pairs
+
+
+def freed_reductions(region: Region, scop: Scop, *, any_sums: bool = False) -> FreedReductions:
+    """What the region's statements, those of this Scop, reduce; `any_sums` as if the user allowed any order of all sums."""
+    said = dict(_said(region))
+    pairs: set[tuple[str, DataObject]] = set()
+    clauses: dict[ReductionClause, None] = {}
+    held: dict[str, None] = {}
+    for scalar in written_scalars(region):
+        for each in scop.statements:
+            operator = reduction_operator(scalar, each.node) if _writes(each, scalar) else None
+            if operator is None or said.get(scalar.host, operator) != operator:
+                continue
+            if any_sums or scalar.host in said or may_reorder(scalar, operator, region.floating):
+                pairs.add((each.name, scalar))
+                clauses[ReductionClause(operator, (scalar.host,), scalar.range)] = None
+            elif each.loops:
+                held[in_order(each.loops[0], scalar, operator)] = None
+    return FreedReductions(frozenset(pairs), tuple(clauses), tuple(held))
+
+
+def _writes(statement: ScopStatement, scalar: DataObject) -> bool:
+    return any(one.object == scalar and one.writes for one in statement.references)
+
+
+def _said(region: Region) -> Iterator[tuple[str, str]]:
+    """(name, operator) of the user's clauses."""
+    directives: list[KernelDirective | LoopDirective] = [region.kernel.directive, *loop_directives(region.kernel.body)]
+    for directive in directives:
+        for clause in directive.reductions:
+            yield from ((name, clause.operator) for name in clause.names)
+
+
+def with_reductions(draft: Draft, clauses: tuple[ReductionClause, ...]) -> Draft:
+    """The draft whose launches reduce what they update, by these clauses."""
+    if not isinstance(draft, DraftLaunch):
+        return dataclasses.replace(draft, drafts=tuple(with_reductions(one, clauses) for one in draft.drafts))
+    written = {use.object.host for use in uses(draft.body) if use.writes}
+    own = tuple(clause for clause in clauses if written.issuperset(clause.names))
+    return dataclasses.replace(draft, reductions=(*draft.reductions, *own))

@@ -1,0 +1,186 @@
+"""A user's relaxation on a model problem of ours, as a C program that counts its sweeps and its time: what `explain --measure` compares methods on.
+
+    u[x] = sum over offsets o of  c_o * u[x + o],    u = 0 around the mesh,    u uniformly random in [0, 1) at first
+
+The coefficients, the order of loops, the directions of sweeps, the type of elements and the mesh's extents are the user's; a right-hand side is an
+array of zeros. The solution is u = 0, so that the greatest |u| is the error itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tilepragma.base.resources import resource_folder
+from tilepragma.ir.directives import SorMethod
+from tilepragma.ir.dump import expression_text
+from tilepragma.ir.expressions import Access
+from tilepragma.ir.looptree import Kernel
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+from tilepragma.patterns.mesh_offsets import Offset
+from tilepragma.patterns.recognition import relaxations
+from tilepragma.patterns.relaxation import SorNest, Sweep, Variation
+from tilepragma.report.coefficient_values import CoefficientValues, UnknownValueError, best_factor
+from tilepragma.report.sizes import Sizes, iterations
+
+#: Inner points along each dimension where the sizes do not say them, by the number of dimensions.
+DEFAULT_EXTENTS = {1: (512,), 2: (256, 256), 3: (64, 64, 64)}
+#: Layers that `sor(multilayer)` takes at once where nothing is said of them.
+_LAYERS = 16
+_OVER = {Variation.SPACE: "in space", Variation.SWEEP: "from sweep to sweep"}
+_CLAUSE = "@clause@"
+
+
+class NoModelError(Exception):
+    """Why a relaxation has no model problem, a clause on it."""
+
+
+@dataclass(frozen=True)
+class ModelProblem:
+    """A program for each method. `kernels` are those whose relaxation it is, `line` that of the first one's assignment; `extents` are the inner
+    points along each dimension, `values` numbers that stand for names in coefficients, `chosen` those names that nobody said a number of.
+
+    `clauses` ask for the methods; between two looks at the error lie `rounds` rounds of the loop around sweeps, each of `sweeps`.
+    """
+
+    kernels: tuple[str, ...]
+    line: int
+    array: str
+    element: str
+    extents: tuple[int, ...]
+    values: Mapping[str, float]
+    chosen: frozenset[str]
+    clauses: tuple[str, ...]
+    rounds: int
+    sweeps: int
+    text: str
+
+    def program(self, clause: str) -> str:
+        """The program that asks for a method; without its pragmas it is that of the loops as written."""
+        return self.text.replace(_CLAUSE, clause)
+
+
+@dataclass(frozen=True)
+class NoModel:
+    """Why what looks like a relaxation, at `line`, is measured by no method."""
+
+    kernel: str
+    line: int
+    reason: str
+
+
+def model_problems(
+    kernels: Sequence[Kernel], sizes: Sizes, values: Mapping[str, float]
+) -> tuple[ModelProblem | NoModel, ...]:
+    """The model problem of each relaxation in place of regions as written, one for those that are alike. `values` are of names in coefficients."""
+    problems: dict[tuple[str, tuple[str, ...]], ModelProblem] = {}
+    others: list[NoModel] = []
+    for kernel in kernels:
+        for nest in relaxations(kernel):
+            try:
+                if not isinstance(nest, SorNest):
+                    others += [NoModel(kernel.name, nest.range.start.line, nest.reason)] if nest.near else []
+                    continue
+                made = _problem(nest, kernel, CoefficientValues(sizes, values))
+            except NoModelError as error:
+                others.append(NoModel(kernel.name, nest.range.start.line, str(error)))
+                continue
+            known = problems.setdefault((made.text, made.clauses), made)
+            names = tuple(dict.fromkeys((*known.kernels, kernel.name)))
+            problems[made.text, made.clauses] = replace(known, kernels=names)
+    return (*problems.values(), *others)
+
+
+def names_in_coefficients(kernels: Sequence[Kernel]) -> frozenset[str]:
+    """What the coefficients of relaxations depend on."""
+    nests = (nest for kernel in kernels for nest in relaxations(kernel) if isinstance(nest, SorNest))
+    return frozenset(name for nest in nests for name in _names(nest.sweeps[0]))
+
+
+def _names(sweep: Sweep) -> set[str]:
+    atoms = (atom for one in sweep.neighbours for atom in one.coefficient.atoms)
+    return {expression_text(node) for atom in atoms for node in walk(atom) if isinstance(node, Access)}
+
+
+def _problem(nest: SorNest, kernel: Kernel, values: CoefficientValues) -> ModelProblem:
+    """Raises NoModelError."""
+    for one in nest.varying:
+        what = f"{expression_text(one.expression)} (line {one.range.start.line})"
+        raise NoModelError(f"coefficients vary {_OVER[one.over]} with {what}, and those of the model problem do not")
+    sweep, element = nest.sweeps[0], nest.array.element
+    assert isinstance(element, ScalarType)
+    extents = _extents(sweep, values.sizes)
+    try:
+        chosen = best_factor(sweep, extents, values)
+        values = replace(values, said={**values.said, **chosen})
+        coefficients = {one.offset: values.of(one.coefficient) for one in sweep.neighbours}
+    except UnknownValueError as error:
+        raise NoModelError(f"coefficients depend on {error.name}: say --value {error.name}=NUMBER") from None
+    if not all(map(math.isfinite, coefficients.values())):
+        raise NoModelError("coefficients are divided by 0")
+    if coefficients.get((0,) * len(extents)) == 1:
+        raise NoModelError("the diagonal is zero: each element keeps all of its old value")
+    layers, clauses = _methods(kernel)
+    return ModelProblem(
+        kernels=(kernel.name,),
+        line=sweep.range.start.line,
+        array=nest.array.host,
+        element=element.spelling,
+        extents=extents,
+        values={name: values.said[name] for name in sorted(_names(sweep)) if name in values.said},
+        chosen=frozenset(chosen),
+        clauses=clauses,
+        rounds=-(-2 * layers // len(nest.sweeps)),
+        sweeps=len(nest.sweeps),
+        text=_text(nest, element, len(extents), coefficients),
+    )
+
+
+def _extents(sweep: Sweep, sizes: Sizes) -> tuple[int, ...]:
+    """Inner points along each dimension, in the order of subscripts. Raises NoModelError."""
+    found = dict(zip(sweep.order, (iterations(loop, sizes) for loop in sweep.loops), strict=True))
+    known = tuple(count for _, count in sorted(found.items()) if count is not None)
+    if len(known) < len(found):
+        return DEFAULT_EXTENTS[len(found)]
+    if 0 in known:
+        raise NoModelError("the mesh has no points")
+    return known
+
+
+def _methods(kernel: Kernel) -> tuple[int, tuple[str, ...]]:
+    """The layers that are taken at once, and the clauses of the methods: with the numbers of the user's own, where it says some."""
+    said, layers = kernel.directive.sor, _LAYERS
+    multilayer = "sor(multilayer)"
+    if said is not None and said.method is SorMethod.MULTILAYER and said.layers:
+        layers = said.layers
+        multilayer = f"sor(multilayer, layers: {said.layers}, subdomain: {said.subdomain})"
+    return layers, ("sor(wavefront)", "sor(redblack)", multilayer)
+
+
+def _text(nest: SorNest, element: ScalarType, dimensions: int, coefficients: Mapping[Offset, float]) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(resource_folder("templates")),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    groups: dict[float, list[Offset]] = {}
+    for offset, value in coefficients.items():
+        groups.setdefault(value, []).append(offset)
+    right = nest.sweeps[0].right_hand_side
+    return environment.get_template("report/model_problem.c.j2").render(
+        clause=_CLAUSE,
+        real=element.spelling,
+        suffix="f" if element.bits == 32 else "",
+        names=("i", "j", "k")[:dimensions],
+        radius=nest.sweeps[0].radius,
+        sweeps=[[(place, one.steps[place] > 0) for place in one.order] for one in nest.sweeps],
+        terms=[(repr(value), offsets) for value, offsets in groups.items() if value],
+        right=any(isinstance(atom, Access) and atom.subscripts for atom in right.atoms),
+    )
