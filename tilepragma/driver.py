@@ -135,7 +135,9 @@ def plan(state: State) -> State:
         return state
     if not state.unit.kernels:
         return state
+    from tilepragma.ir.directives import TemporalTiles
     from tilepragma.plan.defaults import PlanDefaults
+    from tilepragma.plan.kept_sizes import kept_tiles
     from tilepragma.plan.planner import make_plan
     from tilepragma.plan.tuned import with_kept_sizes
     from tilepragma.plan.verifier import PlanFault
@@ -147,7 +149,10 @@ def plan(state: State) -> State:
     refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
         try:  # so that the other regions are checked too
-            made = make_plan(kernel, state.unit.floating, state.diagnostics, defaults)
+            said = defaults
+            if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
+                said = replace(defaults, host_temporal=kept_tiles(kernel.name, kept))
+            made = make_plan(kernel, state.unit.floating, state.diagnostics, said)
         except SourceError as error:
             state.diagnostics.add(error.diagnostic)
             continue

@@ -53,6 +53,8 @@ def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
     decision = lesson.decision
     count = len(decision.measured.choices)
     if lesson.is_worth_it:
+        if lesson.build:
+            print(f"  with {lesson.build}:")
         for rule in size_rules(lesson.plan, decision.measured.choices) if lesson.on_host else ():
             print(f"  {rule}")
         rules = "this rule reaches" if count == 1 else f"these {count} rules reach"
@@ -60,9 +62,8 @@ def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
     else:
         print(f"  the default is kept: it reaches {_shares(lesson.before)}, and no rules much more")
     for name, sizes in lesson.others.items():
-        print(
-            f"  {name} is the fastest at {sizes} of {len(lesson.before)} sizes, which no tile sizes of the source as it stands reach"
-        )
+        what = name or "the source as it stands"
+        print(f"  {what} is the fastest at {sizes} of {len(lesson.before)} sizes")
     if keep:
         keep_beside(source, lesson.winner(machine_of(lesson.target).name, datetime.now()))
 

@@ -1,7 +1,8 @@
 """Tile sizes that `tilepragma tune` found, kept beside the source in IN.tilek.json: how the file is read, and what a plan makes of it.
 
 The form, whose other fields are for readers: {"version": 1, "kernels": {KERNEL: {"host": {"sizes": {NAME: SIZE}}, "device": {…}}}}. In the place of
-its sizes a host may have {"least_bytes": BYTES, "choices": [{"bytes": BYTES, "trips": TRIPS, "sizes": {…}}, …]}, where trips may be missing.
+its sizes a host may have {"least_bytes": BYTES, "choices": [{"bytes": BYTES, "trips": TRIPS, "sizes": {…}}, …]}, where trips may be missing, and
+with these "tiles": a value of TemporalTiles, of a plan with other tiles of time steps.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.located_json import LocatedJson, read_located
 from tilepragma.base.ranges import SourceRange
+from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice, TileSize
 from tilepragma.plan.size_choices import around
 
@@ -58,6 +60,7 @@ class KeptSizes:
     place: SourceRange
     choices: tuple[KeptChoice, ...] = ()
     least: int = 0
+    tiles: TemporalTiles | None = None
 
     @property
     def layouts(self) -> tuple[Mapping[str, int], ...]:
@@ -115,7 +118,8 @@ def _entry(
         if "choices" in said and size_class == HOST:
             choices = tuple(_choices(said["choices"], (*path, "choices")))
             least = _number(said.get("least_bytes"), (*path, "least_bytes"), 0, _LARGEST)
-            yield KeptSizes(kernel, size_class, {}, located.place((*path, "choices")), choices, least)
+            tiles = _tiles(said.get("tiles"), (*path, "tiles"))
+            yield KeptSizes(kernel, size_class, {}, located.place((*path, "choices")), choices, least, tiles)
         else:
             sizes = _sizes(said.get("sizes"), (*path, "sizes"))
             yield KeptSizes(kernel, size_class, sizes, located.place((*path, "sizes")))
@@ -134,6 +138,15 @@ class _WrongError(Exception):
     def __init__(self, *faults: tuple[_Path, str]) -> None:
         super().__init__(*faults)
         self.faults = faults
+
+
+def _tiles(value: object, path: _Path) -> TemporalTiles | None:
+    if value is None:
+        return None
+    known = [one.value for one in TemporalTiles]
+    if value not in known:
+        raise _WrongError((path, f"'tiles' is none of {', '.join(known)}"))
+    return TemporalTiles(value)
 
 
 def _choices(value: object, path: _Path) -> Iterator[KeptChoice]:
@@ -165,6 +178,11 @@ def _number(value: object, path: _Path, least: int, most: int) -> int:
 
 def _is_number(value: object, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most
+
+
+def kept_tiles(kernel: str, kept: Iterable[KeptSizes]) -> TemporalTiles | None:
+    """The tiles of time steps on cores that are kept for a kernel; None where none are."""
+    return next((one.tiles for one in kept if one.kernel == kernel and one.tiles is not None), None)
 
 
 # ---- Taking ------------------------------------------------------------------------------------------------------------
@@ -240,6 +258,7 @@ class Winner:
     facts: Mapping[str, str | float] | None
     choices: tuple[KeptChoice, ...] = ()
     least: int = 0
+    tiles: str | None = None
 
 
 def kept_text(before: str | None, winner: Winner) -> str:
@@ -268,7 +287,8 @@ def _what(winner: Winner) -> dict[str, object]:
         {"bytes": one.bytes, **({} if one.trips is None else {"trips": one.trips}), "sizes": dict(one.sizes)}
         for one in winner.choices
     ]
-    return {"least_bytes": winner.least, "choices": choices}
+    tiles = {} if winner.tiles is None else {"tiles": winner.tiles}
+    return {**tiles, "least_bytes": winner.least, "choices": choices}
 
 
 def _target(entry: object) -> object:

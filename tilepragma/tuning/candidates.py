@@ -42,6 +42,8 @@ class Build:
     source: bytes
     environment: Mapping[str, str]
     plan: KernelPlan | None
+    steps: str = ""
+    """the tiles of time steps of the plan, where they are not those of the source as it stands"""
 
 
 def builds_of(
@@ -92,7 +94,7 @@ def _with_steps(request: TranslateRequest, plan: KernelPlan, target: str, source
         for one in result.plans:
             if one.kernel.name == plan.kernel.name and not any(_same(one, other, target) for other in known):
                 known.append(one)
-                found[f"{TEMPORAL_VARIABLE}={way}"] = Build(source, {TEMPORAL_VARIABLE: way}, one)
+                found[f"{TEMPORAL_VARIABLE}={way}"] = Build(source, {TEMPORAL_VARIABLE: way}, one, way)
     return found
 
 

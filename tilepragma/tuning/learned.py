@@ -16,6 +16,7 @@ from tilepragma.tuning.measuring import DEFAULT, Version
 if TYPE_CHECKING:
     from tilepragma.driver import KernelPlan
     from tilepragma.plan.layouts import Sizes
+    from tilepragma.tuning.candidates import Build
     from tilepragma.tuning.exploration import Search
 
 #: What is less of a gain than this share is none: runs differ by as much.
@@ -28,8 +29,8 @@ class NoLessonError(Exception):
 
 @dataclass(frozen=True)
 class Lesson:
-    """What to take on a target, and what of the best of each size that reaches; `before` is what is reached without it. `others` are the builds of
-    the source that are the fastest at some sizes, with the number of these: no tile sizes reach them.
+    """What to take on a target, and what of the best of each size that reaches; `before` is what is reached without it. The rules are for the
+    `build` of the source of that name. `others` are the builds that are the fastest at some sizes, with the number of these.
     """
 
     plan: KernelPlan
@@ -38,6 +39,8 @@ class Lesson:
     decision: Decision
     before: tuple[float, ...]
     others: Mapping[str, int]
+    build: str = ""
+    steps: str = ""
 
     @property
     def is_worth_it(self) -> bool:
@@ -62,70 +65,101 @@ class Lesson:
                 "least_share_of_best": round(self.decision.least, 3),
                 "default_share_of_best": round(min(self.before), 3),
             }
-        sizes = choices[0].sizes
-        if self.on_host:
-            least = self.decision.measured.least
-            return Winner(self.plan.kernel.name, HOST, self.target, sizes, facts, choices, least)
-        return Winner(self.plan.kernel.name, DEVICE, self.target, sizes, facts)
+        kernel, sizes = self.plan.kernel.name, choices[0].sizes
+        if not self.on_host:
+            return Winner(kernel, DEVICE, self.target, sizes, facts)
+        least = self.decision.measured.least
+        return Winner(kernel, HOST, self.target, sizes, facts, choices, least, self.steps or None)
 
 
 def lesson_of(
     search: Search,
-    plan: KernelPlan,
+    builds: Mapping[str, Build],
     target: str,
     on_host: bool,
     versions: Mapping[str, Version],
     points: Mapping[str, Mapping[str, int]],
 ) -> Lesson:
-    """What a search teaches.
+    """What a search teaches. On hosts a build with other tiles of time steps may be taken for the source as it stands.
 
-    Raises NoLessonError where nothing was measured, the plan has no tile sizes, or the numbers do not say what launches find.
+    Raises NoLessonError where nothing was measured, no plan has tile sizes, or the numbers do not say what launches find.
     """
-    if not plan.sizes:
-        raise NoLessonError("the source as it stands has no tile sizes")
-    occasions, before = [], []
-    others: dict[str, int] = {}
-    for text, numbers in points.items():
+    taken = {name: one for name, one in builds.items() if not name or (on_host and one.steps)}
+    lessons = []
+    for name, build in taken.items():
+        if build.plan is not None and build.plan.sizes:
+            occasions = _occasions(search, name, build.plan, on_host, versions, points)
+            # Devices have no choice at launch.
+            decision = decided(occasions) if on_host else decided(occasions, most=1)
+            if decision is not None and len(decision.shares) == len(occasions):
+                before = _before(search, points)
+                others = _others(search, name, versions, points)
+                lessons.append(Lesson(build.plan, target, on_host, decision, before, others, name, build.steps))
+    if not lessons:
+        raise NoLessonError("nothing with tile sizes was measured at all of them")
+    best = max(lessons, key=_worth)
+    first = lessons[0]
+    # What needs no other build is taken where it is as good.
+    as_good = all(own > other - LEAST_GAIN for own, other in zip(_worth(first), _worth(best), strict=True))
+    return first if as_good else best
+
+
+def _worth(lesson: Lesson) -> tuple[float, float]:
+    return lesson.decision.least, lesson.decision.mean
+
+
+def _compared(search: Search, points: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
+    """The typical seconds of the best version, by the text of the sizes, where the default ran too."""
+    found = {}
+    for text in points:
         ordered = search.ordered(text)
         best = search.typical(ordered[0], text) if ordered else None
-        default = search.typical(DEFAULT, text)
-        if best is None or default is None:
-            continue
-        try:
-            occasions.append(_occasion(search, plan, on_host, versions, text, numbers, best))
-        except UncountableError as reason:
-            raise NoLessonError(f"{reason}; --sizes should say all numbers that launches depend on") from None
-        before.append(best / default)
-        name = versions[ordered[0]].build
-        if name:
-            others[name] = others.get(name, 0) + 1
-    # Devices have no choice at launch.
-    decision = decided(occasions) if on_host else decided(occasions, most=1)
-    if decision is None:
-        raise NoLessonError("nothing was measured with the source as it stands")
-    return Lesson(plan, target, on_host, decision, tuple(before), others)
+        if best is not None and search.typical(DEFAULT, text) is not None:
+            found[text] = best
+    return found
 
 
-def _occasion(
+def _before(search: Search, points: Mapping[str, Mapping[str, int]]) -> tuple[float, ...]:
+    """The share of the best that the default reaches."""
+    return tuple(best / (search.typical(DEFAULT, text) or best) for text, best in _compared(search, points).items())
+
+
+def _others(
+    search: Search, name: str, versions: Mapping[str, Version], points: Mapping[str, Mapping[str, int]]
+) -> dict[str, int]:
+    """At how many sizes each other build is the fastest."""
+    found: dict[str, int] = {}
+    for text in _compared(search, points):
+        build = versions[search.ordered(text)[0]].build
+        if build != name:
+            found[build] = found.get(build, 0) + 1
+    return found
+
+
+def _occasions(
     search: Search,
+    name: str,
     plan: KernelPlan,
     on_host: bool,
     versions: Mapping[str, Version],
-    text: str,
-    numbers: Mapping[str, int],
-    best: float,
-) -> Occasion:
-    """Raises UncountableError."""
-    scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
-    seconds: dict[Sizes, float] = {}
-    for version in search.ordered(text):
-        one = versions[version]
-        typical = search.typical(version, text)
-        if not one.build and typical is not None:
-            sizes = _sizes(plan, on_host, one, scalars)
-            seconds[sizes] = min(typical, seconds.get(sizes, typical))
-    length, _ = found_by_launch(plan, scalars, with_trips=False)
-    return Occasion(length, _trips(plan, scalars), seconds, best)
+    points: Mapping[str, Mapping[str, int]],
+) -> list[Occasion]:
+    """What was measured of one build. Raises NoLessonError."""
+    found = []
+    for text, best in _compared(search, points).items():
+        scalars = {one.name: points[text][one.host] for one in plan.kernel.objects if one.host in points[text]}
+        seconds: dict[Sizes, float] = {}
+        try:
+            for version in search.ordered(text):
+                one, typical = versions[version], search.typical(version, text)
+                if one.build == name and typical is not None:
+                    sizes = _sizes(plan, on_host, one, scalars)
+                    seconds[sizes] = min(typical, seconds.get(sizes, typical))
+            length, _ = found_by_launch(plan, scalars, with_trips=False)
+        except UncountableError as reason:
+            raise NoLessonError(f"{reason}; --sizes should say all numbers that launches depend on") from None
+        found.append(Occasion(length, _trips(plan, scalars), seconds, best))
+    return found
 
 
 def _trips(plan: KernelPlan, scalars: Mapping[str, int]) -> int:

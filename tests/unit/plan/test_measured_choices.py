@@ -9,7 +9,7 @@ import pytest
 
 from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
 from tilepragma.plan.kept_sizes import HOST, KeptChoice, Winner, kept_file, kept_text
-from tilepragma.plan.kernel_plan import MeasuredSizes, SizeChoice
+from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice
 from tilepragma.plan.size_choices import around, sizes_on_hosts, wrong_choices
 
 SOURCE = """\
@@ -60,6 +60,7 @@ def test_launches_of_the_measured_lengths_take_what_was_measured(tmp_path: Path)
     ("host", "message"),
     [
         ({"choices": CHOICES}, "'least_bytes' is no whole number from 0"),
+        ({"tiles": "round", "least_bytes": 0, "choices": CHOICES}, "'tiles' is none of auto, skewed, diamond"),
         ({"least_bytes": 0, "choices": []}, "'choices' is no list with anything in it"),
         ({"least_bytes": 0, "choices": [3]}, "a choice is no object"),
         ({"least_bytes": 0, "choices": [{"sizes": {}}]}, "'bytes' is no whole number"),
@@ -128,3 +129,42 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         400, tuple(SizeChoice(one.bytes, one.trips, tuple(one.sizes.values())) for one in choices)
     )
     assert json.loads(kept_text(text, Winner("sweep", HOST, "threads", {}, None)))["kernels"] == {}
+
+
+STENCIL = """\
+void jacobi(int steps, int n, float *a, float *b)
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; ++t) {
+        for (int i = 1; i < n - 1; ++i)
+            b[i] = (a[i - 1] + a[i] + a[i + 1]) / 3;
+        for (int i = 1; i < n - 1; ++i)
+            a[i] = b[i];
+    }
+}
+"""
+
+
+def test_other_tiles_of_time_steps_are_kept_for_cores_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, kept = tmp_path / "jacobi.c", tmp_path / "jacobi.tilek.json"
+    source.write_text(STENCIL)
+
+    def planned(temporal: str = "") -> KernelPlan:
+        result = translate(TranslateRequest(str(source), temporal=temporal, last="verify"))
+        assert result.diagnostics == ()
+        return result.plans[0]
+
+    plain, skewed = planned(), planned("skewed")
+    assert plain.host_steps != skewed.host_steps
+    sizes = {size.object.name: 16 for size in skewed.sizes}
+    facts = {"machine": "here"}
+    choices = (KeptChoice(1000, None, sizes),)
+    kept.write_text(kept_text(None, Winner("jacobi", HOST, "threads", {}, facts, choices, 10, "skewed")))
+    found = planned()
+    assert found.host_steps == skewed.host_steps
+    assert found.device_steps == plain.device_steps
+    assert found.choices[-1].sizes == (16,) * len(skewed.sizes)
+    result = translate(TranslateRequest(str(source), temporal="diamond", last="verify"))
+    [warning] = result.diagnostics
+    assert "the kernel's tile sizes are" in warning.message, "what the user says goes before what was measured"
+    assert result.plans[0].host_steps == plain.host_steps
