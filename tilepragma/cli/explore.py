@@ -28,7 +28,7 @@ from tilepragma.report.sizes import Sizes, check_sizes
 from tilepragma.tuning.candidates import FAMILIES, Build, builds_of, space_of
 from tilepragma.tuning.database import Database, KernelKey, MeasurementsError, Outcome, Trial, database_path, opened
 from tilepragma.tuning.exploration import Search, Take
-from tilepragma.tuning.kernels import TuningError, profile_key
+from tilepragma.tuning.kernels import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.learned import NoLessonError, lesson_of
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, run
@@ -180,6 +180,8 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
     command, points, builds = _programs(job, task)
     first = _first_run(command, task, next(iter(points.values())))
     target = task.target or _only_target(first)
+    if job.program:
+        taken_sizes(plan, first)
     serves = "threads" if first.on_host and target == "opencl" else target
     device: Device | None = job.request.device or calibrated(target)
     versions, space = space_of(builds, points, serves, device, "sizes" in job.families)

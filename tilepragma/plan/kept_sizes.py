@@ -213,7 +213,9 @@ def with_kept(plan: KernelPlan, kept: Iterable[KeptSizes]) -> KernelPlan:
             continue
         sizes = tuple(_with(size, one.sizes[size.object.name], on_host) for size in plan.sizes)
         plan = replace(plan, sizes=sizes, choices=() if on_host else plan.choices)
-    places = ", ".join(f"those for {one.size_class.people}" for one in kept)
+    places = ", ".join(
+        f"those for {one.size_class.people}{f' with {one.tiles.value} tiles' if one.tiles else ''}" for one in kept
+    )
     files = "".join(dict.fromkeys(Path(one.place.file).name for one in kept))
     return replace(plan, kept=f"{places} kept in {files}") if places else plan
 

@@ -194,7 +194,14 @@ def _tile_sizes(plan: KernelPlan) -> str:
     choices = size_rules(plan, plan.choices)
     if choices and device:
         choices[0] = f"on cores {choices[0]}"
-    return "; ".join((usual, *choices, *((plan.kept,) if plan.kept else ())))
+    return "; ".join((usual, *choices, *_measured(plan), *((plan.kept,) if plan.kept else ())))
+
+
+def _measured(plan: KernelPlan) -> Iterator[str]:
+    """Where choices were measured."""
+    if plan.measured is not None:
+        last = plan.measured.choices[-1].bytes or 0
+        yield f"measured for arrays of {byte_text(plan.measured.least)} to {byte_text(last)}"
 
 
 def _tile_size(size: TileSize, on_host: bool, on_device: bool) -> str:

@@ -172,6 +172,8 @@ def _explained(path: Path) -> Iterator[None]:
         said = str(error)
         if "full" in said:
             why = "cannot grow, since the disk is full: make room and run it again; what was measured before is kept"
+        elif "disk I/O" in said:
+            why = f"cannot be written ({said}): what was measured before is kept; see that its disk is well, and run it again"
         elif "readonly" in said or "unable to open" in said:
             why = f"cannot be written ({said}): set TILEK_DATA_DIR to a folder of yours"
         elif "locked" in said:

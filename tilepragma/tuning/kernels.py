@@ -123,7 +123,7 @@ def tuning_of(
     # Processors under OpenCL run the launches of hosts, with the hosts' sizes.
     serves = known["threads" if times.on_host and target == "opencl" else target]
     size_class = HOST if times.on_host else DEVICE
-    taken = _taken(plan, times)
+    taken = taken_sizes(plan, times)
     built = _built(plan, times.on_host, numbers)
     plain = tuple(size.host if times.on_host else size.device for size in plan.sizes)
     mine = kept.get(size_class)
@@ -137,7 +137,7 @@ def tuning_of(
     return KernelTuning(plan, target, size_class, layouts, taken, built, mine)
 
 
-def _taken(plan: KernelPlan, times: KernelTimes) -> tuple[Sizes, ...]:
+def taken_sizes(plan: KernelPlan, times: KernelTimes) -> tuple[Sizes, ...]:
     """What launches take by themselves. Raises TuningError where these are not the plan's tile sizes."""
     names = [size.object.name for size in plan.sizes]
     for sizes in times.sizes:

@@ -42,9 +42,9 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(candidates, "rank_layouts", rank)
 
 
-def program(case: str = "*) us=1000;;", target: str = "threads") -> str:
+def program(case: str = "*) us=1000;;", target: str = "threads", **more: object) -> str:
     """A program whose kernel takes what the case of a shell says for "$1 $TILEK_SIZES". It notes each run in the file `asked`."""
-    own = {"target": target, "kernel": "sweep", "form": "host", "source": "in.c", "line": 3}
+    own = {"target": target, "kernel": "sweep", "form": "host", "source": "in.c", "line": 3, **more}
     event = json.dumps({"ph": "X", "ts": 0, "cat": "kernel", "name": "x", "dur": 0, "args": own}).replace(
         '"dur": 0', '"dur": %d'
     )
@@ -198,6 +198,15 @@ def test_a_device_that_vanishes_in_the_middle(capsys: pytest.CaptureFixture[str]
     assert "cannot be measured any more: its program ended with status 9; what was measured is kept" in said.err
     assert "sweep on threads" in said.out
     assert [one.outcome.failure for one in measured()] == [""] * 3
+
+
+def test_a_program_that_was_built_of_another_source(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune(command=(program(**{"tile sizes": {"i_size": 4}}), "x")) == 1
+    said = capsys.readouterr().err
+    assert (
+        "has the tile sizes t_size, t_i_size here, but i_size in the program: it was built from another source" in said
+    )
+    assert measured() == []
 
 
 def test_another_target_than_the_one_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,7 @@ def test_launches_of_the_measured_lengths_take_what_was_measured(tmp_path: Path)
     assert b"8000" in (result.output or b"")
     said = " ".join(explain(kernel_reports(result)).split())
     assert "t_size = 4, t_i_size = 5 for arrays up to 8.0 kB and up to 9 iterations of t" in said
-    assert "those for cores kept in sweep.tilek.json" in said
+    assert "measured for arrays of 400 B to 8.0 kB; those for cores kept in sweep.tilek.json" in said
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,7 @@ def test_other_tiles_of_time_steps_are_kept_for_cores_alone(tmp_path: Path, monk
     found = planned()
     assert found.host_steps == skewed.host_steps
     assert found.device_steps == plain.device_steps
+    assert found.kept == "those for cores with skewed tiles kept in jacobi.tilek.json"
     assert found.choices[-1].sizes == (16,) * len(skewed.sizes)
     result = translate(TranslateRequest(str(source), temporal="diamond", last="verify"))
     [warning] = result.diagnostics
