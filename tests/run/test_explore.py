@@ -1,4 +1,4 @@
-"""`tilepragma tune` on programs that it makes of a source: killed in the middle, and run again."""
+"""`tilepragma tune` as a process of its own: killed in the middle and run again; and on programs that it makes of a source."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ int main(void)
     puts("not what is measured");
 }
 """
+#: A program whose profile says of each launch what the runtime would, with a time that is none.
+PROGRAM = """\
+#!/bin/sh
+echo '{"ph": "X", "ts": 0, "dur": 100, "cat": "kernel", "name": "x", "args": {"target": "threads", "kernel": "sweep", "form": "host", \
+"source": "in.c", "line": 5}}' > "$TILEK_PROFILE"
+"""
 Row = tuple[str, str, int, str, str]
 
 
@@ -63,7 +69,9 @@ def rows(folder: Path) -> list[Row]:
 
 def test_a_tuner_that_is_killed_goes_on_where_it_was(workshop: Workshop, tmp_path: Path) -> None:
     (tmp_path / "in.c").write_text(SOURCE)
-    ours = command("--kernel", "sweep", "--sizes", "n=40:80:x2,steps=4", "--versions", "sizes", "--budget", "1s")
+    (tmp_path / "program").write_text(PROGRAM)
+    (tmp_path / "program").chmod(0o755)
+    ours = command("--kernel", "sweep", "--sizes", "n=40:80:x2,steps=4", "--budget", "1s", "--", "./program", "{n}")
     process = subprocess.Popen(
         ours, env=environment(workshop, tmp_path), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
