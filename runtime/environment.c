@@ -104,6 +104,16 @@ static void read_device(void)
     else settings.device_name = keep(0, value);
 }
 
+static void read_subdevices(void)
+{
+    const char *value = value_of("TILEK_SUBDEVICES");
+    int ok = 1;
+    settings.subdevices = value != NULL ? read_number(value, 1, &ok) : 1;
+    if (ok && settings.subdevices <= TILEK_MOST_SUBDEVICES) return;
+    reject("TILEK_SUBDEVICES", value, "a number from 1 to 16");
+    settings.subdevices = 1;
+}
+
 static void read_profile(void)
 {
     const char *value = value_of("TILEK_PROFILE");
@@ -196,6 +206,7 @@ static void read_all(void)
     read_target();
     read_opencl_form();
     read_device();
+    read_subdevices();
     read_profile();
     read_tolerance();
     read_sizes();

@@ -6,11 +6,14 @@
 
 typedef enum tilek_opencl_form { TILEK_FORM_BY_DEVICE, TILEK_FORM_GPU, TILEK_FORM_CPU } tilek_opencl_form;
 
+enum { TILEK_MOST_SUBDEVICES = 16 };
+
 typedef struct tilek_settings {
     tilek_target target;         /* TILEK_TARGET; meaningful where target_given */
     int target_given;
     int64_t device;              /* TILEK_DEVICE as a number; -1: none given */
     const char *device_name;     /* TILEK_DEVICE otherwise: part of a device's name; NULL: none given */
+    int64_t subdevices;          /* TILEK_SUBDEVICES: parts of each OpenCL processor, 1 by default */
     int verify;                  /* TILEK_VERIFY */
     double tolerance;            /* TILEK_TOLERANCE, relative; negative: by type */
     int profile;                 /* TILEK_PROFILE: 1 = table at exit */

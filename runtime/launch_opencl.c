@@ -86,6 +86,39 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     device->rounds_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 }
 
+static int add_device(cl_platform_id platform, cl_device_id id)
+{
+    tilek_device *devices = realloc(found.devices, ((size_t)found.count + 1) * sizeof *devices);
+    if (devices == NULL)
+        return 0;
+    found.devices = devices;
+    memset(&devices[found.count], 0, sizeof *devices);
+    describe(&found.api, platform, id, &devices[found.count++]);
+    return 1;
+}
+
+/* A processor in TILEK_SUBDEVICES parts of as many cores each; where it has too few, or does not come apart, it stands for each of them itself: with a context of
+ * its own each part is a device of its own in all but its cores. */
+static int add_parts(cl_platform_id platform, cl_device_id id)
+{
+    cl_bitfield type = 0;
+    cl_uint units = 0, count = 0;
+    cl_device_id parts[TILEK_MOST_SUBDEVICES];
+    ask(&found.api, id, CL_DEVICE_TYPE, sizeof type, &type);
+    ask(&found.api, id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units);
+    const cl_uint wanted = type == CL_DEVICE_TYPE_CPU ? (cl_uint)tilek_get_settings()->subdevices : 1;
+    const cl_device_partition_property each[] = {CL_DEVICE_PARTITION_EQUALLY, units / wanted, 0};
+    int added = 1;
+    if (wanted == 1)
+        return add_device(platform, id);
+    if (units < wanted || found.api.clCreateSubDevices(id, each, TILEK_MOST_SUBDEVICES, parts, &count) != CL_SUCCESS || count < wanted)
+        for (count = 0; count < wanted; ++count)
+            parts[count] = id;
+    for (cl_uint k = 0; k < wanted && added; ++k)
+        added = add_device(platform, parts[k]);
+    return added;
+}
+
 /* Adds the usable devices of a platform. 0 where memory is short. */
 static int add_devices(cl_platform_id platform)
 {
@@ -102,12 +135,8 @@ static int add_devices(cl_platform_id platform)
             continue;
         if (found.from_wheel)
             tilek_opencl_repair_pocl(&found.api, ids[k]);
-        tilek_device *devices = realloc(found.devices, ((size_t)found.count + 1) * sizeof *devices);
-        if (devices == NULL)
+        if (!add_parts(platform, ids[k]))
             return 0;
-        found.devices = devices;
-        memset(&devices[found.count], 0, sizeof *devices);
-        describe(&found.api, platform, ids[k], &devices[found.count++]);
     }
     return 1;
 }

@@ -8,7 +8,7 @@
 typedef int32_t cl_int;
 typedef uint32_t cl_uint, cl_bool;
 typedef uint64_t cl_ulong, cl_bitfield;
-typedef intptr_t cl_context_property;
+typedef intptr_t cl_context_property, cl_device_partition_property;
 typedef struct _cl_platform_id *cl_platform_id;
 typedef struct _cl_device_id *cl_device_id;
 typedef struct _cl_context *cl_context;
@@ -55,6 +55,7 @@ enum {
     CL_DEVICE_HOST_UNIFIED_MEMORY = 0x1035,
     CL_DEVICE_VERSION = 0x102F,
     CL_DEVICE_DOUBLE_FP_CONFIG = 0x1032,
+    CL_DEVICE_PARTITION_EQUALLY = 0x1086,
     CL_PROGRAM_BINARY_SIZES = 0x1165,
     CL_PROGRAM_BINARIES = 0x1166,
     CL_PROGRAM_BUILD_LOG = 0x1183,
@@ -69,6 +70,7 @@ enum {
     X(cl_int, clGetPlatformInfo, (cl_platform_id, cl_uint, size_t, void *, size_t *)) \
     X(cl_int, clGetDeviceIDs, (cl_platform_id, cl_bitfield, cl_uint, cl_device_id *, cl_uint *)) \
     X(cl_int, clGetDeviceInfo, (cl_device_id, cl_uint, size_t, void *, size_t *)) \
+    X(cl_int, clCreateSubDevices, (cl_device_id, const cl_device_partition_property *, cl_uint, cl_device_id *, cl_uint *)) \
     X(cl_context, clCreateContext, (const cl_context_property *, cl_uint, const cl_device_id *, void (*)(const char *, const void *, size_t, void *), void *, cl_int *)) \
     X(cl_int, clReleaseContext, (cl_context)) \
     X(cl_command_queue, clCreateCommandQueue, (cl_context, cl_device_id, cl_bitfield, cl_int *)) \

@@ -170,6 +170,15 @@ typedef struct tilek_size { const char *name; int64_t host, device; } tilek_size
  * whose outermost loop has `trips` iterations at most; INT64_MAX: however many. One size per tile size of the kernel, each >= 1. */
 typedef struct tilek_choice { int64_t bytes, trips; const int64_t *sizes; } tilek_choice;
 
+/* What a launch touches of an array, by rows: indices of its first dimension. An iteration of the divided loop whose iterator is i touches rows
+ * scale * i + least to scale * i + greatest (scale 0: all iterations the same ones); INT64_MIN and INT64_MAX: all rows. `rank`: dimensions of the array
+ * as device code sees it, by which rows are as long as they are. */
+typedef struct tilek_row_use { int array; unsigned access; /* TILEK_READS, TILEK_WRITES */ int rank; int64_t scale, least, greatest; } tilek_row_use;
+
+/* How the iterations of a device launch are dealt to several devices: those of `loop` in blocks, so that different iterations write different rows;
+ * -1: all of the launch on one device. Arrays that it does not touch have no use. */
+typedef struct tilek_division { int loop, use_count; const tilek_row_use *uses; } tilek_division;
+
 /* The order in which a kernel's launches run, with loops around them: calls tilek_step once for each, and returns at once with what
  * tilek_step returned where that is nonzero; else 0. It changes nothing but its own variables, and may be called more than once. */
 typedef int (*tilek_steps)(struct tilek_run *run, const struct tilek_call *call);
@@ -213,6 +222,7 @@ typedef struct tilek_kernel {
     int choice_count;
     const tilek_choice *choices; /* the first one that holds counts */
     void **state; /* the runtime's memory of this kernel: address of a static void * that starts NULL */
+    const tilek_division *divisions; /* one a device launch; NULL: a call runs on one device */
 } tilek_kernel;
 
 /* ---- What a launch is ------------------------------------------------------------------------------------------ */
@@ -225,6 +235,7 @@ typedef struct tilek_array {
 
 typedef struct tilek_bounds { int64_t lower, upper, step, trip; } tilek_bounds; /* trip = tilek_trip(…), -1 where endless */
 
+enum { TILEK_DEVICES_ALL = -2 }; /* device(all) */
 enum { TILEK_QUEUE_SYNCHRONOUS = -1, TILEK_QUEUE_DEFAULT = -2, TILEK_QUEUES_ALL = -1 };
 
 typedef struct tilek_call {
@@ -233,7 +244,7 @@ typedef struct tilek_call {
     const tilek_bounds *loops;
     const int64_t *tile_arguments;
     int64_t axes[TILEK_AXES]; /* counts that the user gave; 0 = the runtime's choice */
-    int64_t device;           /* device(e); -1 = TILEK_DEVICE or the first */
+    int64_t device;           /* device(e); -1 = TILEK_DEVICE or the first; TILEK_DEVICES_ALL */
     int64_t queue;            /* async(e); -1 = synchronous, -2 = async without argument */
     const int64_t *waits;     /* wait(e, …) */
     int wait_count;           /* -1 = wait for all queues */

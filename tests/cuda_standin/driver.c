@@ -90,28 +90,37 @@ STANDIN_EXPORT int cuGetErrorString(int error, const char **text)
     return INVALID_VALUE;
 }
 
+/* TILEK_STANDIN_DEVICES: so many, alike; they share a context, and with it memory. */
+static int device_count(void)
+{
+    const char *wish = getenv("TILEK_STANDIN_DEVICES");
+    return wish != NULL ? atoi(wish) : 1;
+}
+
+static int is_device(int id) { return id >= 0 && id < device_count(); }
+
 STANDIN_EXPORT int cuDeviceGetCount(int *count)
 {
-    *count = 1;
+    *count = device_count();
     return SUCCESS;
 }
 
 STANDIN_EXPORT int cuDeviceGet(int *id, int number)
 {
-    *id = 0;
-    return number == 0 ? SUCCESS : INVALID_DEVICE;
+    *id = number;
+    return is_device(number) ? SUCCESS : INVALID_DEVICE;
 }
 
 STANDIN_EXPORT int cuDeviceGetName(char *name, int size, int id)
 {
     (void)snprintf(name, (size_t)size, "tilepragma stand-in");
-    return id == 0 ? SUCCESS : INVALID_DEVICE;
+    return is_device(id) ? SUCCESS : INVALID_DEVICE;
 }
 
 STANDIN_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int id)
 {
     *bytes = MEMORY;
-    return id == 0 ? SUCCESS : INVALID_DEVICE;
+    return is_device(id) ? SUCCESS : INVALID_DEVICE;
 }
 
 /* By the numbers of CUdevice_attribute: an A100's, with few multiprocessors. */
@@ -122,7 +131,7 @@ STANDIN_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int id)
     for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
         if (known[k].attribute == attribute) {
             *value = known[k].value;
-            return id == 0 ? SUCCESS : INVALID_DEVICE;
+            return is_device(id) ? SUCCESS : INVALID_DEVICE;
         }
     return INVALID_VALUE;
 }
@@ -133,7 +142,7 @@ STANDIN_EXPORT int cuDevicePrimaryCtxRetain(CUcontext *context, int id)
     ++device.retained;
     (void)pthread_mutex_unlock(&device.lock);
     *context = &device.context;
-    return id == 0 ? SUCCESS : INVALID_DEVICE;
+    return is_device(id) ? SUCCESS : INVALID_DEVICE;
 }
 
 STANDIN_EXPORT int cuDevicePrimaryCtxRelease_v2(int id)
@@ -150,7 +159,7 @@ STANDIN_EXPORT int cuDevicePrimaryCtxRelease_v2(int id)
         (void)fprintf(stderr, "stand-in: %d launches, %d waits, %d copies, %d entries, %d graphs, %d played\n", device.launches, device.waits, device.copies,
                       device.entries, standin_recorded, standin_played);
     (void)pthread_mutex_unlock(&device.lock);
-    return id == 0 ? SUCCESS : INVALID_DEVICE;
+    return is_device(id) ? SUCCESS : INVALID_DEVICE;
 }
 
 static void count(int *counter, int change)

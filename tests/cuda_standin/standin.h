@@ -4,7 +4,7 @@
  * threads of a block, one block after another. An error of a kernel is found as on a device: at the next call that looks.
  *
  * TILEK_STANDIN_FAIL=alloc|launch|compile|nodevice|capture|endcapture|graph|play makes every call of the kind fail; alloc:3 only the third. A failed launch
- * leaves the device lost, as a real one does. Built with STANDIN_WITHOUT_GRAPHS it is a driver from before them. */
+ * leaves the device lost, as a real one does. TILEK_STANDIN_DEVICES=N shows so many devices. Built with STANDIN_WITHOUT_GRAPHS it is a driver from before them. */
 #ifndef STANDIN_H
 #define STANDIN_H
 

@@ -8,13 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tilek_device { int unused; };
+typedef struct kept_call kept_call;
+struct tilek_device { kept_call *waiting[TILEK_DEVICE_QUEUES]; }; /* guarded by `mutex` */
 struct tilek_entry { const fake_kernel *kernel; const tilek_program *program; };
 struct tilek_program { int specialized, constant_count; tilek_constant constants[64]; tilek_entry entries[8]; int entry_count; };
 
-fake_device_state fake = {.is_gpu = 1};
-static struct tilek_device the_device;
-static fake_kernel kernels[16];
+enum { MOST_DEVICES = 4, HEADER = 16 };
+
+fake_device_state fake = {.is_gpu = 1, .devices = 1};
+static struct tilek_device devices[MOST_DEVICES];
+static fake_kernel kernels[32];
 static int kernel_count;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
@@ -40,8 +43,8 @@ static tilek_status fail(tilek_message *why, tilek_status status, const char *st
 static tilek_status open_device(int64_t number, const char *name_part, tilek_device **device, tilek_message *why)
 {
     (void)name_part;
-    if (fake.absent || number > 0) return fail(why, TILEK_NO_DEVICE, "exist");
-    *device = &the_device;
+    if (fake.absent || number >= fake.devices) return fail(why, TILEK_NO_DEVICE, "exist");
+    *device = &devices[number > 0 ? number : 0];
     return TILEK_OK;
 }
 
@@ -73,14 +76,24 @@ static const tilek_limits *limits(const tilek_device *device)
 
 static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *buffer, tilek_message *why)
 {
-    (void)device;
+    char *block;
     if (counts_down(&fake.allocations, &fake.fail_allocate)) return fail(why, TILEK_NO_MEMORY, "allocate");
-    buffer->object = malloc(bytes);
-    if (buffer->object == NULL) return fail(why, TILEK_NO_MEMORY, "allocate");
-    memset(buffer->object, 0x5a, bytes); /* what a fresh buffer holds must not matter */
+    block = malloc(HEADER + bytes);
+    if (block == NULL) return fail(why, TILEK_NO_MEMORY, "allocate");
+    memcpy(block, &device, sizeof device);
+    buffer->object = memset(block + HEADER, 0x5a, bytes); /* what a fresh buffer holds must not matter */
     buffer->bytes = bytes;
     (void)__atomic_add_fetch(&fake.live_buffers, 1, __ATOMIC_RELAXED);
     return TILEK_OK;
+}
+
+/* A device that is given another one's memory ends the program. */
+static void check_owner(const tilek_device *device, const tilek_buffer *buffer)
+{
+    const tilek_device *owner;
+    if (buffer->object == NULL || buffer->address != 0) return;
+    memcpy(&owner, (const char *)buffer->object - HEADER, sizeof owner);
+    if (owner != device) abort();
 }
 
 /* `address` marks what is not to be freed. */
@@ -103,13 +116,16 @@ static void release(tilek_device *device, tilek_buffer *buffer)
     (void)device;
     if (buffer->address != 0) memset(buffer, 0, sizeof *buffer);
     if (buffer->object != NULL) (void)__atomic_sub_fetch(&fake.live_buffers, 1, __ATOMIC_RELAXED);
-    free(buffer->object);
+    if (buffer->object != NULL) free((char *)buffer->object - HEADER);
     memset(buffer, 0, sizeof *buffer);
 }
 
+static void catch_up(tilek_device *device, int queue);
+
 static tilek_status write_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, const void *source, size_t bytes, tilek_message *why)
 {
-    (void)device, (void)queue;
+    catch_up(device, queue);
+    check_owner(device, buffer);
     if (counts_down(&fake.writes, &fake.fail_write) || offset + bytes > buffer->bytes) return fail(why, TILEK_DEVICE_LOST, "write");
     memcpy((char *)buffer->object + offset, source, bytes);
     return TILEK_OK;
@@ -117,7 +133,8 @@ static tilek_status write_buffer(tilek_device *device, int queue, const tilek_bu
 
 static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buffer *buffer, size_t offset, void *destination, size_t bytes, tilek_message *why)
 {
-    (void)device, (void)queue;
+    catch_up(device, queue);
+    check_owner(device, buffer);
     if (counts_down(&fake.reads, &fake.fail_read) || offset + bytes > buffer->bytes) return fail(why, TILEK_DEVICE_LOST, "read");
     memcpy(destination, (const char *)buffer->object + offset, bytes);
     return TILEK_OK;
@@ -194,9 +211,9 @@ static void run_gangs(const tilek_entry *entry, fake_call *call, int fails)
             for (call->gang[0] = 0; call->gang[0] < (fails ? 1 : call->groups[0]); ++call->gang[0]) entry->kernel->body(call);
 }
 
-/* ---- Recordings ------------------------------------------------------------------------------------------------------ */
+/* ---- Launches that wait, and recordings ------------------------------------------------------------------------------- */
 
-typedef struct kept_call { struct kept_call *next; const tilek_entry *entry; fake_call call; char bytes[32][16]; } kept_call;
+struct kept_call { kept_call *next; const tilek_entry *entry; fake_call call; char bytes[32][16]; };
 
 struct tilek_graph { kept_call *first, **end; int playing; };
 
@@ -215,8 +232,8 @@ static tilek_status record(tilek_device *device, tilek_message *why)
     return busy ? fail(why, TILEK_UNSUPPORTED, "record two at once") : made != NULL ? TILEK_OK : fail(why, TILEK_NO_MEMORY, "record");
 }
 
-/* Values are copied: the core's are gone when the graph is played. */
-static void keep(const tilek_entry *entry, const fake_call *call, int argument_count, const tilek_argument arguments[])
+/* Values are copied: the core's are gone when the launch runs. */
+static kept_call *keep(const tilek_entry *entry, const fake_call *call, int argument_count, const tilek_argument arguments[])
 {
     kept_call *kept = calloc(1, sizeof *kept);
     if (kept == NULL) abort();
@@ -226,8 +243,32 @@ static void keep(const tilek_entry *entry, const fake_call *call, int argument_c
         for (int index = 0; index < 32; ++index)
             if (arguments[argument].kind == TILEK_ARGUMENT_VALUE && call->scalars[index] == arguments[argument].value)
                 kept->call.scalars[index] = memcpy(kept->bytes[index], arguments[argument].value, arguments[argument].size);
-    *recording->end = kept;
-    recording->end = &kept->next;
+    return kept;
+}
+
+/* Runs what waits in a queue. */
+static void catch_up(tilek_device *device, int queue)
+{
+    kept_call *next;
+    (void)pthread_mutex_lock(&mutex);
+    next = device->waiting[queue];
+    device->waiting[queue] = NULL;
+    (void)pthread_mutex_unlock(&mutex);
+    while (next != NULL) {
+        kept_call *const one = next;
+        run_gangs(one->entry, &one->call, 0);
+        next = one->next;
+        free(one);
+    }
+}
+
+static void leave_waiting(tilek_device *device, int queue, kept_call *kept)
+{
+    kept_call **end;
+    (void)pthread_mutex_lock(&mutex);
+    for (end = &device->waiting[queue]; *end != NULL;) end = &(*end)->next;
+    *end = kept;
+    (void)pthread_mutex_unlock(&mutex);
 }
 
 static void forget(tilek_device *device, tilek_graph *graph)
@@ -279,7 +320,8 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
 {
     fake_call call;
     const int fails = counts_down(&fake.runs, &fake.fail_run);
-    (void)device;
+    for (int argument = 0; argument < argument_count; ++argument)
+        if (arguments[argument].kind == TILEK_ARGUMENT_BUFFER) check_owner(device, arguments[argument].buffer);
     memset(&call, 0, sizeof call);
     bind(entry, argument_count, arguments, &call);
     memcpy(call.groups, groups, sizeof call.groups);
@@ -289,16 +331,22 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     fake.most_groups = tilek_maximum(fake.most_groups, groups[0] * groups[1] * groups[2]);
     (void)pthread_mutex_unlock(&mutex);
     if (nanoseconds != NULL) *nanoseconds = 1000;
-    if (queue == TILEK_RECORDING_QUEUE) keep(entry, &call, argument_count, arguments);
-    else run_gangs(entry, &call, fails);
+    if (queue == TILEK_RECORDING_QUEUE) {
+        *recording->end = keep(entry, &call, argument_count, arguments);
+        recording->end = &(*recording->end)->next;
+    } else if (fake.lazy && !fails) {
+        leave_waiting(device, queue, keep(entry, &call, argument_count, arguments));
+    } else {
+        run_gangs(entry, &call, fails);
+    }
     return fails ? fail(why, TILEK_DEVICE_LOST, "finish a kernel") : TILEK_OK;
 }
 
 static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *why)
 {
     static int never;
-    (void)device;
     if (queue == TILEK_RECORDING_QUEUE) abort();
+    catch_up(device, queue);
     return counts_down(&never, &fake.fail_wait) ? fail(why, TILEK_DEVICE_LOST, "wait") : TILEK_OK;
 }
 

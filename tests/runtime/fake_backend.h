@@ -1,4 +1,4 @@
-/* fake_backend.h: a device in host memory, for tests of the runtime's core. It stands for OpenCL; CUDA is absent.
+/* fake_backend.h: devices in host memory, for tests of the runtime's core. They stand for OpenCL; CUDA is absent.
  *
  * Kernels are C functions, called once a gang with the parameters' values, from arguments or constants as the program was built. */
 #ifndef FAKE_BACKEND_H
@@ -21,6 +21,8 @@ typedef struct fake_kernel {
 /* The device's knobs and counters. A countdown of k > 0 makes the k-th call from now fail; 0: none fails. */
 typedef struct fake_device_state {
     int absent, is_gpu, no_double, refuse_build, shares_memory;
+    int devices;           /* alike; one by default */
+    int lazy;              /* a queue's launches run when something waits for them, and no sooner */
     int64_t group_total;   /* of every entry; 0: the device's 1024 */
     int fail_allocate, fail_write, fail_read, fail_run, fail_wait, fail_record, fail_recorded, fail_play;
     int allocations, live_buffers, writes, reads, builds, unreached, live_programs, runs, shutdowns, reclaims;

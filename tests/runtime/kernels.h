@@ -87,6 +87,20 @@ void steps_choice_cost(void);
 void steps_cost(void);
 void steps_workers(void);
 
+/* Tests of calls on several devices (division_cases.c). */
+void divided(void);
+void divided_far(void);
+void divided_overlaps(void);
+void divided_alone(void);
+void divided_scarce(void);
+void divided_lost_write(void);
+void divided_lost_run(void);
+void divided_lost_wait(void);
+void divided_lost_result(void);
+void divided_present(void);
+void held_rows(void);
+void register_division_kernels(void);
+
 /* Tests of runs that are recorded and played (graph_cases.c). */
 void graphs(void);
 void graphs_rarely(void);

@@ -52,6 +52,17 @@ ON_THE_DEVICE = [
     "graphs_refused",
     "graphs_lost",
     "graphs_concurrent",
+    "divided",
+    "divided_far",
+    "divided_overlaps",
+    "divided_alone",
+    "divided_scarce",
+    "divided_lost_write",
+    "divided_lost_run",
+    "divided_lost_wait",
+    "divided_lost_result",
+    "divided_present",
+    "held_rows",
 ]
 
 
@@ -65,7 +76,10 @@ def run(program: Path, case: str, **environment: str) -> subprocess.CompletedPro
 @pytest.fixture(scope="session", params=VARIANTS)
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     core = [path for path in sorted(RUNTIME.glob("*.c")) if not path.name.startswith(DEVICE_SOURCES)]
-    tests = [HERE / name for name in ("cases.c", "steps_cases.c", "graph_cases.c", "kernels.c", "fake_backend.c")]
+    tests = [
+        HERE / name
+        for name in ("cases.c", "steps_cases.c", "graph_cases.c", "division_cases.c", "kernels.c", "fake_backend.c")
+    ]
     output = tmp_path_factory.mktemp("core") / request.param
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
     include = [f"-I{RUNTIME}", f"-I{RUNTIME / 'include'}"]

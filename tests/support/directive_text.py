@@ -51,6 +51,8 @@ def _kernel(kernel: KernelDirective) -> list[str]:
         words.append(f"target({', '.join(target.value for target in kernel.targets)})")
     if kernel.device is not None:
         words.append(f"device({kernel.device.text})")
+    if kernel.all_devices:
+        words.append("device(all)")
     words += _queues(kernel)
     words += _variables(kernel.reductions, kernel.privates)
     return [*words, "independent"] if kernel.independent else words

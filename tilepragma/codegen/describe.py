@@ -20,12 +20,14 @@ from tilepragma.codegen.manifest import (
     LAUNCH_ALWAYS,
     ArrayShape,
     ChoiceShape,
+    DivisionShape,
     FieldShape,
     KernelManifest,
     LaunchShape,
     LoopShape,
     Parameter,
     ReductionShape,
+    RowUseShape,
     SizeShape,
     axis_index,
 )
@@ -36,7 +38,7 @@ from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
 from tilepragma.ir.looptree import TiledLoop
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import ArrayArgument, Division, KernelPlan, Launch, Step, launches_in
 from tilepragma.plan.size_choices import is_of_devices_only
 
 _OPERATORS = {
@@ -87,6 +89,9 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
         device_steps=steps.device,
         sizes=tuple(SizeShape(size.object.name, size.host, size.device) for size in plan.sizes),
         choices=tuple(ChoiceShape(choice.bytes, choice.trips, choice.sizes) for choice in plan.choices),
+        divisions=tuple(
+            _division(plan, on_device[place], own) for place, own in enumerate(plan.divisions if on_device else ())
+        ),
     )
 
 
@@ -188,6 +193,22 @@ def _launch(
         parameters=parameters,
         value_sizes=tuple(type_size(object_.element) for object_ in launch.values),
     )
+
+
+def _division(plan: KernelPlan, launch: Launch, division: Division) -> DivisionShape:
+    arrays = [argument.object for argument in plan.arrays]
+    uses = tuple(
+        RowUseShape(
+            arrays.index(use.object),
+            tuple(name for name, holds in (("READS", use.reads), ("WRITES", use.writes)) if holds),
+            use.rank,
+            use.scale,
+            use.least,
+            use.greatest,
+        )
+        for use in division.uses
+    )
+    return DivisionShape(-1 if division.loop is None else launch.loops.index(division.loop), uses)
 
 
 def _loop(loop: TiledLoop, numbering: Numbering, known: bool) -> LoopShape:

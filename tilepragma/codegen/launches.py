@@ -112,8 +112,11 @@ def launch_numbers(
     # A program has one value a constant, and each launch has axes of its own.
     names = [one.name for one in (plan.device if program is None else program)]
     ending = f"_{names.index(launch.name) + 1}" if len(names) > 1 and launch.name in names else ""
-    varying = frozenset(loop for loop in launch.loops if iterators and loop_objects(loop) & iterators)
-    numbers = Numbers(launch.loops, numbering.first_arguments, frozenset(taken), varying, ending)
+    divided = plan.divided_loop(launch)
+    varying = frozenset(
+        loop for loop in launch.loops if loop == divided or (iterators and loop_objects(loop) & iterators)
+    )
+    numbers = Numbers(launch.loops, numbering.first_arguments, frozenset(taken), varying, ending, divided)
     for index, object_ in launch_objects(plan, launch).sizes:
         numbers.size(object_.name, index)
     return numbers

@@ -108,6 +108,26 @@ class LaunchShape:
 
 
 @dataclass(frozen=True)
+class RowUseShape:
+    """tilek_row_use: index of the array, endings of the flags of `access`; None of both numbers: all rows."""
+
+    array: int
+    access: tuple[str, ...]
+    rank: int
+    scale: int
+    least: int | None
+    greatest: int | None
+
+
+@dataclass(frozen=True)
+class DivisionShape:
+    """tilek_division: the divided loop's place among the launch's, -1 where none is."""
+
+    loop: int
+    uses: tuple[RowUseShape, ...]
+
+
+@dataclass(frozen=True)
 class SizeShape:
     """tilek_size: a tile's extent that is chosen at launch, and what it is on hosts and on devices by default."""
 
@@ -152,6 +172,7 @@ class KernelManifest:
     device_steps: str | None
     sizes: tuple[SizeShape, ...]
     choices: tuple[ChoiceShape, ...]
+    divisions: tuple[DivisionShape, ...]
 
 
 #: The bit of LaunchShape.axes that is TILEK_LAUNCH_ALWAYS.

@@ -14,7 +14,8 @@ from tilepragma.ir.looptree import Axis, Tile, TiledLoop
 class Numbers:
     """Names of the numbers of one launch. `loops` are the launch's; `first_arguments` says where a loop's tile arguments start;
     `varying` are those of the loops whose bounds differ from step to step: what depends on them is no constant of a program. `ending` is
-    that of axes' names, which are constants of a program with several launches.
+    that of axes' names, which are constants of a program with several launches. `divided`: the loop
+    whose iterations several devices share, one of `varying`.
 
     `used` maps each name that was asked for to the parameter it stands for. A number of a loop without launch bounds is a
     local variable that the caller declares, so it is not kept.
@@ -25,6 +26,7 @@ class Numbers:
     taken: frozenset[str]
     varying: frozenset[TiledLoop] = frozenset()
     ending: str = ""
+    divided: TiledLoop | None = None
     used: dict[str, Parameter] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
 
@@ -49,9 +51,9 @@ class Numbers:
         )
 
     def lower(self, loop: TiledLoop) -> str:
-        """The loop's lower bound: the number itself where it is a literal."""
+        """The loop's lower bound: the number itself where it is a literal, and every launch begins there."""
         literal = literal_value(loop.loop.lower)
-        if literal is not None:
+        if literal is not None and loop != self.divided:
             return str(literal)
         return self._loop_number(loop, "lower", ParameterKind.LOOP_LOWER, 0, constant=False)
 

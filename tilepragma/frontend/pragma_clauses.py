@@ -460,7 +460,7 @@ _FORMS = {
     "num_gangs": "num_gangs[dimension](count)",
     "num_workers": "num_workers[dimension](count)",
     "target": "target(opencl, threads)",
-    "device": "device(number)",
+    "device": "device(number) or device(all)",
     "async": "async(queue)",
     "wait": "wait(queue)",
     "if": "if(condition)",

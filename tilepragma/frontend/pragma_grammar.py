@@ -167,13 +167,16 @@ def _assemble(construct: Construct, clauses: Sequence[Clause], place: SourceRang
 def _kernel(clauses: Sequence[Clause], place: SourceRange) -> KernelDirective:
     names = _of(KernelName, clauses)
     targets = _of(Targets, clauses)
+    device = _expression("device", clauses)
+    all_devices = device is not None and device.text.strip() == "all"
     return KernelDirective(
         place,
         name=names[0].value if names else None,
         data=_of(DataClause, clauses),
         counts=_of(CountClause, clauses),
         targets=targets[0].values if targets else (),
-        device=_expression("device", clauses),
+        device=None if all_devices else device,
+        all_devices=all_devices,
         asynchronous=_expression("async", clauses),
         asynchronous_default=_bare("async", clauses),
         waits=_expressions("wait", clauses),

@@ -12,6 +12,7 @@ from tilepragma.codegen.steps import range_text
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
+from tilepragma.ir.directives import KernelDirective
 from tilepragma.ir.looptree import Axis, Loop, TiledLoop
 from tilepragma.plan.kernel_plan import KernelPlan, LastValue
 from tilepragma.plan.size_choices import by_trips, outermost_loop
@@ -48,7 +49,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         waits=[host_text(queue) for queue in directive.waits],
         wait_all=directive.wait_all,
         axes=_axes(plan),
-        device="-1" if directive.device is None else host_text(directive.device),
+        device=_device(directive),
         queue=_queue(plan),
         operations=_operations(plan),
         enabled=_enabled(plan),
@@ -131,6 +132,12 @@ def _enabled(plan: KernelPlan) -> str:
     if said is not None:
         tests.insert(0, f"{host_text(said, _EQUALITY)} != 0")
     return " && ".join(tests) or "1"
+
+
+def _device(directive: KernelDirective) -> str:
+    if directive.all_devices:
+        return "TILEK_DEVICES_ALL"
+    return "-1" if directive.device is None else host_text(directive.device)
 
 
 def _queue(plan: KernelPlan) -> str:

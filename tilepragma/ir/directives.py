@@ -210,7 +210,7 @@ WIDEST_VECTORS = VectorRegisters(512, 32)
 class KernelDirective:
     """`#pragma tilek kernel …`, or the kernel part of `kernel loop`.
 
-    `asynchronous` is the queue's expression, or None; `async` without an argument sets `asynchronous_default`.
+    `all_devices`: `device(all)`. `asynchronous` is the queue's expression, or None; `async` without an argument sets `asynchronous_default`.
     `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`. `temporal`, `host_temporal`
     where cores have another one, `local_bytes`, what a launch may take of a gang's memory, and `vectors`, the host's, are set where planning begins.
     """
@@ -221,6 +221,7 @@ class KernelDirective:
     counts: tuple[CountClause, ...] = ()
     targets: tuple[Target, ...] = ()
     device: ClauseExpression | None = None
+    all_devices: bool = False
     asynchronous: ClauseExpression | None = None
     asynchronous_default: bool = False
     waits: tuple[ClauseExpression, ...] = ()

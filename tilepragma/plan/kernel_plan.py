@@ -104,6 +104,31 @@ Step = Launch | HostLoop | HostCondition
 
 
 @dataclass(frozen=True)
+class RowUse:
+    """What an iteration of a divided loop touches of an array, which has `rank` dimensions as launches see it: where the iterator is i, rows
+    scale * i + least to scale * i + greatest; all rows where these are None.
+    """
+
+    object: DataObject
+    reads: bool
+    writes: bool
+    rank: int
+    scale: int
+    least: int | None
+    greatest: int | None
+
+
+@dataclass(frozen=True)
+class Division:
+    """How a device launch is dealt to several devices: the iterations of `loop` in blocks, so that different iterations write different rows;
+    None: all of it to one of them. `uses` are those of all arrays that it touches.
+    """
+
+    loop: TiledLoop | None
+    uses: tuple[RowUse, ...]
+
+
+@dataclass(frozen=True)
 class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds and bodies for a number, at least 1, that is
     known at launch. `host` and `device` are what is taken where nobody says anything else.
@@ -266,10 +291,19 @@ class KernelPlan:
     """the region in the order that `kernel` has it, where the user wrote another"""
     measured: MeasuredSizes | None = None
     """those of `choices` that are kept beside the source"""
+    divisions: tuple[Division, ...] = ()
+    """one for each device launch, where `device(all)` deals them to several devices"""
+    undivided: str = ""
+    """a clause that says why launches run on one device although the user says `device(all)`; empty where they don't"""
     kept: str = ""
     """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
     registers: RegisterCounts | None = None
     """None where no GPU is planned for"""
+
+    def divided_loop(self, launch: Launch) -> TiledLoop | None:
+        """The loop of a device launch whose iterations several devices share."""
+        places = [place for place, own in enumerate(self.device) if own == launch]
+        return self.divisions[places[0]].loop if places and self.divisions else None
 
     @property
     def host(self) -> tuple[Launch, ...]:

@@ -30,6 +30,7 @@ from tilepragma.plan.data import (
     said_live_out,
 )
 from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.plan.divisions import with_divisions
 from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
 from tilepragma.plan.function_reach import with_reach
@@ -129,7 +130,8 @@ def make_plan(
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
     if order is not None:
-        planned = _reordered(planned, order)
+        planned = _with_plan(planned, _reordered(planned.plan, order))
+    planned = _with_plan(planned, with_divisions(planned.plan, own))
     warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
     if diagnostics.has_errors:
@@ -138,12 +140,15 @@ def make_plan(
     return planned
 
 
-def _reordered(planned: Planned, order: Reordered) -> Planned:
+def _reordered(plan: KernelPlan, order: Reordered) -> KernelPlan:
     """With what is to be known of an order that is not the user's."""
-    plan, proof = planned.plan, planned.proof
     final = () if plan.as_written is not None else (*plan.final_values, *order.final_values)
-    whole = replace(plan, reordered=order, final_values=final)
-    return Planned(whole, None if proof is None else Proof(whole, proof.faults))
+    return replace(plan, reordered=order, final_values=final)
+
+
+def _with_plan(planned: Planned, plan: KernelPlan) -> Planned:
+    """The same launches, and their proof, with more that is known of them."""
+    return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
 
 
 def _vouched(

@@ -223,6 +223,8 @@ def _with_value(object_: DataObject, sizes: Sizes) -> str:
 
 def _other_reasons(plan: KernelPlan) -> Iterator[str]:
     """What was rejected, without what is said of the whole kernel already."""
+    if plan.undivided:
+        yield f"several devices: {plan.undivided}"
     for reason in plan.rejected:
         if plan.as_written is None or not reason.endswith(plan.as_written):
             yield reason

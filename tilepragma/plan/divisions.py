@@ -1,0 +1,188 @@
+"""`device(all)`: how the iterations of a plan's device launches are dealt to several devices, block by block, and which rows each block touches.
+
+The loop that is divided is one over gangs, whose iterations may run at once whatever device has them. Rows are indices of arrays' first dimensions:
+an access in row scale * i + c of iteration i is all that is looked for, so that the rows of a block lie between those of its first and its last
+iteration, and the runtime knows from these numbers alone what a device lacks before a launch (runtime/divided.c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.ir.accesses import Use, uses
+from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import DataObject, Expression, Storage, access_to
+from tilepragma.ir.looptree import Block, Declarator, TiledLoop, TileNest
+from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import Division, KernelPlan, Launch, RowUse
+
+#: Numbers in subscripts beyond this are no borders of stencils; the runtime's sums of them stay far from the ends of 64 bits.
+_FARTHEST = 1 << 31
+
+
+#: Scalars as polynomials in what they are computed from.
+Values = Mapping[Expression, Polynomial]
+
+
+class _UndividedError(Exception):
+    """Why a launch cannot be divided: a clause for the user."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The rows that one use touches; no numbers: all rows."""
+
+    use: Use
+    scale: int = 0
+    offset: int | None = None
+
+
+def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
+    """The plan with the divisions that `device(all)` asks for, where all its device launches have one; else with the reason, as a warning too."""
+    if not plan.kernel.directive.all_devices:
+        return plan
+    try:
+        if plan.as_written is not None or not plan.device:
+            raise _UndividedError("it has no launches for devices")
+        return replace(plan, divisions=tuple(_division(plan, launch) for launch in plan.device))
+    except _UndividedError as reason:
+        diagnostics.warning(
+            plan.kernel.directive.range,
+            f"the kernel runs on one device, although device(all) is said: {reason}",
+            "where loops over rows that run at once write rows of their own, these are dealt to the devices in blocks",
+        )
+        return replace(plan, undivided=str(reason))
+
+
+def _division(plan: KernelPlan, launch: Launch) -> Division:
+    """Raises _UndividedError."""
+    if launch.reductions:
+        names = ", ".join(f"'{one.object.host}'" for one in launch.reductions)
+        raise _UndividedError(f"launch {launch.name} reduces {names}, whose order would be another on several devices")
+    if launch.windows:
+        raise _UndividedError(f"launch {launch.name} has tiles of several time steps, each with borders of its own")
+    arrays = [argument.object for argument in plan.arrays]
+    everything = tuple(uses(launch.body, plan.kernel.functions, launch=True))
+    found = [use for use in everything if use.object in arrays]
+    values = _values(launch, everything)
+    for use in found:
+        if use.object.storage is Storage.ROWS:
+            raise _UndividedError(f"the rows of '{use.object.host}' lie apart")
+    refused = ""
+    for loop in _loops(launch):
+        try:
+            return Division(loop, _row_uses(found, loop, values))
+        except _UndividedError as reason:
+            refused = refused or f"launch {launch.name} {reason}"
+    fixed = _fixed(found, values)
+    if fixed is None:
+        raise _UndividedError(
+            refused or f"launch {launch.name} is not one nest with a loop over gangs around all of it"
+        )
+    return Division(None, fixed)
+
+
+def _values(launch: Launch, everything: tuple[Use, ...]) -> Values:
+    """What scalars that the body declares stand for: those that only their declarations write, which are all alike."""
+    found: dict[Expression, Polynomial] = {}
+    declared = [node for node in walk(launch.body) if isinstance(node, Declarator)]
+    names = [node.object for node in declared]
+    written = [use.object for use in everything if use.writes]
+    refused = {node.object for node in declared if node.initializer is None}
+    for node in declared:
+        if (
+            node.initializer is not None
+            and not isinstance(node.initializer, tuple)
+            and written.count(node.object) == names.count(node.object)
+        ):
+            value = polynomial(node.initializer)
+            if found.setdefault(access_to(node.object), value) != value:
+                refused.add(node.object)
+    return {access: value for access, value in found.items() if access not in {access_to(one) for one in refused}}
+
+
+def _resolved(value: Polynomial, values: Values) -> Polynomial:
+    """`value` with what scalars stand for in their place, as far as it is linear in them."""
+    for atom in value.atoms & values.keys():
+        if value.split(atom) is not None:
+            value = value.substitute(atom, _resolved(values[atom], values))
+    return value
+
+
+def _loops(launch: Launch) -> Iterator[TiledLoop]:
+    """The loops over gangs of a launch that is one nest, outermost first."""
+    nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
+    body = launch.body
+    while len(body.statements) == 1 and isinstance(body.statements[0], Block):
+        body = body.statements[0]
+    if len(nests) != 1 or body.statements != (nests[0],):
+        return
+    for tiled in nests[0].loops:
+        distributed = any(
+            tile.axis is not None and tile.axis.kind in (AxisKind.GANG, AxisKind.THREAD) for tile in tiled.tiles
+        )
+        if distributed and tiled.launch_bounds and polynomial(tiled.loop.step).constant:
+            yield tiled
+
+
+def _row_uses(found: list[Use], loop: TiledLoop, values: Values) -> tuple[RowUse, ...]:
+    """What an iteration touches of each array. Raises _UndividedError where two iterations may write one row."""
+    step = polynomial(loop.loop.step).constant or 1
+    places: dict[DataObject, list[_Place]] = {}
+    for use in found:
+        places.setdefault(use.object, []).append(_place(use, loop.loop.iterator, values))
+    rows = []
+    for object_, own in places.items():
+        written = [place for place in own if place.use.writes]
+        if written:
+            one = _joined(object_, written, reads=False)
+            if one.least is None or one.greatest is None or one.greatest - one.least >= abs(one.scale * step):
+                raise _UndividedError(
+                    f"writes '{object_.host}' in rows that are not those of the loop over '{loop.loop.iterator.host}'"
+                )
+            rows.append(one)
+        read = [place for place in own if place.use.reads]
+        if read:
+            rows.append(_joined(object_, read, reads=True))
+    return tuple(rows)
+
+
+def _fixed(found: list[Use], values: Values) -> tuple[RowUse, ...] | None:
+    """The uses of a launch that touches a few rows known by number, and may run whole on one device; None for others."""
+    places = [_place(use, None, values) for use in found]
+    if any(place.offset is None for place in places):
+        return None
+    return tuple(
+        replace(_joined(place.use.object, [place], reads=place.use.reads), writes=place.use.writes) for place in places
+    )
+
+
+def _joined(object_: DataObject, places: list[_Place], reads: bool) -> RowUse:
+    """One use for several: the rows from the least to the greatest, or all."""
+    scales = {place.scale for place in places}
+    offsets = [place.offset for place in places if place.offset is not None]
+    rank = max(object_.rank, 1)
+    if len(scales) > 1 or len(offsets) < len(places):
+        return RowUse(object_, reads, not reads, rank, 0, None, None)
+    return RowUse(object_, reads, not reads, rank, scales.pop(), min(offsets), max(offsets))
+
+
+def _place(use: Use, iterator: DataObject | None, values: Values) -> _Place:
+    if use.object.storage is Storage.SCALAR:
+        return _Place(use, 0, 0)
+    if not use.subscripts:
+        return _Place(use)
+    row = _resolved(polynomial(use.subscripts[0]), values)
+    scale, rest = 0, row
+    if iterator is not None:
+        parts = row.split(access_to(iterator))
+        if parts is None or parts[0].constant is None:
+            return _Place(use)
+        scale, rest = parts[0].constant, parts[1]
+    offset = rest.constant
+    if offset is None or abs(offset) >= _FARTHEST or abs(scale) >= _FARTHEST:
+        return _Place(use)
+    return _Place(use, scale, offset)
