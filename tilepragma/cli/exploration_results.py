@@ -58,12 +58,15 @@ def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
         for rule in size_rules(lesson.plan, decision.measured.choices) if lesson.on_host else ():
             print(f"  {rule}")
         rules = "this rule reaches" if count == 1 else f"these {count} rules reach"
-        print(f"  {rules} {_shares(decision.shares)}; the default {_shares(lesson.before)}")
+        single = (
+            f"; the best layout for all sizes {_shares(lesson.single.shares)}" if lesson.single and count > 1 else ""
+        )
+        print(f"  {rules} {_shares(decision.shares)}{single}; the default {_shares(lesson.before)}")
     else:
         print(f"  the default is kept: it reaches {_shares(lesson.before)}, and no rules much more")
     for name, sizes in lesson.others.items():
         what = name or "the source as it stands"
-        print(f"  {what} is the fastest at {sizes} of {len(lesson.before)} sizes")
+        print(f"  {what} is the fastest at {sizes} of {len(lesson.before)} sizes that were measured so far")
     if keep:
         keep_beside(source, lesson.winner(machine_of(lesson.target).name, datetime.now()))
 

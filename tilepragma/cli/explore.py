@@ -217,7 +217,7 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
         return False
     show(search, title)
     try:
-        show_lesson(lesson_of(search, builds, target, first.on_host, versions, points), job.keep, job.request.source)
+        show_lesson(lesson_of(study.trials(), builds, target, first.on_host), job.keep, job.request.source)
     except NoLessonError as reason:
         print(f"  nothing is kept beside the source: {reason}")
     return bool(search.seconds)

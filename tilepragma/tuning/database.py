@@ -265,6 +265,15 @@ class Study:
         )
         return {row[0]: _outcome(row[1:]) for row in rows}
 
+    def trials(self) -> list[tuple[Trial, Outcome]]:
+        """All of them, those of each version in the order of attempts."""
+        rows = self.connection.execute(
+            "SELECT version, sizes, attempt, seconds, failure, spent, date FROM measurements"
+            " WHERE kernel = ? AND environment = ? ORDER BY attempt, id",
+            (self.kernel, self.environment),
+        )
+        return [(Trial(*row[:3]), _outcome(row[3:])) for row in rows]
+
     def add(self, trial: Trial, outcome: Outcome) -> None:
         """Keep what came of a trial, for good once this returns. Of another tuner's outcome of the same trial the first one stays."""
         self.connection.execute(

@@ -42,22 +42,20 @@ class Space:
 
 
 @dataclass
-class Search:
-    """What came of the trials so far."""
+class Results:
+    """What came of trials."""
 
-    space: Space
-    budget: float
-    take: Take
-    spent: float = 0.0
-    seconds: dict[str, dict[str, list[tuple[float, ...]]]] = field(default_factory=dict)
+    seconds: dict[str, dict[str, list[tuple[float, ...]]]] = field(default_factory=dict, kw_only=True)
     """of the calls of each attempt, by sizes and version"""
-    failures: dict[str, dict[str, str]] = field(default_factory=dict)
+    failures: dict[str, dict[str, str]] = field(default_factory=dict, kw_only=True)
     """by sizes and version"""
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether the budget is."""
-        return self.spent >= self.budget
+    def note(self, trial: Trial, outcome: Outcome) -> None:
+        """Take up what came of a trial."""
+        if outcome.failure:
+            self.failures.setdefault(trial.sizes, {})[trial.version] = outcome.failure
+        else:
+            self.seconds.setdefault(trial.sizes, {}).setdefault(trial.version, []).append(outcome.seconds)
 
     def typical(self, version: str, sizes: str) -> float | None:
         """The typical seconds of its calls; None where there are none, or an attempt failed."""
@@ -72,6 +70,21 @@ class Search:
         found = {one: self.typical(one, sizes) for one in self.seconds.get(sizes, {})}
         measured = {one: seconds for one, seconds in found.items() if seconds is not None}
         return sorted(measured, key=measured.__getitem__)
+
+
+@dataclass
+class Search(Results):
+    """A search, with what came of its trials so far."""
+
+    space: Space
+    budget: float
+    take: Take
+    spent: float = 0.0
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the budget is."""
+        return self.spent >= self.budget
 
     def run(self) -> None:
         """All rounds, until the budget is spent or all was tried. What `take` raises ends it; the search then has what came before."""
@@ -143,12 +156,10 @@ class Search:
     def _attempt(self, version: str, sizes: str) -> None:
         if version in self.failures.get(sizes, {}) or self._failed_often(version):
             return
-        outcome = self.take(Trial(version, sizes, self._runs(version, sizes)))
+        trial = Trial(version, sizes, self._runs(version, sizes))
+        outcome = self.take(trial)
         self.spent += outcome.spent
-        if outcome.failure:
-            self.failures.setdefault(sizes, {})[version] = outcome.failure
-        else:
-            self.seconds.setdefault(sizes, {}).setdefault(version, []).append(outcome.seconds)
+        self.note(trial, outcome)
 
     def _failed_often(self, version: str) -> bool:
         return sum(version in failed for failed in self.failures.values()) >= _MOST_FAILURES

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kept_sizes import DEVICE, HOST, KeptChoice, Winner
 from tilepragma.plan.size_choices import found_by_launch, sizes_on_hosts
-from tilepragma.tuning.decisions import Decision, Occasion, decided
-from tilepragma.tuning.measuring import DEFAULT, Version
+from tilepragma.tuning.decisions import MOST, Decision, Occasion, decided
+from tilepragma.tuning.exploration import Results
+from tilepragma.tuning.measuring import DEFAULT, Version, version_of
+from tilepragma.tuning.size_ranges import sizes_of
 
 if TYPE_CHECKING:
     from tilepragma.driver import KernelPlan
     from tilepragma.plan.layouts import Sizes
     from tilepragma.tuning.candidates import Build
-    from tilepragma.tuning.exploration import Search
+    from tilepragma.tuning.database import Outcome, Trial
 
 #: What is less of a gain than this share is none: runs differ by as much.
 LEAST_GAIN = 0.02
@@ -41,6 +43,8 @@ class Lesson:
     others: Mapping[str, int]
     build: str = ""
     steps: str = ""
+    single: Decision | None = None
+    """the best layout for all sizes"""
 
     @property
     def is_worth_it(self) -> bool:
@@ -73,28 +77,30 @@ class Lesson:
 
 
 def lesson_of(
-    search: Search,
-    builds: Mapping[str, Build],
-    target: str,
-    on_host: bool,
-    versions: Mapping[str, Version],
-    points: Mapping[str, Mapping[str, int]],
+    trials: Iterable[tuple[Trial, Outcome]], builds: Mapping[str, Build], target: str, on_host: bool
 ) -> Lesson:
-    """What a search teaches. On hosts a build with other tiles of time steps may be taken for the source as it stands.
+    """What all these measurements teach, at whatever sizes they were made. On hosts a build with other tiles of time steps may be taken for the
+    source as it stands.
 
     Raises NoLessonError where nothing was measured, no plan has tile sizes, or the numbers do not say what launches find.
     """
+    results = Results()
+    for trial, outcome in trials:
+        results.note(trial, outcome)
     taken = {name: one for name, one in builds.items() if not name or (on_host and one.steps)}
     lessons = []
     for name, build in taken.items():
         if build.plan is not None and build.plan.sizes:
-            occasions = _occasions(search, name, build.plan, on_host, versions, points)
+            occasions = _occasions(results, name, build.plan, on_host)
             # Devices have no choice at launch.
-            decision = decided(occasions) if on_host else decided(occasions, most=1)
+            decision = decided(list(occasions.values()), most=MOST if on_host else 1)
             if decision is not None and len(decision.shares) == len(occasions):
-                before = _before(search, points)
-                others = _others(search, name, versions, points)
-                lessons.append(Lesson(build.plan, target, on_host, decision, before, others, name, build.steps))
+                before = tuple(
+                    one.best / (results.typical(DEFAULT, text) or one.best) for text, one in occasions.items()
+                )
+                others = _others(results, name, occasions)
+                single = decided(list(occasions.values()), most=1)
+                lessons.append(Lesson(build.plan, target, on_host, decision, before, others, name, build.steps, single))
     if not lessons:
         raise NoLessonError("nothing with tile sizes was measured at all of them")
     best = max(lessons, key=_worth)
@@ -108,57 +114,39 @@ def _worth(lesson: Lesson) -> tuple[float, float]:
     return lesson.decision.least, lesson.decision.mean
 
 
-def _compared(search: Search, points: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
-    """The typical seconds of the best version, by the text of the sizes, where the default ran too."""
-    found = {}
-    for text in points:
-        ordered = search.ordered(text)
-        best = search.typical(ordered[0], text) if ordered else None
-        if best is not None and search.typical(DEFAULT, text) is not None:
-            found[text] = best
-    return found
-
-
-def _before(search: Search, points: Mapping[str, Mapping[str, int]]) -> tuple[float, ...]:
-    """The share of the best that the default reaches."""
-    return tuple(best / (search.typical(DEFAULT, text) or best) for text, best in _compared(search, points).items())
-
-
-def _others(
-    search: Search, name: str, versions: Mapping[str, Version], points: Mapping[str, Mapping[str, int]]
-) -> dict[str, int]:
+def _others(results: Results, name: str, sizes: Iterable[str]) -> dict[str, int]:
     """At how many sizes each other build is the fastest."""
-    found: dict[str, int] = {}
-    for text in _compared(search, points):
-        build = versions[search.ordered(text)[0]].build
-        if build != name:
-            found[build] = found.get(build, 0) + 1
-    return found
+    builds = [version_of(results.ordered(text)[0]).build for text in sizes]
+    return {one: builds.count(one) for one in dict.fromkeys(builds) if one != name}
 
 
-def _occasions(
-    search: Search,
-    name: str,
-    plan: KernelPlan,
-    on_host: bool,
-    versions: Mapping[str, Version],
-    points: Mapping[str, Mapping[str, int]],
-) -> list[Occasion]:
-    """What was measured of one build. Raises NoLessonError."""
-    found = []
-    for text, best in _compared(search, points).items():
-        scalars = {one.name: points[text][one.host] for one in plan.kernel.objects if one.host in points[text]}
+def _occasions(results: Results, name: str, plan: KernelPlan, on_host: bool) -> dict[str, Occasion]:
+    """What was measured of one build, by the text of the sizes, where the default ran too. Raises NoLessonError where no numbers say what launches
+    find.
+    """
+    found: dict[str, Occasion] = {}
+    reason = ""
+    for text in results.seconds:
+        ordered = results.ordered(text)
+        best = results.typical(ordered[0], text) if ordered else None
+        if best is None or DEFAULT not in ordered:
+            continue
+        numbers = sizes_of(text)
+        scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
         seconds: dict[Sizes, float] = {}
         try:
-            for version in search.ordered(text):
-                one, typical = versions[version], search.typical(version, text)
+            for version in ordered:
+                one, typical = version_of(version), results.typical(version, text)
                 if one.build == name and typical is not None:
                     sizes = _sizes(plan, on_host, one, scalars)
                     seconds[sizes] = min(typical, seconds.get(sizes, typical))
             length, _ = found_by_launch(plan, scalars, with_trips=False)
-        except UncountableError as reason:
-            raise NoLessonError(f"{reason}; --sizes should say all numbers that launches depend on") from None
-        found.append(Occasion(length, _trips(plan, scalars), seconds, best))
+        except UncountableError as why:
+            reason = f"{why}; --sizes should say all numbers that launches depend on"
+        else:
+            found[text] = Occasion(length, _trips(plan, scalars), seconds, best)
+    if reason and not found:
+        raise NoLessonError(reason)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ DEFAULT = "default"
 PATIENCE, LEAST_SECONDS, FIRST_SECONDS = 5.0, 5.0, 600.0
 #: Calls besides the first one, whose time does not count: as many as this number of seconds holds, within limits.
 _SECONDS, _FEWEST, _MOST = 0.2, 1, 5
+_SIZE = re.compile(r"\w+=\d+")
 
 
 class LostError(Exception):
@@ -35,6 +37,14 @@ class Version:
     def text(self) -> str:
         """How it is named, in the database and for people."""
         return " ".join((*filter(None, [self.build]), *(f"{name}={size}" for name, size in self.sizes))) or DEFAULT
+
+
+def version_of(text: str) -> Version:
+    """The version of a name."""
+    words = [] if text == DEFAULT else text.split(" ")
+    sizes = [word for word in words if _SIZE.fullmatch(word)]
+    build = " ".join(word for word in words if word not in sizes)
+    return Version(build, tuple((name, int(size)) for name, _, size in (word.partition("=") for word in sizes)))
 
 
 @dataclass(frozen=True)

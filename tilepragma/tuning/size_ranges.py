@@ -60,3 +60,8 @@ def _range(word: str, found: re.Match[str]) -> list[int]:
 def sizes_text(numbers: Mapping[str, int]) -> str:
     """`m=512,n=256`: how sizes are named, in the database and for people."""
     return ",".join(f"{name}={number}" for name, number in sorted(numbers.items()))
+
+
+def sizes_of(text: str) -> dict[str, int]:
+    """The numbers of such a name."""
+    return {name: int(number) for name, _, number in (word.rpartition("=") for word in text.split(",") if word)}

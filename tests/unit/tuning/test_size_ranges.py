@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
+from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_of, sizes_text
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,9 @@ from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_te
     ],
 )
 def test_all_combinations(words: list[str], texts: list[str]) -> None:
-    assert [sizes_text(one) for one in parse_ranges(words)] == texts
+    found = parse_ranges(words)
+    assert [sizes_text(one) for one in found] == texts
+    assert [sizes_of(text) for text in texts] == list(found)
 
 
 @pytest.mark.parametrize(
