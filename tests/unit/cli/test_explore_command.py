@@ -104,7 +104,8 @@ def test_rules_are_learned_and_kept_beside_the_source(capsys: pytest.CaptureFixt
         "t_size = 8, t_i_size = 8 for arrays up to 512 B",
         "t_size = 32, t_i_size = 32 for arrays up to 1.0 kB",
         "these 2 rules reach 100.0% of the best at every size, 100.0% on average; "
-        "the best layout for all sizes 50.0% of the best at every size, 75.0% on average; the default 10.0% of the best at every size, 30.0% on average",
+        "the best layout for all sizes 50.0% of the best at every size, 75.0% on average; "
+        "the default 10.0% of the best at every size, 30.0% on average",
         "kept in in.tilek.json, where the translator looks for it: build again (touch in.c)",
     ):
         assert said.count(line) == (1 if "kept" in line else 2), line
