@@ -192,7 +192,7 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
     key = KernelKey(Path(job.request.source).name, plan.kernel.name, kernel_digest(job.result, plan))
     study = database.study(key, environment_of(target, job.options, job.program))
     if job.again:
-        study.forget()
+        study.forget(points)
     bench = Bench(plan.kernel.name, profile_key(plan), target, versions, points, command, not job.program)
     take = recorded(
         study,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -287,11 +287,13 @@ class Study:
             ),
         )
 
-    def forget(self) -> None:
-        """Take its measurements out: they are to be made anew."""
-        self.connection.execute(
-            "DELETE FROM measurements WHERE kernel = ? AND environment = ?", (self.kernel, self.environment)
-        )
+    def forget(self, sizes: Iterable[str]) -> None:
+        """Take out what was measured at these sizes: it is to be measured anew."""
+        with transaction(self.connection):
+            self.connection.executemany(
+                "DELETE FROM measurements WHERE kernel = ? AND environment = ? AND sizes = ?",
+                [(self.kernel, self.environment, one) for one in sizes],
+            )
 
 
 def _outcome(row: tuple[str, str, float, str]) -> Outcome:

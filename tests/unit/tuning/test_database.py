@@ -80,8 +80,11 @@ def test_what_is_to_be_measured_anew_is_forgotten(path: Path) -> None:
     fill(path, 3)
     fill(path, 2, replace(HERE, target="opencl"))
     with opened(path) as database:
-        database.study(KERNEL, HERE).forget()
-    assert count(path) == 2
+        study = database.study(KERNEL, HERE)
+        study.add(replace(trial(0), sizes="n=1024"), OUTCOME)
+        study.forget(["n=512", "n=7"])
+        assert study.trials() == [(replace(trial(0), sizes="n=1024"), OUTCOME)]
+    assert count(path) == 2 + 1
 
 
 def _fill_until_killed(path: Path) -> None:
