@@ -16,8 +16,9 @@ from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
 
 if TYPE_CHECKING:
+    from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
     from tilepragma.ir.directives import Target, TemporalTiles
-    from tilepragma.ir.looptree import TranslationUnit
+    from tilepragma.ir.looptree import Kernel, TranslationUnit
     from tilepragma.model import devices
     from tilepragma.model.descriptor_files import KnownDevice
     from tilepragma.model.devices import Device as Device
@@ -135,7 +136,9 @@ def plan(state: State) -> State:
         return state
     if not state.unit.kernels:
         return state
+    from tilepragma.ir.directives import TemporalTiles
     from tilepragma.plan.defaults import PlanDefaults
+    from tilepragma.plan.kept_sizes import kept_tiles
     from tilepragma.plan.planner import make_plan
     from tilepragma.plan.tuned import with_kept_sizes
     from tilepragma.plan.verifier import PlanFault
@@ -147,7 +150,10 @@ def plan(state: State) -> State:
     refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
         try:  # so that the other regions are checked too
-            made = make_plan(kernel, state.unit.floating, state.diagnostics, defaults)
+            said = defaults
+            if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
+                said = replace(defaults, host_temporal=kept_tiles(kernel.name, kept))
+            made = make_plan(kernel, state.unit.floating, state.diagnostics, said)
         except SourceError as error:
             state.diagnostics.add(error.diagnostic)
             continue
@@ -431,6 +437,58 @@ def kernel_reports(
     check_sizes(numbers, [plan.kernel for plan in result.plans])
     source = source_text(result.unit.files if result.unit is not None else ())
     return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
+
+
+def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram:
+    """A program that calls the function around a kernel on random numbers. Raises RefusalError."""
+    from tilepragma.codegen.calling_program import calling_program as made
+
+    enclosing = _as_written(result, plan).enclosing
+    around = {kernel.name for kernel in _kernels(result) if kernel.enclosing.insertion == enclosing.insertion}
+    return made(enclosing, [one for one in result.plans if one.kernel.name in around])
+
+
+def kernel_digest(result: TranslateResult, plan: KernelPlan) -> str:
+    """What tells a kernel from another one, whatever its formatting."""
+    from tilepragma.plan.kernel_digest import kernel_digest as digest
+
+    return digest(_as_written(result, plan), result.unit.files if result.unit is not None else ())
+
+
+def source_text(result: TranslateResult) -> bytes:
+    """The source of a translation with directives."""
+    return result.unit.files[0].text if result.unit is not None else b""
+
+
+def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, inner: str) -> bytes:
+    """The source with other clauses for the machine's counts and for the tiles of a kernel's two outermost loops. Raises RefusalError."""
+    from tilepragma.host.retiling import Tiles
+    from tilepragma.host.retiling import retiled as text
+
+    return text(source_text(result), _as_written(result, plan), Tiles(counts, outer, inner))
+
+
+def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:
+    """The source with other clauses for the machine's counts of a kernel. Raises RefusalError."""
+    from tilepragma.host.retiling import recounted as text
+
+    return text(source_text(result), _as_written(result, plan), counts)
+
+
+def unrolled(result: TranslateResult, plan: KernelPlan, times: int) -> bytes:
+    """The source with the innermost loops of a kernel unrolled. Raises RefusalError."""
+    from tilepragma.host.retiling import unrolled as text
+
+    return text(source_text(result), _as_written(result, plan), times)
+
+
+def _kernels(result: TranslateResult) -> tuple[Kernel, ...]:
+    return result.unit.kernels if result.unit is not None else ()
+
+
+def _as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
+    """The kernel of a plan as the user wrote it."""
+    return next(kernel for kernel in _kernels(result) if kernel.name == plan.kernel.name)
 
 
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:

@@ -13,7 +13,7 @@ from tests.support.cases import CaseFile
 from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library, ptx
 from tests.support.paper_kernels import PAPER_KERNELS
 from tests.support.programs import BUILD_SECONDS, ROOT, TILEPRAGMA, Workshop, run_command, tool_environment
-from tests.support.tilings import all_tilings
+from tilepragma.tuning.paper_tilings import all_tilings
 
 pytestmark = pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
 

@@ -58,9 +58,9 @@ def run_source_command(options: argparse.Namespace, compiler_options: tuple[str,
 
 def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> TranslateRequest:
     if options.command == "tune":
-        from tilepragma.cli.tune import usage_problem
+        from tilepragma.cli import explore, tune
 
-        problem = usage_problem(options)
+        problem = tune.usage_problem(options) if options.quick else explore.usage_problem(options)
         if problem:
             raise WrongUsageError(problem)
     command = read_command(compiler_options)
@@ -158,11 +158,12 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
 
 def _tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
     """Returns the exit status. Raises WrongUsageError for sizes that are none."""
+    from tilepragma.cli.explore import explore
     from tilepragma.cli.tune import tune
     from tilepragma.report.sizes import SizeError
 
     try:
-        return tune(options, request, result)
+        return (tune if options.quick else explore)(options, request, result)
     except SizeError as error:
         raise WrongUsageError(str(error)) from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.ranges import SourceRange
@@ -29,8 +29,8 @@ from tilepragma.frontend.written import Written, written_in
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
 from tilepragma.ir.expressions import Scope, Storage
-from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile
-from tilepragma.ir.types import RecordType
+from tilepragma.ir.looptree import Enclosing, Kernel, Parameter, SourceFile
+from tilepragma.ir.types import RecordType, Type
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ class RegionBuilder:
             functions=functions,
             records=records_used(self.types, context.records | records),
             read_after=read_after,
-            enclosing=statement.enclosing,
+            enclosing=replace(statement.enclosing, parameters=self._parameters(statement.facts.node)),
             range=statement.range,
             forgotten=frozenset(
                 o.name
@@ -325,6 +325,19 @@ class RegionBuilder:
                 and liveness.forgets(context.roots[o.host], o.rank)
             ),
         )
+
+    def _parameters(self, function: Node) -> tuple[Parameter, ...]:
+        return tuple(
+            Parameter(child.spelling, self._known_type(child))
+            for child in function.children
+            if child.kind == CursorKind.PARM_DECL
+        )
+
+    def _known_type(self, declaration: Node) -> Type | None:
+        try:
+            return self.types.convert(declaration.type, declaration.range)
+        except SourceError:
+            return None
 
     def _kernel_name(self, wanted: str) -> str:
         if wanted in RESERVED or wanted == "main":

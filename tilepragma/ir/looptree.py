@@ -390,14 +390,24 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A parameter of the user's function around a region; `type` is None where it is none that kernels could hold."""
+
+    name: str
+    type: Type | None
+
+
+@dataclass(frozen=True)
 class Enclosing:
     """Where a region stands: the function around it. `insertion` is the byte offset in the file where
     code of file scope may be put so that it sees what the region sees (the start of the function's declaration).
+    `parameters` are those of the function, for kernels only.
     """
 
     function: str
     file: str
     insertion: int
+    parameters: tuple[Parameter, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,10 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         planned = apart.planned()
-        ways = tuple(ways_to_tile(planned, region.kernel.directive.temporal, apart.program.dependences))
+        said = region.kernel.directive
+        ways = tuple(
+            ways_to_tile(planned, said.host_temporal or said.temporal, said.temporal, apart.program.dependences)
+        )
     answer = next(
         (one for one in (_answer(region, apart, *way) for way in ways[:-1]) if isinstance(one, Automatic)), None
     )

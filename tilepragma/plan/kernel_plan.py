@@ -158,6 +158,14 @@ class SizeChoice:
 
 
 @dataclass(frozen=True)
+class MeasuredSizes:
+    """Choices that were measured on launches whose arrays have from `least` bytes to those of the last choice; what is outside was not."""
+
+    least: int
+    choices: tuple[SizeChoice, ...]
+
+
+@dataclass(frozen=True)
 class RegisterUse:
     """What a worker of a device launch takes: `registers` of 32 bits, and the bytes of them that are `spilled` to memory."""
 
@@ -285,6 +293,8 @@ class KernelPlan:
     """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
     reordered: Reordered | None = None
     """the region in the order that `kernel` has it, where the user wrote another"""
+    measured: MeasuredSizes | None = None
+    """those of `choices` that are kept beside the source"""
     divisions: tuple[Division, ...] = ()
     """one for each device launch, where `device(all)` deals them to several devices"""
     undivided: str = ""

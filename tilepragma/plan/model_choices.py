@@ -22,7 +22,7 @@ from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.plan.lanes import Numbers
 from tilepragma.plan.layouts import Sizes, beside
 from tilepragma.plan.prediction import predicted_terms
-from tilepragma.plan.size_choices import outermost_loop
+from tilepragma.plan.size_choices import around, outermost_loop
 from tilepragma.plan.source_counts import SourceCounts
 from tilepragma.plan.summary import are_wavefronts, has_shapes, used_sizes
 from tilepragma.plan.work import Uncounted
@@ -192,4 +192,7 @@ def _shortened(choices: list[SizeChoice], default: Sizes) -> tuple[SizeChoice, .
 
 def with_model_choices(plan: KernelPlan, processor: Processor) -> KernelPlan:
     """The plan with what the model chooses, where nobody has said sizes or measured them."""
+    if plan.measured is not None:
+        default = tuple(size.host for size in plan.sizes)
+        return replace(plan, choices=around(plan.measured, model_choices(plan, processor), default))
     return plan if plan.choices or plan.kept else replace(plan, choices=model_choices(plan, processor))

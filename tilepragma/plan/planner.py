@@ -118,10 +118,7 @@ def make_plan(
         diagnostics.add_all(own)
         return None
     kernel = kernel if order is None else with_names_written_out(order.kernel)
-    directive = replace(
-        kernel.directive, temporal=defaults.temporal, local_bytes=defaults.local_bytes, vectors=defaults.vectors
-    )
-    kernel = close_iterations(replace(kernel, directive=directive))
+    kernel = close_iterations(replace(kernel, directive=defaults.applied(kernel.directive)))
     if not user_clauses(kernel.body):
         kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)

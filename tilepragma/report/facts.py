@@ -17,16 +17,16 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.constant_memory import table_bytes
 from tilepragma.plan.doubted_extents import doubts
 from tilepragma.plan.invariance import written_objects
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, TileSize
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
 from tilepragma.plan.mapping import top_loops
 from tilepragma.plan.ordered_proof import keeps_order
-from tilepragma.plan.size_choices import outermost_loop
 from tilepragma.plan.summary import has_shapes, used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
 from tilepragma.report.division_facts import division_rows
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.register_facts import register_rows
 from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
+from tilepragma.report.size_rules import size_rules
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_header, plain_text
 from tilepragma.report.work_facts import WorkFacts, work_facts
@@ -196,22 +196,17 @@ def _tile_sizes(plan: KernelPlan) -> str:
     """`i_size = 32 (16 on devices)`; a size that only cores or only devices use says so."""
     host, device = (used_sizes(steps, plan.sizes) for steps in (plan.host_steps, plan.device_steps))
     usual = ", ".join(_tile_size(size, size in host, size in device) for size in plan.sizes)
-    on_cores = [place for place, size in enumerate(plan.sizes) if size in host]
-    choices = [_choice(plan, choice, on_cores) for choice in plan.choices if on_cores]
+    choices = size_rules(plan, plan.choices)
     if choices and device:
         choices[0] = f"on cores {choices[0]}"
-    return "; ".join((usual, *choices, *((plan.kept,) if plan.kept else ())))
+    return "; ".join((usual, *choices, *_measured(plan), *((plan.kept,) if plan.kept else ())))
 
 
-def _choice(plan: KernelPlan, choice: SizeChoice, places: list[int]) -> str:
-    """`32 for arrays up to 1.0 MB`; sizes have their names where there are several. `places` are those of the sizes that cores use."""
-    names = "" if len(plan.sizes) == 1 else "{} = "
-    sizes = ", ".join(names.format(plan.sizes[place].object.host) + str(choice.sizes[place]) for place in places)
-    limits = [] if choice.bytes is None else [f"arrays up to {byte_text(choice.bytes)}"]
-    outermost = outermost_loop(plan)
-    if choice.trips is not None and outermost is not None:
-        limits.append(f"up to {choice.trips} iteration{'' if choice.trips == 1 else 's'} of {outermost.iterator.host}")
-    return f"{sizes} for {' and '.join(limits) or 'all others'}"
+def _measured(plan: KernelPlan) -> Iterator[str]:
+    """Where choices were measured."""
+    if plan.measured is not None:
+        last = plan.measured.choices[-1].bytes or 0
+        yield f"measured for arrays of {byte_text(plan.measured.least)} to {byte_text(last)}"
 
 
 def _tile_size(size: TileSize, on_host: bool, on_device: bool) -> str:
