@@ -69,7 +69,7 @@ class TranslateResult:
 
     `dependencies` are the files that the output depends on, the source first; `system_dependencies` the headers of the
     system, known where a region was parsed; `inlined` those that compilers of the output do not see any more: headers whose text
-    stands in it, tile sizes that were kept.
+    stands in it, and `measured`: tile sizes that were kept, and this machine's calibration where it was asked. The output can be made without these.
     `unit` and `plans` are for explaining. `dumps` are (pass, text).
     """
 
@@ -78,6 +78,7 @@ class TranslateResult:
     dependencies: tuple[str, ...]
     system_dependencies: tuple[str, ...]
     inlined: tuple[str, ...]
+    measured: tuple[str, ...]
     unit: TranslationUnit | None
     plans: tuple[KernelPlan, ...]
     dumps: tuple[tuple[str, str], ...]
@@ -95,7 +96,7 @@ class State:
     plain: bool = False
     unit: TranslationUnit | None = None
     planned: tuple[Planned, ...] = ()
-    kept_files: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
     proven: tuple[Proven, ...] = ()
     output: bytes | None = None
 
@@ -156,8 +157,8 @@ def plan(state: State) -> State:
             continue
         if made is not None:
             planned.append(with_kept_sizes(made, kept, state.diagnostics))
-    chosen = _with_choices(_with_registers(planned, request.device), request.device)
-    return replace(state, planned=chosen, kept_files=files)
+    chosen, asked = _with_choices(_with_registers(planned, request.device), request.device)
+    return replace(state, planned=chosen, measured=(*files, *asked))
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
@@ -189,7 +190,7 @@ def _registers(plan: KernelPlan, gpu: devices.Gpu) -> RegisterCounts:
     major, minor = gpu.compute_capability
     try:
         compiler = open_nvrtc()
-        definitions = likely_definitions(plan, numbering, program)
+        definitions = likely_definitions(plan, numbering, program, gpu.threads_per_block)
         found = compiler.compiled(program.text, 10 * major + minor, (*options, *definitions))
     except NvrtcError as error:
         return RegisterCounts(f"estimated: {error}")
@@ -197,19 +198,21 @@ def _registers(plan: KernelPlan, gpu: devices.Gpu) -> RegisterCounts:
     return RegisterCounts(f"ptxas of NVRTC {compiler.version} for sm_{major}{minor}", tuple(uses))
 
 
-def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[Planned, ...]:
-    """With what the model chooses for cores: those that are planned for, or this machine's where it is calibrated. What is proven of a plan is so
-    whatever its sizes are.
+def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tuple[Planned, ...], tuple[str, ...]]:
+    """With what the model chooses for cores: those that are planned for, or this machine's where it is calibrated, and then the file that says so.
+    What is proven of a plan is so whatever its sizes are.
     """
     from tilepragma.model.devices import Processor
     from tilepragma.plan.model_choices import with_model_choices
 
     if not any(one.plan.sizes for one in planned):
-        return tuple(planned)
-    processor = device if isinstance(device, Processor) else calibrated_device()
+        return tuple(planned), ()
+    named = isinstance(device, Processor)
+    processor = device if named else calibrated_device()
     if not isinstance(processor, Processor):
-        return tuple(planned)
-    return tuple(replace(one, plan=with_model_choices(one.plan, processor)) for one in planned)
+        return tuple(planned), ()
+    chosen = tuple(replace(one, plan=with_model_choices(one.plan, processor)) for one in planned)
+    return chosen, () if named else (str(_calibration("threads")),)
 
 
 def _kept_sizes(state: State) -> tuple[tuple[KeptSizes, ...], tuple[str, ...]]:
@@ -368,11 +371,12 @@ def translate(request: TranslateRequest) -> TranslateResult:
     return TranslateResult(
         diagnostics=tuple(state.diagnostics),
         output=None if failed else state.output,
-        dependencies=_as_make_names((*(unit.dependencies if unit is not None else state.scanned), *state.kept_files)),
+        dependencies=_as_make_names((*(unit.dependencies if unit is not None else state.scanned), *state.measured)),
         system_dependencies=unit.system_dependencies if unit is not None else (),
         inlined=_as_make_names(
-            [*(file.path for file in (unit.files[1:] if unit is not None else ())), *state.kept_files]
+            [*(file.path for file in (unit.files[1:] if unit is not None else ())), *state.measured]
         ),
+        measured=_as_make_names(state.measured),
         unit=unit,
         plans=state.plans,
         dumps=tuple(dumps),
@@ -397,12 +401,19 @@ def calibrated_device(key: str = "threads") -> Device | None:
     broken since.
     """
     from tilepragma.base.diagnostics import LocatedError
-    from tilepragma.model.descriptor_files import read_descriptor, users_descriptors
+    from tilepragma.model.descriptor_files import read_descriptor
 
     try:
-        return read_descriptor(users_descriptors() / f"{key}.json")
+        return read_descriptor(_calibration(key))
     except (OSError, LocatedError):
         return None
+
+
+def _calibration(key: str) -> Path:
+    """Where `tilepragma devices --calibrate` keeps what it has measured."""
+    from tilepragma.model.descriptor_files import users_descriptors
+
+    return users_descriptors() / f"{key}.json"
 
 
 def kernel_reports(

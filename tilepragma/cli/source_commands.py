@@ -220,7 +220,8 @@ def _write(options: argparse.Namespace, result: TranslateResult) -> None:
     if options.depfile or options.depfile_name:
         name = options.depfile_name or str(Path(options.output).with_suffix(".d"))
         dependencies = result.dependencies + (result.system_dependencies if options.depfile == "all" else ())
-        rule = make_rule(options.depfile_target or options.output, dependencies, options.phony)
+        phony = dependencies[1:] if options.phony else result.measured
+        rule = make_rule(options.depfile_target or options.output, dependencies, phony)
         write_atomically(Path(name), rule.encode("utf-8", "surrogateescape"))
     if options.output == "-":
         sys.stdout.buffer.write(output)

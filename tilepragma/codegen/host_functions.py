@@ -24,6 +24,7 @@ from tilepragma.codegen.statements import Rows, StatementPrinter
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.wrapping import wrapped_list
 from tilepragma.codegen.writer import Writer
+from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
@@ -45,6 +46,7 @@ class _HostFunction:
         self.plan = plan
         self.launch = launch
         self.objects: LaunchObjects = launch_objects(plan, launch)
+        self.implied = implied_objects(launch.body)
         self.numbers: Numbers = launch_numbers(plan, launch, numbering)
         self.call = self.numbers.fresh("call")
         self.instance_kind = instance_kind(launch)
@@ -62,9 +64,9 @@ class _HostFunction:
                 # Compilers heed `restrict` of parameters alone.
                 parameters += self._array(index, replace(object_, restrict=True))
             else:
-                arrays += (f"{declared} = {value};" for declared, value in self._array(index, object_))
+                arrays += (f"{declared} = {value};" for declared, value in self._array(index, self._alone(object_)))
         head = Writer(depth=1)
-        for line in (*arrays, *self._scalars(), *self._numbers()):
+        for line in (*arrays, *self._scalars(), *self._numbers(), *self._unused()):
             head.line(line)
         if f"{self.call}->" not in head.text() + body:
             head.line(f"(void){self.call};")
@@ -84,6 +86,11 @@ class _HostFunction:
             head="" if head.text() == "\n" else head.text(),
             body=body,
         )
+
+    def _unused(self) -> list[str]:
+        """What the user's functions use themselves may not stand in the body."""
+        named = (*self.objects.arrays, *self.objects.scalars, *self.objects.indirect)
+        return [f"(void){self.printer.name(object_)};" for _, object_ in named if object_ in self.implied]
 
     def _comment(self) -> str:
         loops = ", ".join(dict.fromkeys(loop.loop.iterator.name for loop in nest_loops(self.launch)))
@@ -127,6 +134,10 @@ class _HostFunction:
             assert isinstance(element, ScalarType), "reductions are over numbers"
             declared = self.printer.type(element, self.printer.name(object_))
             writer.line(f"{declared} = {identity(operator, element)};")
+
+    def _alone(self, object_: DataObject) -> DataObject:
+        """Elements that the user's functions reach by the variable itself are not those of a restrict pointer alone."""
+        return replace(object_, restrict=False) if object_ in self.implied else object_
 
     def _array(self, index: int, object_: DataObject) -> list[tuple[str, str]]:
         """Declarations with their values: lengths of rows that are no numbers, then the pointer. None for constants of the file, which

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tilepragma.codegen.idle import is_idle
 from tilepragma.codegen.numbers import Numbers
+from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import Access, DataObject, Scope, Storage
 from tilepragma.ir.looptree import Axis, Block, Declarator, Loop, TiledLoop, TileNest
@@ -175,8 +176,10 @@ def launch_objects(plan: KernelPlan, launch: Launch) -> LaunchObjects:
 
 
 def is_checked_apart(plan: KernelPlan, object_: DataObject) -> bool:
-    """Whether every launch checks that nothing written lies where the array does, so that its pointer may be `restrict`."""
-    return plan.apart and object_.storage is Storage.CONTIGUOUS
+    """Whether every launch checks that nothing written lies where the array does, so that its pointer may be `restrict`: not where the user's
+    functions go to a variable by its own name.
+    """
+    return plan.apart and object_.storage is Storage.CONTIGUOUS and object_ not in implied_objects(plan.kernel.body)
 
 
 def _mentioned(launch: Launch) -> dict[DataObject, None]:

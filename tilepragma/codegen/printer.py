@@ -293,7 +293,8 @@ class Printer:
     def _call(self, node: Call) -> tuple[str, int]:
         if node.callee is not Callee.MATH or not self.dialect.device:
             name = self.function_name(node) if node.callee is Callee.USER else node.function
-            arguments = ", ".join(self.expression(argument, ASSIGNMENT) for argument in node.arguments)
+            passed = node.arguments if self.dialect.device else node.arguments[: len(node.arguments) - node.implied]
+            arguments = ", ".join(self.expression(argument, ASSIGNMENT) for argument in passed)
             return f"{name}({arguments})", POSTFIX
         return self._math(node, device_call(node.function, len(node.arguments), self.dialect.name == "opencl"))
 

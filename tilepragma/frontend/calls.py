@@ -9,6 +9,7 @@ from tilepragma.base.diagnostics import source_error
 from tilepragma.frontend import places
 from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, strip
+from tilepragma.frontend.implied import implied_argument
 from tilepragma.ir.expressions import Call, Callee, Cast, Expression, FloatingLiteral
 from tilepragma.ir.types import DOUBLE, FLOAT, RecordType
 
@@ -77,7 +78,8 @@ def lower_call(context: Context, node: Node, lower: Lower) -> Expression:
         for argument in node.children[1:]
     )
     function = context.functions.require(Node(definition, node.unit), node, context)
-    return Call(function, Callee.USER, passed, result, node.range)
+    implied = [implied_argument(context, one, node.range, lower) for one in context.functions.implied(function)]
+    return Call(function, Callee.USER, (*passed, *implied), result, node.range, len(implied))
 
 
 def _converted(context: Context, argument: Node, lower: Lower) -> Expression:

@@ -107,6 +107,9 @@ class Functions(Protocol):
     def require(self, definition: Node, call: Node, caller: Context) -> str:
         """The name to call `definition` by. Raises SourceError for what a kernel cannot call."""
 
+    def implied(self, name: str) -> tuple[Any, ...]:
+        """The implied.Implied of a function that was required."""
+
 
 @dataclass
 class Context:
@@ -115,7 +118,8 @@ class Context:
     `declared` holds the variables declared inside, `known` the outside objects by their host expression, `used` those
     of them that the body uses, in order; `roots` has their declarations. `refused` holds declarations that were
     reported already, `aliases` the places.Pointer of each local pointer that never changes;
-    `constants` are declarations of constants from outside that a called function keeps as its own.
+    `constants` are declarations of constants from outside that a called function keeps as its own, `implied` the implied.Implied of each other
+    variable from outside that it uses.
     `block_end` is where the block that is being lowered ends. `is_region` is false in called functions, which see nothing outside.
     """
 
@@ -137,6 +141,7 @@ class Context:
     refused: dict[Key, SourceError] = field(default_factory=dict)
     callees: list[str] = field(default_factory=list)
     constants: list[Declarator] = field(default_factory=list)
+    implied: list[Any] = field(default_factory=list)
     loop_count: int = 0
     block_end: int = 0
 

@@ -70,7 +70,8 @@ class ExpressionLowering:
         if kind == CursorKind.UNARY_OPERATOR:
             return self._unary(node)
         if kind == CursorKind.CONDITIONAL_OPERATOR:
-            condition, then, otherwise = (self.lower(child) for child in node.children)
+            condition = self.truth(node.children[0])
+            then, otherwise = (self.lower(child) for child in node.children[1:])
             return Conditional(condition, then, otherwise, self.type_of(node), node.range)
         if kind == CursorKind.CSTYLE_CAST_EXPR:
             return self._cast(node)
@@ -81,6 +82,10 @@ class ExpressionLowering:
         if kind == CursorKind.UNEXPOSED_EXPR and isinstance(value := node.evaluate(), int):
             return literals.constant(value, self.type_of(node), node.range)
         raise self._refusal(node)
+
+    def truth(self, node: Node) -> Expression:
+        """The IR of a condition: pointers are true where they are not NULL."""
+        return places.null_test(self.context, node, self.lower) if is_pointer(node.type) else self.lower(node)
 
     def access(self, node: Node) -> Access:
         """The access that an lvalue denotes."""
@@ -120,7 +125,14 @@ class ExpressionLowering:
         if operator == ",":
             left, right = (self.lower(child) for child in node.children)
             return Comma(left, right, self.type_of(node), node.range)
+        if operator in ("&&", "||"):
+            left, right = (self.truth(child) for child in node.children)
+            return Binary(operator, left, right, self.type_of(node), node.range)
         if is_pointer(node.children[0].type) or is_pointer(node.children[1].type):
+            null = [_is_null(child) for child in node.children]
+            if operator in ("==", "!=") and any(null):
+                test = places.null_test(self.context, node.children[0 if null[1] else 1], self.lower)
+                return test if operator == "!=" else Unary("!", test, test.type, node.range)
             raise source_error(
                 node.range,
                 "addresses are computed or compared here, which kernels cannot do",
@@ -149,9 +161,8 @@ class ExpressionLowering:
         if operator == "__extension__":
             return self.lower(node.children[0])
         if operator in ("+", "-", "~", "!"):
-            if is_pointer(node.children[0].type):
-                raise source_error(node.range, "an address is tested here, which kernels cannot do", "test it outside")
-            return Unary(operator, self.lower(node.children[0]), self.type_of(node), node.range)
+            operand = self.truth(node.children[0]) if operator == "!" else self.lower(node.children[0])
+            return Unary(operator, operand, self.type_of(node), node.range)
         if operator == "&":
             raise source_error(
                 node.range,
@@ -196,6 +207,14 @@ class ExpressionLowering:
             message, remedy = _REFUSED[node.kind]
             return source_error(node.range, message, remedy)
         return source_error(node.range, "this expression cannot be used in a kernel", "write it in plain C99")
+
+
+def _is_null(node: Node) -> bool:
+    """Whether it is NULL or 0."""
+    inner = strip(node)
+    while inner.kind in (CursorKind.CSTYLE_CAST_EXPR, CursorKind.PAREN_EXPR):
+        inner = strip(inner.children[-1])
+    return inner.kind == CursorKind.INTEGER_LITERAL and inner.evaluate() == 0
 
 
 def _pointer_written(node: Node) -> SourceError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from tilepragma.base.diagnostics import Diagnostics, source_error
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.context import Context, Key, function_facts
+from tilepragma.frontend.implied import Implied, settled
 from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.objects import declare
 from tilepragma.frontend.statements import StatementLowering
@@ -18,11 +19,12 @@ from tilepragma.ir.types import RecordType
 
 @dataclass(frozen=True)
 class _Lowered:
-    """A function, the names of those it calls and of the records it uses."""
+    """A function, the names of those it calls and of the records it uses, and the parameters that the user did not write."""
 
     function: Function
     callees: tuple[str, ...]
     records: frozenset[str]
+    implied: tuple[Implied, ...]
 
 
 @dataclass
@@ -55,6 +57,10 @@ class FunctionCollector:
             caller.callees.append(name)
         caller.names.taken.add(name)
         return name
+
+    def implied(self, name: str) -> tuple[Implied, ...]:
+        """The parameters of a function that the user did not write."""
+        return self._lowered[name].implied
 
     def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
         """The functions and all they call, callee first; and the records they use."""
@@ -99,5 +105,8 @@ class FunctionCollector:
         result = self.types.convert(definition.cursor.result_type, definition.range)
         if isinstance(result, RecordType):
             context.records.add(result.spelling)
-        function = Function(name, result, parameters, lowering.function_body(body), definition.range)
-        return _Lowered(function, tuple(context.callees), frozenset(context.records))
+        lowered = lowering.function_body(body)
+        known = tuple(self._lowered[callee].function for callee in context.callees)
+        implied, lowered = settled(context.implied, lowered, known)
+        function = Function(name, result, (*parameters, *(one.object for one in implied)), lowered, definition.range)
+        return _Lowered(function, tuple(context.callees), frozenset(context.records), implied)

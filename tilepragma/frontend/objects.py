@@ -26,7 +26,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.looptree import Declarator, Initializer
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import PointerType, RecordType, VoidType
+from tilepragma.ir.types import INT, PointerType, RecordType, VoidType
 
 #: Lowers an expression node; given by the caller, which knows expressions.
 Lower = Callable[[Node], Expression]
@@ -59,6 +59,17 @@ def external_object(
         context.roots[host] = declaration
     context.used.setdefault(host, known)
     return known
+
+
+def pointer_test(context: Context, declaration: Node, pointer: str, range_: SourceRange) -> DataObject:
+    """The number that says whether an outside pointer, or one at a member path's end, is other than NULL."""
+    host = f"({pointer} != 0 ? 1 : 0)"  # as an int: compilers warn of comparisons of truth values with numbers
+    if host not in context.known:
+        name = context.names.unique(f"{pointer.replace('->', '_').replace('.', '_')}_is_set")
+        context.known[host] = DataObject(name, host, INT, Storage.SCALAR, Scope.EXTERNAL, const=True, range=range_)
+        context.roots[host] = declaration
+    context.used.setdefault(host, context.known[host])
+    return context.known[host]
 
 
 def declare(context: Context, declaration: Node, scope: Scope, lower: Lower) -> DataObject:

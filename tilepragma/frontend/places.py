@@ -11,7 +11,8 @@ from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
 from tilepragma.frontend.context import Context, member_key, strip
-from tilepragma.frontend.objects import external_object, own_constant
+from tilepragma.frontend.implied import implied_parameter
+from tilepragma.frontend.objects import external_object, own_constant, pointer_test
 from tilepragma.frontend.type_conversion import is_array, is_pointer, is_record
 from tilepragma.ir.expressions import (
     Access,
@@ -95,6 +96,22 @@ def pointer_argument(context: Context, node: Node, lower: Lower) -> Expression:
         return Access(row.object, row.subscripts, row.path, type_, node.range)
     target = _dereference(pointer, arrow=False)
     return AddressOf(_resolve(context, target, node.range, lower, pointee=True), type_, node.range)
+
+
+def null_test(context: Context, node: Node, lower: Lower) -> Access:
+    """A number that says whether a pointer from outside the region is other than NULL, as it is where it points to an array that may be missing."""
+    inner = strip(node)
+    if context.is_region and inner.kind in (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR):
+        place = _place(context, inner, lower)
+        if place.root.key not in context.declared and place.root.key not in context.aliases:
+            host, clang_type, steps = _invariant_path(place.root.spelling, place.root.type, place.steps)
+            if not steps and is_pointer(clang_type):
+                return Access(pointer_test(context, place.root, host, node.range), (), (), INT, node.range)
+    raise source_error(
+        node.range,
+        "an address is tested here, which kernels can do for pointers that are declared before them only",
+        "test it outside",
+    )
 
 
 def _place(context: Context, node: Node, lower: Lower) -> Place:
@@ -305,11 +322,7 @@ def _object(
         constant = own_constant(context, place.root, lower)
         if constant is not None:
             return constant, place.steps
-        raise source_error(
-            range_,
-            f"a function called from a kernel uses '{place.root.spelling}', which is not its own",
-            "pass it as an argument, or make it a constant: 'static const' with its values",
-        )
+        return implied_parameter(context, place.root, range_, lower), place.steps
     host, clang_type, steps = place.root.spelling, place.root.type, place.steps
     if place.root.key not in context.whole:
         host, clang_type, steps = _invariant_path(host, clang_type, steps)

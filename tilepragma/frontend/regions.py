@@ -11,6 +11,7 @@ from tilepragma.base.reserved_words import RESERVED
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.context import Context, FunctionFacts, Key, function_facts, whole_uses
 from tilepragma.frontend.functions import FunctionCollector
+from tilepragma.frontend.implied import check_implied
 from tilepragma.frontend.liveness import Liveness
 from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.pragma_scanner import LocatedDirective
@@ -25,6 +26,7 @@ from tilepragma.frontend.text_scan import (
 )
 from tilepragma.frontend.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.written import Written, written_in
+from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile
@@ -207,6 +209,12 @@ class RegionBuilder:
         wanted = (
             {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
         )
+        if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+            raise source_error(
+                directive.range,
+                f"'{what}' is for loops whose iterations can be counted, and this one ends with a condition",
+                "put it before the loops inside, and '#pragma tilek data' around this one so that data stay where they are",
+            )
         if statement.node.kind not in wanted:
             raise no_loop
         return statement
@@ -287,6 +295,7 @@ class RegionBuilder:
         directive = resolve_clauses(context, found.kernel, statement.range.start.offset, lowering.expressions.lower)
         written = written_in(body)
         _refuse_overlap(context, written, statement.range)
+        check_implied(implied_objects(body), directive, written.objects | written.addressed)
         functions, records = self.functions.closure(context.callees)
         declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
         liveness = Liveness(statement.facts, statement.path)

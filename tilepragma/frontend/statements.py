@@ -151,7 +151,7 @@ class StatementLowering:
         return Return(value, node.range)
 
     def _if(self, node: Node, in_loop: bool) -> If:
-        condition = self.expressions.lower(node.children[0])
+        condition = self.expressions.truth(node.children[0])
         then = self._block(node.children[1], in_loop)
         otherwise = self._block(node.children[2], in_loop) if len(node.children) > 2 else None
         return If(condition, then, otherwise, node.range)

@@ -87,6 +87,17 @@ def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
             yield replace(use, loops=())
 
 
+def implied_objects(node: Any) -> frozenset[DataObject]:
+    """The variables of the file that functions use which are called under `node`."""
+    return frozenset(
+        argument.object
+        for call in walk(node)
+        if isinstance(call, Call)
+        for argument in call.arguments[len(call.arguments) - call.implied :]
+        if isinstance(argument, Access)
+    )
+
+
 def leaves_early(body: Any) -> bool:
     """Whether a `break` or `continue` of the loop with this body stands in it; a `break` in a switch is the switch's."""
     return _leaves_early(body, (Break, Continue))
@@ -172,7 +183,7 @@ def _conditional(node: Any, at: _Context) -> Iterator[Use]:
             if part is not None:
                 yield from _uses(part, inside)
         return
-    if isinstance(node, If) and node.otherwise is not None and not at.conditional:
+    if isinstance(node, (If, Conditional)) and node.otherwise is not None and not at.conditional:
         yield from _uses(node.condition, at)
         yield from _either(tuple(_uses(node.then, at)), tuple(_uses(node.otherwise, at)), at)
         return
@@ -183,7 +194,7 @@ def _conditional(node: Any, at: _Context) -> Iterator[Use]:
 
 
 def _either(then: tuple[Use, ...], otherwise: tuple[Use, ...], at: _Context) -> Iterator[Use]:
-    """Uses of which those of one branch happen: of what both do to the same element, the later one counts as certain."""
+    """Uses of which those of one branch, or choice, happen: of what both do to the same element, the later one counts as certain."""
     changed = {use.object for use in (*then, *otherwise) if use.writes}
     certain = {_done(use) for use in then if not use.conditional and use.loops == at.loops}
     for use in then:

@@ -218,13 +218,14 @@ class Callee(Enum):
 @hashed_once
 @dataclass(frozen=True)
 class Call:
-    """`function(arguments…)`."""
+    """`function(arguments…)`. The last `implied` arguments are variables of the file that the user's function uses itself: hosts do not pass them."""
 
     function: str
     callee: Callee
     arguments: tuple[Expression, ...]
     type: Type
     range: SourceRange = field(default=NOWHERE, compare=False)
+    implied: int = 0
 
 
 @dataclass(frozen=True)

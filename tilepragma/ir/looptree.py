@@ -204,6 +204,13 @@ class TiledLoop:
     tiles: tuple[Tile, ...]
     launch_bounds: bool
 
+    @property
+    def dealing(self) -> tuple[object, ...]:
+        """What says which instance has which iteration: loops of which it is the same are dealt out alike where their bounds have the same values."""
+        loop = self.loop
+        tiles = tuple((tile.kind, tile.argument and tile.argument.text, tile.axis) for tile in self.tiles)
+        return loop.lower, loop.comparison, loop.upper, loop.step, tiles, self.launch_bounds
+
 
 @dataclass(frozen=True)
 class TileNest:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics
 from tilepragma.base.ranges import SourceRange
@@ -24,6 +25,7 @@ from tilepragma.plan.sections import (
     touched_section,
     whole_section,
 )
+from tilepragma.plan.value_ranges import ValueRanges
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class DataContext:
     invariant: Callable[[Expression], bool]
     diagnostics: Diagnostics
     conditions: tuple[Expression, ...] = ()
+
+    @cached_property
+    def ranges(self) -> ValueRanges:
+        """Between which values the region's values lie."""
+        return ValueRanges(self.kernel.body, self.invariant)
 
 
 def array_arguments(context: DataContext, shared: Sequence[DataObject]) -> tuple[ArrayArgument, ...]:
@@ -225,7 +232,7 @@ def _inferred(
             known = footprints.section(object_, context.invariant)
             if known is not None:
                 return tuple(SectionBound(expression(low), expression(length)) for low, length in known)
-        possible = possible_section(object_, uses, context.invariant) if trial.has_errors else None
+        possible = possible_section(object_, uses, context.invariant, context.ranges) if trial.has_errors else None
         if possible is not None:
             doubts.extend(trial)
             return possible

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
-from tilepragma.ir.accesses import function_uses
+from tilepragma.ir.accesses import function_uses, implied_objects
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -156,7 +156,7 @@ def _tying_scalars(region: Region) -> tuple[DataObject, ...]:
 def not_named(region: Region, objects: Iterable[DataObject]) -> Iterator[DataObject]:
     """Those that neither a function uses nor a clause names."""
     named = named_in_clauses(region.kernel.directive, region.kernel.body)
-    called = {use.object for use in function_uses(region.kernel.functions)}
+    called = {use.object for use in function_uses(region.kernel.functions)} | implied_objects(region.kernel.body)
     return (one for one in objects if one not in called and one.host not in named)
 
 

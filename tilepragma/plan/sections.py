@@ -24,6 +24,7 @@ from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.extents import Bounds, Box, NotExactError, box_of, covered, hull
 from tilepragma.plan.kernel_plan import HostExpression, SectionBound
+from tilepragma.plan.value_ranges import UnboundedError, ValueRanges
 
 Inferred = Callable[[SourceRange], tuple[SectionBound, ...]]
 
@@ -167,15 +168,16 @@ def inferred_section(
 
 
 def possible_section(
-    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool]
+    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], ranges: ValueRanges
 ) -> tuple[SectionBound, ...] | None:
-    """The smallest section that holds every access if all those under conditions are made: the array may be smaller.
+    """A section that holds every access if all those under conditions are made, as far as the `ranges` of the region's values tell: the array
+    may be smaller.
 
-    None where it is not known which element an access means.
+    None where nothing is known of the element that an access means.
     """
     unknown = [place for place, length in enumerate(object_.lengths) if length is None]
     try:
-        section = iter(hull([box for box, _ in _boxes_of_uses(object_, uses, invariant, unknown)]))
+        section = iter(hull([box for box, _ in _boxes_of_uses(object_, uses, invariant, unknown, ranges)]))
     except _NotFoundError:
         return None
     return tuple(
@@ -245,9 +247,13 @@ def _boxes(
 
 
 def _boxes_of_uses(
-    object_: DataObject, uses: Sequence[Use], invariant: Callable[[Expression], bool], dimensions: Sequence[int]
+    object_: DataObject,
+    uses: Sequence[Use],
+    invariant: Callable[[Expression], bool],
+    dimensions: Sequence[int],
+    ranges: ValueRanges | None = None,
 ) -> list[tuple[Box, Use]]:
-    """The box of each use, in these dimensions, as if it were made."""
+    """The box of each use, in these dimensions, as if it were made: the smallest, or without `ranges` none."""
     found = []
     for use in uses:
         if len(use.subscripts) != object_.rank:
@@ -256,5 +262,16 @@ def _boxes_of_uses(
         try:
             found.append((box_of(replace(use, subscripts=subscripts), invariant), use))
         except NotExactError as error:
-            raise _NotFoundError(use.range, str(error)) from error
+            box = None if ranges is None else _box_of_ranges(subscripts, ranges)
+            if box is None:
+                raise _NotFoundError(use.range, str(error)) from error
+            found.append((box, use))
     return found
+
+
+def _box_of_ranges(subscripts: Sequence[Expression], ranges: ValueRanges) -> Box | None:
+    try:
+        found = [ranges.of(subscript) for subscript in subscripts]
+    except UnboundedError:
+        return None
+    return Box(tuple(Bounds(one.low, one.high) for one in found), frozenset())

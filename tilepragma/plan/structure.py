@@ -50,7 +50,7 @@ from tilepragma.plan.pieces import (
     scoped,
 )
 from tilepragma.plan.proof import dependence_reason
-from tilepragma.plan.reduced_scalars import in_order, may_reorder
+from tilepragma.plan.reduced_scalars import handed_on, in_order, may_reorder
 from tilepragma.plan.split_loops import with_split_loops
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.strips import Strips
@@ -339,9 +339,7 @@ class _Planner:
                 continue
             operator = reduction_operator(scalar, loop.body) if exposed is not None else None
             if operator is None:
-                self.reasons.append(
-                    f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
-                )
+                self.reasons.append(handed_on(loop, scalar))
                 return None
             if not may_reorder(scalar, operator, self.region.floating):
                 self.notes.append(in_order(loop, scalar, operator))

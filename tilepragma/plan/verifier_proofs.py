@@ -281,7 +281,9 @@ def with_staged_forms(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _held(plan: KernelPlan) -> list[HeldArray]:
-    """The arrays as a device holds them; what the user says of one is the user's to answer for."""
+    """The arrays as a device holds them; what the user says of one is the user's to answer for. Of one that may be smaller than its section no
+    element counts as held: nothing may be read of it that the region does not read.
+    """
     from tilepragma.polyhedral.plan_proof_bounds import HeldArray
 
     said = {"".join(section.path.split()) for clause in plan.kernel.directive.data for section in clause.sections}
@@ -289,7 +291,9 @@ def _held(plan: KernelPlan) -> list[HeldArray]:
     for argument in plan.arrays:
         section = tuple(
             None
-            if isinstance(bound.lower, ClauseExpression) or isinstance(bound.length, ClauseExpression)
+            if argument.doubt is not None
+            or isinstance(bound.lower, ClauseExpression)
+            or isinstance(bound.length, ClauseExpression)
             else (bound.lower, bound.length)
             for bound in argument.section
         )
@@ -325,5 +329,9 @@ def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep,
         else:
             owned, needed = frozenset(step.privates), needed_before(plan, step)
             reduced = frozenset(one.object for one in step.reductions)
-            result.append(ProvenLaunch(step.name, step.body, step.axes, owned, reduced, needed, step.windows))
+            result.append(
+                ProvenLaunch(
+                    step.name, step.body, step.axes, owned, reduced, needed, step.windows, pipelined=step.pipelined
+                )
+            )
     return tuple(result)

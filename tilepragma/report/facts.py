@@ -23,6 +23,7 @@ from tilepragma.plan.ordered_proof import keeps_order
 from tilepragma.plan.size_choices import outermost_loop
 from tilepragma.plan.summary import has_shapes, used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
+from tilepragma.report.division_facts import division_rows
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.register_facts import register_rows
 from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
@@ -121,6 +122,8 @@ class KernelFacts:
     rejected: tuple[str, ...]
     checks: tuple[str, ...]
     """what the launch tests, or else runs the original loop"""
+    divisions: tuple[str, ...]
+    """how launches are dealt to several devices"""
     tile_sizes: str
     choice: ChoiceFacts
     """what the model says of the tile sizes"""
@@ -153,9 +156,10 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         counted=tuple(dict.fromkeys(_counted(plan))),
         rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_without_devices(plan), *_long_arrays(plan, sizes)))),
         checks=tuple(_checks(plan)),
+        divisions=tuple(division_rows(plan)),
         tile_sizes=_tile_sizes(plan),
         choice=choice_facts(plan, sizes, device),
-        registers=register_rows(plan, device),
+        registers=register_rows(plan, sizes, device),
         data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
         launches=launch_groups(plan, sizes),

@@ -27,7 +27,7 @@ void f(int n, double *a, int m)
         a[i] = sizeof(double[n]);
         a[i] = ((float *)a)[i];
         a[i] = *(m ? a : a + 1);
-        if (a)
+        if (a + i)
             break;
     }
     for (int k = 0; k < m; k++) {

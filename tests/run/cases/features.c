@@ -426,3 +426,77 @@ CASE(targets_in_source)
     check_record("a", a, (size_t)n * sizeof *a);
     free(a);
 }
+
+// case globals: functions that use arrays and numbers of the file, by way of each other too
+enum { GRID = 40 };
+
+static double u[GRID][GRID], v[GRID][GRID], table[100], dx = 0.5, gain, *column;
+static int shift = 1;
+
+static double laplacian(int i, int j)
+{
+    return (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1] - 4 * u[i][j]) / (dx * dx);
+}
+
+static double look_up(double x)
+{
+    return table[(int)fabs(x) % 100] + shift;
+}
+
+static double both(int i, int j)
+{
+    return laplacian(i, j) + look_up(u[i][j]) * gain;
+}
+
+static void put(int i, int j, double x)
+{
+    v[i][j] = x;
+}
+
+static double of_column(int i)
+{
+    return column[i + shift];
+}
+
+static void globals(double *out)
+{
+#pragma tilek kernel
+    for (int i = 1; i < GRID - 1; i++)
+        for (int j = 1; j < GRID - 1; j++)
+            v[i][j] = u[i][j] + 0.01 * both(i, j);
+#pragma tilek kernel
+    for (int i = 1; i < GRID - 1; i++)
+        for (int j = 1; j < GRID - 1; j++)
+            u[i][j] = v[i][j] * 0.5 + look_up(v[i][j]);
+#pragma tilek kernel independent
+    for (int i = 1; i < GRID - 1; i++)
+        for (int j = 1; j < GRID - 1; j++) {
+            v[i][j] += 1;
+            put(i, j, v[i][j] * 0.5);
+            v[i][j] *= 3;
+        }
+#pragma tilek kernel
+    for (int i = 1; i < GRID - 1; i++)
+        for (int j = 1; j < GRID - 1; j++)
+            u[i][j] += 0.01 * laplacian(i, j);
+#pragma tilek kernel data(column[0:GRID])
+    for (int i = 0; i < GRID - 4; i++)
+        out[i] += of_column(i);
+}
+
+CASE(globals)
+{
+    double *const out = check_doubles(GRID);
+    column = check_doubles(GRID);
+    check_fill_double(&u[0][0], GRID * GRID);
+    check_fill_double(table, 100);
+    for (shift = 1; shift < 4; shift++) {
+        gain = 0.1 * shift;
+        globals(out);
+    }
+    check_record("u", u, sizeof u);
+    check_record("v", v, sizeof v);
+    check_record("out", out, GRID * sizeof *out);
+    free(out);
+    free(column);
+}

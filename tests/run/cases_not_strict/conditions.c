@@ -44,12 +44,12 @@ CASE(upwind)
 }
 
 // case masked: elements that data choose, of arrays that may be missing
-static void masked(int n, int weighted, const float *mask, const float *weights, float *restrict a)
+static void masked(int n, const float *mask, const float *weights, float *restrict a)
 {
 #pragma tilek kernel
     for (int i = 0; i < n; i++)
         if (mask[i] > 0)
-            a[i] = weighted ? a[i] * weights[i] : a[i] + 1;
+            a[i] = weights != NULL ? a[i] * weights[i] : a[i] + 1;
 }
 
 CASE(masked)
@@ -57,9 +57,37 @@ CASE(masked)
     float *const a = before_the_end(N / 2), *const mask = check_floats(N), *const weights = check_floats(N);
     for (int i = N / 2; i < N; i++)
         mask[i] = -1;
-    masked(N, 1, mask, weights, a);
-    masked(N, 0, mask, NULL, a);
+    masked(N, mask, weights, a);
+    masked(N, mask, NULL, a);
     check_record("a", a, N / 2 * sizeof *a);
+}
+
+// case optional: arrays that may be missing, by tests of their pointers; devices, too, run what is then known to be touched
+struct options { const float *weights, *bias; int n; };
+
+static void optional(const struct options *o, const float *x, float *y)
+{
+#pragma tilek kernel
+    for (int i = 0; i < o->n; i++) {
+        float v = x[i];
+        if (NULL != o->weights)
+            v *= o->weights[i];
+        if (!o->bias)
+            v += 1;
+        else
+            v += o->bias[i];
+        y[i] = v;
+    }
+}
+
+CASE(optional)
+{
+    float *const x = check_floats(N), *const y = check_floats(N), *const w = check_floats(N);
+    for (int k = 0; k < 4; k++) {
+        const struct options o = {k & 1 ? w : NULL, k & 2 ? x : NULL, N};
+        optional(&o, x, y);
+        check_record("y", y, N * sizeof *y);
+    }
 }
 
 // case limited: slopes of the smaller side, by a function, for many quantities of one allocation
@@ -84,4 +112,50 @@ CASE(limited)
     double *const q = check_doubles(N), *const slopes = check_doubles(N);
     limited(N / 4, 4, q, slopes);
     check_record("slopes", slopes, N * sizeof *slopes);
+}
+
+// case wrapped: neighbours across the borders of a torus, directions from a table, in arrays apart, in one, and shifted into each other
+static const int dx[5] = {0, 1, 0, -1, 0}, dy[5] = {0, 0, 1, 0, -1};
+
+static void stream(int w, int h, const float *from, float *to, const unsigned char *weights)
+{
+#pragma tilek kernel
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++) {
+            float sum = 0;
+            for (int k = 0; k < 5; k++) {
+                int xs = (x - dx[k] + w) % w, ys = (y - dy[k] + h) % h;
+                sum += from[ys * w + xs] * weights[weights[ys * w + xs]];
+            }
+            to[y * w + x] = sum / 5;
+        }
+}
+
+static void turned(size_t n, const float *restrict a, float *restrict b)
+{
+#pragma tilek kernel
+    for (size_t i = 0; i < n; i++) {
+        size_t left = i == 0 ? n - 1 : i - 1, right = i + 1;
+        if (right >= n)
+            right = 0;
+        b[i] = a[left] - a[(i + n / 2) % n] + a[right];
+    }
+}
+
+CASE(wrapped)
+{
+    enum { W = 24, H = 35 };
+    float *const a = before_the_end(W * H), *const b = check_floats(2 * W * H);
+    unsigned char *const weights = check_allocate(W * H, 1);
+    for (int i = 0; i < W * H; i++)
+        weights[i] = (unsigned char)(i * 7);
+    stream(W, H, a, b, weights);
+    turned(W * H, b, a);
+    check_record("apart", b, W * H * sizeof *b);
+    check_record("turned", a, W * H * sizeof *a);
+    stream(W, H, b, b, weights);
+    stream(W, H, b, b + W * H - 1, weights);
+    check_record("together", b, 2 * W * H * sizeof *b);
+    free(b);
+    free(weights);
 }

@@ -211,7 +211,7 @@ def test_check_notes_kernels_that_run_as_written(real_translator: None, capsys: 
 UNKNOWN_EXTENT = """void f(int n, int s, const double *restrict a, double *restrict b) {
 #pragma tilek kernel
     for (int i = 0; i < n; i++) {
-        int k = (i + s) % n;
+        int k = (int)(0.5 * (i + s));
         b[i] = a[k];
     }
 }
