@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,9 @@ pytestmark = pytest.mark.xdist_group("many_colours")
 
 @pytest.fixture(scope="module")
 def program(workshop: Workshop) -> Path:
-    return workshop.build_translated(SOURCE, FLAGS)
+    folder = workshop.folder / "many_colours"
+    folder.mkdir(parents=True, exist_ok=True)
+    return workshop.build_translated(Path(shutil.copy(SOURCE, folder)), FLAGS)
 
 
 @pytest.mark.parametrize(("n", "m", "k", "steps", "factor"), RUNS)
