@@ -77,7 +77,14 @@ def _check_counts(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
 def _check_tiles(clauses: Sequence[Clause], diagnostics: Diagnostics) -> None:
     dynamic = False
     seen: set[tuple[TileKind, int]] = set()
+    is_open = any(isinstance(clause, Flag) and clause.name == "tile(auto)" for clause in clauses)
     for tile in (clause for clause in clauses if isinstance(clause, TileClause)):
+        if is_open:
+            diagnostics.error(
+                tile.range,
+                "tile(auto) leaves this loop's tiles to the translator, and here is one",
+                "remove one of the two",
+            )
         if tile.kind is TileKind.DYNAMIC:
             if dynamic:
                 diagnostics.error(

@@ -32,7 +32,6 @@ from tilepragma.ir.directives import (
 )
 
 REDUCTION_OPERATORS = ("+", "*", "min", "max", "&", "|", "^", "&&", "||")
-_LATER = "it comes with a later version of tilepragma"
 _KEYWORDS = frozenset(
     (
         *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
@@ -44,7 +43,7 @@ _KEYWORDS = frozenset(
 
 @dataclass(frozen=True)
 class Flag:
-    """`independent` or `seq`."""
+    """`independent`, `seq` or `tile(auto)`."""
 
     name: str
     range: SourceRange
@@ -325,12 +324,12 @@ def _tile(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
         return ()
     word = text_of(parts[0])
     if word == "auto":
-        diagnostics.error(
-            raw.range,
-            f"tile(auto) asks for the engine that chooses tiles; {_LATER}",
-            "write the tile that you want, tile(static, 4) for example",
-        )
-        return ()
+        if order is not None or len(parts) > 1:
+            diagnostics.error(
+                raw.range, "tile(auto) leaves all of the loop's tiles open, their order too", "write tile(auto)"
+            )
+            return ()
+        return (Flag("tile(auto)", raw.range),)
     kinds = {kind.value: kind for kind in TileKind}
     if word not in kinds:
         near = "worker" if word == "vector" else nearest(word, kinds)

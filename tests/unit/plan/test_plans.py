@@ -542,3 +542,18 @@ def test_a_regions_scalar_passes_from_launch_to_launch() -> None:
     assert [len(launch.reductions) for launch in found.host] == [1, 0]
     (total,) = [argument for argument in found.arrays if argument.object.name == "s"]
     assert (total.copy_in, total.copy_out) == (True, True)
+
+
+def test_open_tiles_are_the_planners() -> None:
+    said = """
+    void f(int n, double a[n][n], double b[n][n]) {{
+    #pragma tilek kernel
+    {0}
+      for (int i = 1; i < n; i++)
+    {0}
+        for (int j = 0; j < n; j++) a[i][j] = a[i - 1][j] + b[i][j];
+    }}"""
+    open_tiles, silent = (plan(said.format(line)) for line in ("#pragma tilek loop tile(auto)", ""))
+    assert open_tiles.as_written is None
+    assert [launch.axes for launch in open_tiles.device] == [launch.axes for launch in silent.device]
+    assert open_tiles.sizes == silent.sizes

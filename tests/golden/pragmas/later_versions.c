@@ -1,1 +1,0 @@
-#pragma tilek loop tile(auto) tile[1](auto)
