@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_OF_VALUE = 64 };
-
 static tilek_status take_partials(tilek_device_job *job, tilek_message *why)
 {
     tilek_buffer *partial = job->partials;
@@ -32,26 +30,51 @@ static tilek_status take_partials(tilek_device_job *job, tilek_message *why)
     return TILEK_NO_MEMORY;
 }
 
-/* The scalar's value so far lies on the device too: it may be read by a later nest. */
+/* Where a reduced scalar lies in its buffer. */
+static size_t offset_of(const tilek_device_job *job, const tilek_resident *scalar)
+{
+    const char *const start = scalar->present != NULL ? tilek_present_span(scalar->present)->start : job->residence.temporaries[scalar->temporary].span.start;
+    return (size_t)(scalar->span.start - start);
+}
+
+/* Moves the scalars that a launch reduces between the device, where other launches may use them, and `totals`. */
+static tilek_status move_totals(tilek_device_job *job, int launch, int to_device, tilek_message *why)
+{
+    const tilek_launch_shape *shape = &job->run.launches[launch];
+    const tilek_place *place = &job->residence.place;
+    tilek_status status = TILEK_OK;
+    for (int index = 0; index < shape->reduction_count && status == TILEK_OK; ++index) {
+        const tilek_resident *scalar = &job->residence.arrays[shape->reductions[index].array];
+        const size_t size = tilek_type_size(shape->reductions[index].type);
+        char *const total = job->totals + (size_t)index * TILEK_BYTES_OF_VALUE;
+        status = to_device ? tilek_copy_in(place, scalar->buffer, offset_of(job, scalar), total, size, why)
+                           : tilek_copy_out(place, scalar->buffer, offset_of(job, scalar), total, size, why);
+    }
+    return status;
+}
+
+/* What a launch, run again and again, has reduced so far goes to the device before anything else may read it. */
+static tilek_status settle(tilek_device_job *job, tilek_message *why)
+{
+    const int launch = job->reducing - 1;
+    job->reducing = 0;
+    return launch < 0 ? TILEK_OK : move_totals(job, launch, 1, why);
+}
+
 static tilek_status combine(tilek_device_job *job, int launch, const tilek_buffer *partials, tilek_message *why)
 {
     const tilek_launch_shape *shape = &job->run.launches[launch];
     const tilek_place *place = &job->residence.place;
     const int64_t instances = job->run.planned[launch].numbers.instances;
-    tilek_status status = TILEK_OK;
+    tilek_status status = job->reducing == launch + 1 ? TILEK_OK : move_totals(job, launch, 0, why);
     for (int index = 0; index < shape->reduction_count && status == TILEK_OK; ++index) {
         const tilek_reduction *reduction = &shape->reductions[index];
-        const tilek_resident *scalar = &job->residence.arrays[reduction->array];
-        const size_t size = tilek_type_size(reduction->type);
-        const size_t offset = scalar->present != NULL ? (size_t)(scalar->span.start - tilek_present_span(scalar->present)->start)
-                                                      : (size_t)(scalar->span.start - job->residence.temporaries[scalar->temporary].span.start);
-        char value[BYTES_OF_VALUE];
-        status = tilek_copy_out(place, &partials[index], 0, job->gathered, size * (size_t)instances, why);
-        if (status == TILEK_OK) status = tilek_copy_out(place, scalar->buffer, offset, value, size, why);
-        if (status == TILEK_OK && (status = tilek_combine(reduction->operation, reduction->type, value, job->gathered, instances)) != TILEK_OK)
+        char *const total = job->totals + (size_t)index * TILEK_BYTES_OF_VALUE;
+        status = tilek_copy_out(place, &partials[index], 0, job->gathered, tilek_type_size(reduction->type) * (size_t)instances, why);
+        if (status == TILEK_OK && (status = tilek_combine(reduction->operation, reduction->type, total, job->gathered, instances)) != TILEK_OK)
             tilek_say(why, "a reduction's operator does not fit its type");
-        if (status == TILEK_OK) status = tilek_copy_in(place, scalar->buffer, offset, value, size, why);
     }
+    job->reducing = launch + 1;
     return status;
 }
 
@@ -65,6 +88,7 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     const int64_t start = job->profiling ? tilek_now() : 0;
     tilek_status status;
     for (int before = 0; before < launch; ++before) partials += run->launches[before].reduction_count;
+    if (job->reducing > 0 && job->reducing != launch + 1 && (status = settle(job, why)) != TILEK_OK) return status;
     status = tilek_job_run(job, launch, &run->planned[launch].numbers, partials, values, job->profiling ? &nanoseconds : NULL, why);
     if (status == TILEK_OK && job->profiling)
         tilek_record_step(job->state, place->target, job->form.is_hosts, launch, run->sizes, start, nanoseconds, tilek_share(run, launch, job->touched));
@@ -78,7 +102,9 @@ static tilek_status go_through(tilek_device_job *job, int queue, tilek_message *
     if (status != TILEK_OK) return status;
     job->queue = queue;
     job->launches = job->waiting = 0;
+    job->reducing = 0;
     status = tilek_perform(&job->run, perform, why);
+    if (status == TILEK_OK) status = settle(job, why);
     if (place->backend->leave != NULL) place->backend->leave(place->device);
     return status;
 }

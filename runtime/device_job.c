@@ -120,7 +120,7 @@ static tilek_status make_room(tilek_device_job *job, tilek_message *why)
         reductions += (size_t)shape->reduction_count;
     }
     job->block = block = malloc(room + parameters * (sizeof *job->arguments + sizeof *job->values) + launches * sizeof *job->numbers +
-                                known * sizeof *job->known + reductions * sizeof *job->partials);
+                                known * sizeof *job->known + reductions * (sizeof *job->partials + TILEK_BYTES_OF_VALUE));
     if (block == NULL) {
         tilek_say(why, "memory is exhausted");
         return TILEK_NO_MEMORY;
@@ -130,6 +130,7 @@ static tilek_status make_room(tilek_device_job *job, tilek_message *why)
     job->known = job->values + parameters;
     job->numbers = (const int64_t **)(void *)(job->known + known);
     job->partials = (tilek_buffer *)(void *)(job->numbers + launches);
+    job->totals = (char *)(job->partials + reductions);
     for (size_t index = 0; index < launches; ++index) job->numbers[index] = NULL;
     memset(job->partials, 0, reductions * sizeof *job->partials);
     return TILEK_OK;

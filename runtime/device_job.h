@@ -10,6 +10,9 @@
 /* More launches than that are not left waiting in a queue: each takes memory there. */
 enum { TILEK_MOST_WAITING = 4096 };
 
+/* Room for a value of any type that is reduced. */
+enum { TILEK_BYTES_OF_VALUE = 64 };
+
 typedef struct tilek_device_job {
     tilek_run run;
     tilek_form form;
@@ -22,6 +25,8 @@ typedef struct tilek_device_job {
     int64_t *values;               /* likewise */
     tilek_buffer *partials;        /* of all launches, concatenated */
     void *gathered;                /* room for the values of any of them; NULL where there are none */
+    char *totals;                  /* TILEK_BYTES_OF_VALUE for each reduction of a launch */
+    int reducing;                  /* 1 + the launch that `totals` are of; 0: of none */
     int profiling, specializing;
     size_t touched;                /* bytes, by one step of each launch */
     tilek_repetition repetition;

@@ -10,6 +10,7 @@
 #include "reduce.h"
 #include "steps.h"
 #include "threads.h"
+#include "waves.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,22 @@ static void run_part(void *context, int64_t part)
     if (first < last) deal->launch->host(deal->call, first, last);
 }
 
+static void run_alone(void *context)
+{
+    const dealing *deal = context;
+    deal->launch->host(deal->call, 0, deal->instances);
+}
+
+static void run_waves_alone(void *context) { tilek_waves_run(context, 0); }
+
+/* What the pool and the calling thread do the same work with. */
+typedef struct work {
+    void (*alone)(void *context);
+    void (*part)(void *context, int64_t part);
+    void *context;
+    int64_t parts, iterations;
+} work;
+
 /* What the steps of one launch have taken so far, for the choice between the pool and the calling thread. */
 typedef struct pace {
     double rate;  /* nanoseconds of an iteration on the calling thread; negative: not known */
@@ -48,6 +65,8 @@ typedef struct host_job {
     size_t touched; /* bytes, by one step of each launch */
     char *partials;
     pace *paces;    /* per launch */
+    tilek_waves *waves; /* NULL until there are some */
+    int waves_launch;   /* whose they are */
     void *block;
 } host_job;
 
@@ -71,22 +90,22 @@ enum { BREAK_EVEN = 8000, SHORT_STEP = 30000, PATIENCE = 16, TIMED_EACH = 16, MO
 
 /* A loop of the host around small launches must not cost more than the original: what is known to be small runs on the calling thread, and so does
  * what the pool is slow with, because others have its cores. */
-static void run_paced(pace *own, dealing *deal, int64_t iterations)
+static void run_paced(pace *own, const work *work)
 {
-    const double expected = own->rate * (double)iterations;
+    const double expected = own->rate * (double)work->iterations;
     const int on_caller = (own->rate >= 0 && expected < BREAK_EVEN) || own->alone > 0 || own->patience == 0;
     int64_t start, took;
     if (on_caller && own->rate >= 0 && expected < BREAK_EVEN / 4 && ++own->untimed < TIMED_EACH) {
-        deal->launch->host(deal->call, 0, deal->instances);
+        work->alone(work->context);
         return;
     }
     start = tilek_now();
-    if (on_caller) deal->launch->host(deal->call, 0, deal->instances);
-    else tilek_parallel(deal->parts, run_part, deal);
+    if (on_caller) work->alone(work->context);
+    else tilek_parallel(work->parts, work->part, work->context);
     took = tilek_now() - start;
     own->untimed = 0;
     if (on_caller) {
-        own->rate = (double)took / (double)tilek_maximum(iterations, 1);
+        own->rate = (double)took / (double)tilek_maximum(work->iterations, 1);
         own->patience = PATIENCE;
         own->alone -= own->alone > 0;
         return;
@@ -96,6 +115,40 @@ static void run_paced(pace *own, dealing *deal, int64_t iterations)
     if (own->losses < MOST_LOSSES) return;
     own->losses = 0;
     own->alone = ALONE;
+}
+
+/* Runs what is queued of wavefronts. Each has its share of the time in profiles. */
+static tilek_status finish(tilek_run *run, tilek_message *why)
+{
+    host_job *job = run->context;
+    const int64_t start = job->profiling ? tilek_now() : 0;
+    int64_t count, each;
+    (void)why;
+    if (job->waves == NULL || (count = tilek_waves_count(job->waves)) == 0) return TILEK_OK;
+    tilek_waves_begin(job->waves);
+    run_paced(&job->paces[job->waves_launch], &(work){run_waves_alone, tilek_waves_run, job->waves, tilek_minimum(job->parts, tilek_waves_width(job->waves)),
+                                                      tilek_waves_tiles(job->waves)});
+    each = job->profiling ? (tilek_now() - start) / count : 0;
+    for (int64_t index = 0; index < count && job->profiling; ++index)
+        tilek_record_step(job->state, job->target, 1, job->waves_launch, run->sizes, start + index * each, each, tilek_share(run, job->waves_launch, job->touched));
+    tilek_waves_clear(job->waves);
+    return TILEK_OK;
+}
+
+/* Whether a wavefront is queued; what does not go with it has run. */
+static int put_off(tilek_run *run, int launch, const tilek_host_call *call, tilek_message *why)
+{
+    host_job *job = run->context;
+    const tilek_launch_shape *shape = &run->launches[launch];
+    const tilek_planned *planned = &run->planned[launch];
+    if (!run->is_wave || job->parts <= 1 || !tilek_waves_take(shape, planned)) return 0;
+    if (job->waves == NULL && (job->waves = tilek_waves_new()) == NULL) return 0;
+    if (!tilek_waves_add(job->waves, shape, planned, call, run->wave)) {
+        (void)finish(run, why);
+        (void)tilek_waves_add(job->waves, shape, planned, call, run->wave);
+    }
+    job->waves_launch = launch;
+    return 1;
 }
 
 static tilek_status perform(tilek_run *run, int launch, const void *const values[], tilek_message *why)
@@ -109,11 +162,12 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
                                        numbers->axes, places, values, run->sizes};
     dealing deal = {shape, &host_call, numbers->instances, tilek_minimum(job->parts, numbers->instances)};
     const int64_t start = job->profiling ? tilek_now() : 0;
-    (void)why;
+    if (put_off(run, launch, &host_call, why)) return TILEK_OK;
+    (void)finish(run, why);
     (void)place_partials(shape, numbers->instances, job->partials, places);
     if (deal.parts <= 1) shape->host(&host_call, 0, numbers->instances);
     else if (run->steps == NULL) tilek_parallel(deal.parts, run_part, &deal);
-    else run_paced(&job->paces[launch], &deal, planned->iterations);
+    else run_paced(&job->paces[launch], &(work){run_alone, run_part, &deal, deal.parts, planned->iterations});
     for (int index = 0; index < shape->reduction_count; ++index) {
         const tilek_reduction *reduction = &shape->reductions[index];
         (void)tilek_combine(reduction->operation, reduction->type, run->call->arrays[reduction->array].base, places[index], numbers->instances);
@@ -140,6 +194,7 @@ static tilek_status start(host_job *job, tilek_state *state, const tilek_call *c
     status = tilek_run_start(&job->run, kernel, call, &form, job->block, why);
     job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0};
     job->run.context = job;
+    job->run.finish = finish;
     for (int index = 0; index < kernel->host_launch_count && status == TILEK_OK; ++index) {
         const int count = kernel->host_launches[index].reduction_count;
         if (count <= MOST_REDUCTIONS) continue;
@@ -165,6 +220,7 @@ static tilek_status make_partials(host_job *job, tilek_message *why)
 static void clean_up(host_job *job)
 {
     free(job->partials);
+    free(job->waves);
     free(job->block);
 }
 

@@ -35,7 +35,8 @@ tilek_status tilek_launch_later(const tilek_kernel *kernel, const tilek_call *ca
 {
     const size_t arrays = (size_t)kernel->array_count * sizeof *call->arrays, loops = (size_t)kernel->loop_count * sizeof *call->loops;
     const size_t arguments = (size_t)kernel->tile_argument_count * sizeof *call->tile_arguments, scalars = (size_t)kernel->scalar_count * sizeof(void *);
-    size_t total = align(sizeof(launch_later)) + align(arrays) + align(loops) + align(arguments) + align(scalars);
+    const size_t row_bases = (size_t)kernel->row_base_count * sizeof *call->row_bases;
+    size_t total = align(sizeof(launch_later)) + align(arrays) + align(loops) + align(arguments) + align(scalars) + align(row_bases);
     launch_later *later;
     char *place;
     const void **addresses;
@@ -52,6 +53,7 @@ tilek_status tilek_launch_later(const tilek_kernel *kernel, const tilek_call *ca
     later->call.arrays = put(&place, call->arrays, arrays);
     later->call.loops = put(&place, call->loops, loops);
     later->call.tile_arguments = put(&place, call->tile_arguments, arguments);
+    later->call.row_bases = put(&place, call->row_bases, row_bases);
     addresses = put(&place, call->scalars, scalars);
     for (int index = 0; index < kernel->scalar_count; ++index) addresses[index] = put(&place, call->scalars[index], kernel->scalar_sizes[index]);
     later->call.scalars = addresses;

@@ -86,13 +86,14 @@ static void describe(const tilek_opencl_api *api, cl_platform_id platform, cl_de
     device->rounds_division = (single & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
 }
 
-static int add_device(cl_platform_id platform, cl_device_id id)
+static int add_device(cl_platform_id platform, cl_device_id id, int is_part)
 {
     tilek_device *devices = realloc(found.devices, ((size_t)found.count + 1) * sizeof *devices);
     if (devices == NULL)
         return 0;
     found.devices = devices;
     memset(&devices[found.count], 0, sizeof *devices);
+    devices[found.count].is_part = is_part;
     describe(&found.api, platform, id, &devices[found.count++]);
     return 1;
 }
@@ -110,12 +111,10 @@ static int add_parts(cl_platform_id platform, cl_device_id id)
     const cl_device_partition_property each[] = {CL_DEVICE_PARTITION_EQUALLY, units / wanted, 0};
     int added = 1;
     if (wanted == 1)
-        return add_device(platform, id);
-    if (units < wanted || found.api.clCreateSubDevices(id, each, TILEK_MOST_SUBDEVICES, parts, &count) != CL_SUCCESS || count < wanted)
-        for (count = 0; count < wanted; ++count)
-            parts[count] = id;
+        return add_device(platform, id, 0);
+    const int comes_apart = units >= wanted && found.api.clCreateSubDevices(id, each, TILEK_MOST_SUBDEVICES, parts, &count) == CL_SUCCESS && count >= wanted;
     for (cl_uint k = 0; k < wanted && added; ++k)
-        added = add_device(platform, parts[k]);
+        added = add_device(platform, comes_apart ? parts[k] : id, comes_apart);
     return added;
 }
 
@@ -488,6 +487,8 @@ static void shutdown_all(void)
                 (void)device->api->clReleaseCommandQueue(device->queues[queue]);
         if (device->context != NULL)
             (void)device->api->clReleaseContext(device->context);
+        if (device->is_part)
+            (void)device->api->clReleaseDevice(device->id);
         (void)pthread_mutex_destroy(&device->lock);
     }
     free(found.devices);

@@ -71,6 +71,7 @@ enum {
     X(cl_int, clGetDeviceIDs, (cl_platform_id, cl_bitfield, cl_uint, cl_device_id *, cl_uint *)) \
     X(cl_int, clGetDeviceInfo, (cl_device_id, cl_uint, size_t, void *, size_t *)) \
     X(cl_int, clCreateSubDevices, (cl_device_id, const cl_device_partition_property *, cl_uint, cl_device_id *, cl_uint *)) \
+    X(cl_int, clReleaseDevice, (cl_device_id)) \
     X(cl_context, clCreateContext, (const cl_context_property *, cl_uint, const cl_device_id *, void (*)(const char *, const void *, size_t, void *), void *, cl_int *)) \
     X(cl_int, clReleaseContext, (cl_context)) \
     X(cl_command_queue, clCreateCommandQueue, (cl_context, cl_device_id, cl_bitfield, cl_int *)) \

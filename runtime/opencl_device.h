@@ -10,6 +10,7 @@ struct tilek_device {
     const tilek_opencl_api *api;
     cl_platform_id platform;
     cl_device_id id;
+    int is_part;                  /* `id` is a sub-device of ours */
     int rounds_division;          /* the compiler can be told to round float division and square root correctly */
     tilek_limits limits;
     pthread_mutex_t lock;         /* guards what follows */

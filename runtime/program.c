@@ -82,11 +82,13 @@ static int name_values(const tilek_form *form, const int64_t *const *numbers, ti
     return count;
 }
 
+/* `place` NULL: on any device. */
 static const tilek_built *find_built(const tilek_state *state, const tilek_place *place, int specialized, int count, const int64_t *values)
 {
     const tilek_built *built;
     for (built = state->built; built != NULL; built = built->next) {
-        if (built->device != place->device || built->target != place->target || built->specialized != specialized) continue;
+        if (place != NULL && (built->device != place->device || built->target != place->target)) continue;
+        if (built->specialized != specialized) continue;
         if (!specialized || (built->constant_count == count && memcmp(built->constants, values, (size_t)count * sizeof *values) == 0)) break;
     }
     return built;
@@ -186,9 +188,9 @@ static tilek_status build(tilek_state *state, const tilek_form *form, const tile
     else status = compile(state, form, place, built, numbers, constants, specialized ? named : 0, why);
     tilek_state_lock();
     if (status == TILEK_OK) {
+        state->specialized_count += specialized && find_built(state, NULL, 1, count, values) == NULL; /* devices that share a call count once */
         built->next = state->built;
         state->built = built;
-        state->specialized_count += specialized;
         *result = built;
     } else if (built != NULL) {
         if (status == TILEK_COMPILE) state->refused |= 1u << place->target;
@@ -210,7 +212,7 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const
     tilek_status status = TILEK_OK;
     tilek_state_lock();
     *built = count > 0 ? find_built(state, place, 1, count, values) : NULL;
-    full = count <= 0 || state->specialized_count >= MOST_SPECIALIZED;
+    full = count <= 0 || (state->specialized_count >= MOST_SPECIALIZED && find_built(state, NULL, 1, count, values) == NULL);
     if (*built == NULL && full) *built = find_built(state, place, 0, 0, NULL);
     tilek_state_unlock();
     if (*built != NULL) return TILEK_OK;

@@ -40,7 +40,7 @@ typedef struct tilek_state {
     const tilek_kernel *kernel;
     int valid;              /* the kernel keeps the header's contract */
     tilek_built *built;
-    int specialized_count;  /* distinct specialisations, over all devices */
+    int specialized_count;  /* specialisations that differ in their numbers */
     struct tilek_recording *recordings; /* see graphs.h */
     unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */

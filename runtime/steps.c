@@ -121,6 +121,23 @@ int tilek_step(tilek_run *run, int launch, const tilek_bounds loops[], const voi
     return run->status != TILEK_OK;
 }
 
+int tilek_wave(tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave)
+{
+    int stop;
+    run->is_wave = 1;
+    run->wave = wave;
+    stop = tilek_step(run, launch, loops, values);
+    run->is_wave = 0;
+    return stop;
+}
+
+int tilek_waves_end(tilek_run *run)
+{
+    if (run->perform == NULL || run->finish == NULL) return 0;
+    run->status = run->finish(run, run->why);
+    return run->status != TILEK_OK;
+}
+
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
 
 /* Every launch once, in order. */

@@ -41,6 +41,10 @@ struct tilek_run {
     tilek_status (*decided)(tilek_run *run, int launch, tilek_message *why);
     /* Runs the launch as planned; NULL in rehearsal. */
     tilek_status (*perform)(tilek_run *run, int launch, const void *const values[], tilek_message *why);
+    /* Ends what `perform` has put off of wavefronts (`is_wave`, of this number); NULL: nothing is put off. */
+    tilek_status (*finish)(tilek_run *run, tilek_message *why);
+    int is_wave;
+    int64_t wave;
 
     tilek_status status; /* of the step that ended the run */
     tilek_message *why;

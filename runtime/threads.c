@@ -8,6 +8,7 @@
 #include "state.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 /* About a millisecond where every thread has a core of its own; where not, spinning keeps others from their work. */
@@ -194,6 +195,15 @@ void tilek_parallel(int64_t parts, void (*body)(void *context, int64_t part), vo
         if (enough) return;
     }
     for (int64_t part = 0; part < parts; ++part) body(context, part);
+}
+
+void tilek_await(const int *value, int least)
+{
+    for (int spin = __atomic_load_n(&pool.spins, __ATOMIC_RELAXED); spin > 0; --spin) {
+        if (__atomic_load_n(value, __ATOMIC_ACQUIRE) >= least) return;
+        relax();
+    }
+    while (__atomic_load_n(value, __ATOMIC_ACQUIRE) < least) (void)sched_yield(); /* who is waited for may want this core */
 }
 
 void tilek_threads_free(void)

@@ -9,6 +9,10 @@
  * or threads cannot be had, the caller runs the parts itself, in order. */
 void tilek_parallel(int64_t parts, void (*body)(void *context, int64_t part), void *context);
 
+/* Waits until another part has stored `least` or more, as __ATOMIC_RELEASE; what it did before is then seen. Only for what a part does that has
+ * begun and waits for nothing that comes later. */
+void tilek_await(const int *value, int least);
+
 /* Ends the pool's threads. A later tilek_parallel makes new ones. */
 void tilek_threads_free(void);
 

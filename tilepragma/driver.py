@@ -16,8 +16,9 @@ from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
 
 if TYPE_CHECKING:
+    from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
     from tilepragma.ir.directives import Target, TemporalTiles
-    from tilepragma.ir.looptree import TranslationUnit
+    from tilepragma.ir.looptree import Kernel, TranslationUnit
     from tilepragma.model import devices
     from tilepragma.model.descriptor_files import KnownDevice
     from tilepragma.model.devices import Device as Device
@@ -69,7 +70,7 @@ class TranslateResult:
 
     `dependencies` are the files that the output depends on, the source first; `system_dependencies` the headers of the
     system, known where a region was parsed; `inlined` those that compilers of the output do not see any more: headers whose text
-    stands in it, tile sizes that were kept.
+    stands in it, and `measured`: tile sizes that were kept, and this machine's calibration where it was asked. The output can be made without these.
     `unit` and `plans` are for explaining. `dumps` are (pass, text).
     """
 
@@ -78,6 +79,7 @@ class TranslateResult:
     dependencies: tuple[str, ...]
     system_dependencies: tuple[str, ...]
     inlined: tuple[str, ...]
+    measured: tuple[str, ...]
     unit: TranslationUnit | None
     plans: tuple[KernelPlan, ...]
     dumps: tuple[tuple[str, str], ...]
@@ -95,7 +97,7 @@ class State:
     plain: bool = False
     unit: TranslationUnit | None = None
     planned: tuple[Planned, ...] = ()
-    kept_files: tuple[str, ...] = ()
+    measured: tuple[str, ...] = ()
     proven: tuple[Proven, ...] = ()
     output: bytes | None = None
 
@@ -134,7 +136,9 @@ def plan(state: State) -> State:
         return state
     if not state.unit.kernels:
         return state
+    from tilepragma.ir.directives import TemporalTiles
     from tilepragma.plan.defaults import PlanDefaults
+    from tilepragma.plan.kept_sizes import kept_tiles
     from tilepragma.plan.planner import make_plan
     from tilepragma.plan.tuned import with_kept_sizes
     from tilepragma.plan.verifier import PlanFault
@@ -146,7 +150,10 @@ def plan(state: State) -> State:
     refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
         try:  # so that the other regions are checked too
-            made = make_plan(kernel, state.unit.floating, state.diagnostics, defaults)
+            said = defaults
+            if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
+                said = replace(defaults, host_temporal=kept_tiles(kernel.name, kept))
+            made = make_plan(kernel, state.unit.floating, state.diagnostics, said)
         except SourceError as error:
             state.diagnostics.add(error.diagnostic)
             continue
@@ -156,8 +163,8 @@ def plan(state: State) -> State:
             continue
         if made is not None:
             planned.append(with_kept_sizes(made, kept, state.diagnostics))
-    chosen = _with_choices(_with_registers(planned, request.device), request.device)
-    return replace(state, planned=chosen, kept_files=files)
+    chosen, asked = _with_choices(_with_registers(planned, request.device), request.device)
+    return replace(state, planned=chosen, measured=(*files, *asked))
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
@@ -189,7 +196,7 @@ def _registers(plan: KernelPlan, gpu: devices.Gpu) -> RegisterCounts:
     major, minor = gpu.compute_capability
     try:
         compiler = open_nvrtc()
-        definitions = likely_definitions(plan, numbering, program)
+        definitions = likely_definitions(plan, numbering, program, gpu.threads_per_block)
         found = compiler.compiled(program.text, 10 * major + minor, (*options, *definitions))
     except NvrtcError as error:
         return RegisterCounts(f"estimated: {error}")
@@ -197,19 +204,21 @@ def _registers(plan: KernelPlan, gpu: devices.Gpu) -> RegisterCounts:
     return RegisterCounts(f"ptxas of NVRTC {compiler.version} for sm_{major}{minor}", tuple(uses))
 
 
-def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[Planned, ...]:
-    """With what the model chooses for cores: those that are planned for, or this machine's where it is calibrated. What is proven of a plan is so
-    whatever its sizes are.
+def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tuple[Planned, ...], tuple[str, ...]]:
+    """With what the model chooses for cores: those that are planned for, or this machine's where it is calibrated, and then the file that says so.
+    What is proven of a plan is so whatever its sizes are.
     """
     from tilepragma.model.devices import Processor
     from tilepragma.plan.model_choices import with_model_choices
 
     if not any(one.plan.sizes for one in planned):
-        return tuple(planned)
-    processor = device if isinstance(device, Processor) else calibrated_device()
+        return tuple(planned), ()
+    named = isinstance(device, Processor)
+    processor = device if named else calibrated_device()
     if not isinstance(processor, Processor):
-        return tuple(planned)
-    return tuple(replace(one, plan=with_model_choices(one.plan, processor)) for one in planned)
+        return tuple(planned), ()
+    chosen = tuple(replace(one, plan=with_model_choices(one.plan, processor)) for one in planned)
+    return chosen, () if named else (str(_calibration("threads")),)
 
 
 def _kept_sizes(state: State) -> tuple[tuple[KeptSizes, ...], tuple[str, ...]]:
@@ -368,11 +377,12 @@ def translate(request: TranslateRequest) -> TranslateResult:
     return TranslateResult(
         diagnostics=tuple(state.diagnostics),
         output=None if failed else state.output,
-        dependencies=_as_make_names((*(unit.dependencies if unit is not None else state.scanned), *state.kept_files)),
+        dependencies=_as_make_names((*(unit.dependencies if unit is not None else state.scanned), *state.measured)),
         system_dependencies=unit.system_dependencies if unit is not None else (),
         inlined=_as_make_names(
-            [*(file.path for file in (unit.files[1:] if unit is not None else ())), *state.kept_files]
+            [*(file.path for file in (unit.files[1:] if unit is not None else ())), *state.measured]
         ),
+        measured=_as_make_names(state.measured),
         unit=unit,
         plans=state.plans,
         dumps=tuple(dumps),
@@ -397,12 +407,19 @@ def calibrated_device(key: str = "threads") -> Device | None:
     broken since.
     """
     from tilepragma.base.diagnostics import LocatedError
-    from tilepragma.model.descriptor_files import read_descriptor, users_descriptors
+    from tilepragma.model.descriptor_files import read_descriptor
 
     try:
-        return read_descriptor(users_descriptors() / f"{key}.json")
+        return read_descriptor(_calibration(key))
     except (OSError, LocatedError):
         return None
+
+
+def _calibration(key: str) -> Path:
+    """Where `tilepragma devices --calibrate` keeps what it has measured."""
+    from tilepragma.model.descriptor_files import users_descriptors
+
+    return users_descriptors() / f"{key}.json"
 
 
 def kernel_reports(
@@ -420,6 +437,58 @@ def kernel_reports(
     check_sizes(numbers, [plan.kernel for plan in result.plans])
     source = source_text(result.unit.files if result.unit is not None else ())
     return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
+
+
+def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram:
+    """A program that calls the function around a kernel on random numbers. Raises RefusalError."""
+    from tilepragma.codegen.calling_program import calling_program as made
+
+    enclosing = _as_written(result, plan).enclosing
+    around = {kernel.name for kernel in _kernels(result) if kernel.enclosing.insertion == enclosing.insertion}
+    return made(enclosing, [one for one in result.plans if one.kernel.name in around])
+
+
+def kernel_digest(result: TranslateResult, plan: KernelPlan) -> str:
+    """What tells a kernel from another one, whatever its formatting."""
+    from tilepragma.plan.kernel_digest import kernel_digest as digest
+
+    return digest(_as_written(result, plan), result.unit.files if result.unit is not None else ())
+
+
+def source_text(result: TranslateResult) -> bytes:
+    """The source of a translation with directives."""
+    return result.unit.files[0].text if result.unit is not None else b""
+
+
+def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, inner: str) -> bytes:
+    """The source with other clauses for the machine's counts and for the tiles of a kernel's two outermost loops. Raises RefusalError."""
+    from tilepragma.host.retiling import Tiles
+    from tilepragma.host.retiling import retiled as text
+
+    return text(source_text(result), _as_written(result, plan), Tiles(counts, outer, inner))
+
+
+def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:
+    """The source with other clauses for the machine's counts of a kernel. Raises RefusalError."""
+    from tilepragma.host.retiling import recounted as text
+
+    return text(source_text(result), _as_written(result, plan), counts)
+
+
+def unrolled(result: TranslateResult, plan: KernelPlan, times: int) -> bytes:
+    """The source with the innermost loops of a kernel unrolled. Raises RefusalError."""
+    from tilepragma.host.retiling import unrolled as text
+
+    return text(source_text(result), _as_written(result, plan), times)
+
+
+def _kernels(result: TranslateResult) -> tuple[Kernel, ...]:
+    return result.unit.kernels if result.unit is not None else ()
+
+
+def _as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
+    """The kernel of a plan as the user wrote it."""
+    return next(kernel for kernel in _kernels(result) if kernel.name == plan.kernel.name)
 
 
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import importlib.util
 import json
 import os
 import platform
 import sys
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +74,11 @@ def wanted(given: argparse.Namespace) -> list[Problem]:
     return [one for one in every if not given.only or one.program in given.only]
 
 
-def measured_problems(
-    given: argparse.Namespace, sources: Sources, folder: Path, processor: Processor, console: Console
-) -> list[Judged]:
+def measured_problems(given: argparse.Namespace, sources: Sources, folder: Path, console: Console) -> list[Judged]:
     """Problems that cannot be measured are named and left out."""
+    processor = calibrated(given.target, given.cores)
+    # Launches on OpenCL processors are those of threads, with the sizes that are chosen for these.
+    chooser = calibrated("threads", given.cores) if calibrated_device(DESCRIPTORS["threads"]) else None
     subjects: list[Subject] = []
     for problem, sizes in ((one, sizes) for one in wanted(given) for sizes in one.sizes):
         try:
@@ -89,7 +92,8 @@ def measured_problems(
         for subject in subjects:
             progress.update(bar, description=subject.problem.program)
             try:
-                one = measure(subject, given.target, processor, given.layouts, lambda: progress.advance(bar))
+                heard = partial(progress.advance, bar)
+                one = measure(subject, given.target, processor, chooser, given.layouts, heard)
                 found.append(judged(subject, one, processor))
             except SubjectError as error:
                 console.print(f"{subject.problem.program} {subject.sizes} {error}", style="yellow", markup=False)
@@ -143,6 +147,9 @@ def main() -> int:
     if unknown:
         console.print(f"no problem is called {' or '.join(sorted(unknown))}", style="red")
         return 2
+    if given.plot is not None and importlib.util.find_spec("matplotlib") is None:
+        console.print("--plot needs matplotlib: pip install '.[report]'", style="red", markup=False)
+        return 2
     try:
         sources = read_sources(given.folder)
         with tempfile.TemporaryDirectory(prefix="tilepragma-accuracy-") as name:
@@ -150,8 +157,7 @@ def main() -> int:
             if given.again is not None:
                 found = judged_again(given, stored(json.loads(given.again.read_text())), sources, Path(name), console)
             else:
-                processor = calibrated(given.target, given.cores)
-                found = measured_problems(given, sources, Path(name), processor, console)
+                found = measured_problems(given, sources, Path(name), console)
     except (SubjectError, PolybenchError, OSError, ValueError) as error:
         console.print(str(error), style="red", markup=False)
         return 2

@@ -53,23 +53,30 @@ def terms_of(subject: Subject, layouts: Iterable[TileSizes], processor: Processo
     return found
 
 
-def named_layouts(subject: Subject, processor: Processor) -> dict[str, TileSizes]:
-    """See `Measured.named`. Raises SubjectError."""
+def named_layouts(subject: Subject, processor: Processor, chooser: Processor | None) -> dict[str, TileSizes]:
+    """See `Measured.named`; `chooser` are the cores that the plan is made for, also where OpenCL runs it. Raises SubjectError."""
     plan, scalars = subject.plan, subject.scalars
     ranking = rank_layouts(plan, scalars, Target.THREADS, processor)
     if ranking.reason:
         raise SubjectError(f"the model says nothing: {ranking.reason}")
     return {
         "default": tuple(size.host for size in plan.sizes),
-        "chosen": sizes_on_hosts(with_model_choices(plan, processor), scalars),
+        "chosen": sizes_on_hosts(plan if chooser is None else with_model_choices(plan, chooser), scalars),
         "first": ranking.layouts[0].sizes,
     }
 
 
-def measure(subject: Subject, target: str, processor: Processor, count: int, heard: Callable[[], None]) -> Measured:
-    """A subject; `heard` is told of each process. Raises SubjectError."""
+def measure(
+    subject: Subject,
+    target: str,
+    processor: Processor,
+    chooser: Processor | None,
+    count: int,
+    heard: Callable[[], None],
+) -> Measured:
+    """A subject on a `target` that the `processor` is, with a plan made for the `chooser`; `heard` is told of each process. Raises SubjectError."""
     layouts = random_layouts(subject, count, Random(f"{subject.problem.program} {subject.sizes}"))
-    named = named_layouts(subject, processor)
+    named = named_layouts(subject, processor, chooser)
     seconds: dict[TileSizes, list[float]] = {}
     hashes: dict[TileSizes, tuple[str, ...]] = {}
     limit = 600.0

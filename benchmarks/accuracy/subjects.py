@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.accuracy.problems import Problem, Sizes
 from benchmarks.measure import TILECC, output_of
 from benchmarks.suite.builds import compiler_flags
-from benchmarks.suite.contenders import Contender, our_name
+from benchmarks.suite.contenders import Contender, our_name, our_variables
 from benchmarks.suite.programs import Sources
 from benchmarks.suite.runs import Run, RunError, StoppedError, run
 from tilepragma.driver import TranslateRequest, translate
@@ -43,12 +43,7 @@ class Subject:
     def run(self, layout: TileSizes, target: str, threads: int, limit: float) -> Run | None:
         """One process; None where it takes longer than `limit` seconds. Raises SubjectError where it fails."""
         said = ",".join(f"{name}={size}" for name, size in zip(self.names, layout, strict=True))
-        variables = {
-            "TILEK_SIZES": said,
-            "TILEK_TARGET": target,
-            "TILEK_STRICT": "1",
-            "TILEK_NUM_THREADS": str(threads),
-        }
+        variables = our_variables(target, threads) | {"TILEK_SIZES": said}
         # The first run of a process starts threads, and compiles on devices.
         contender = Contender(our_name(target), self.program, variables, warm=True)
         try:

@@ -23,6 +23,8 @@ from benchmarks.suite.contenders import (
     Built,
     Contender,
     our_name,
+    our_variables,
+    thread_variables,
 )
 from benchmarks.suite.peers import PeerTool
 from benchmarks.suite.programs import Sources
@@ -78,7 +80,7 @@ class Workplace:
     @property
     def openmp(self) -> dict[str, str]:
         """The environment of programs with OpenMP."""
-        return {"OMP_NUM_THREADS": str(self.threads), "OMP_PROC_BIND": "true"}
+        return thread_variables(self.threads)
 
     @property
     def support(self) -> Path:
@@ -228,7 +230,7 @@ class _Making:
                 self._run_ours(unspecialized, target, program, TILEK_SPECIALIZE="0")
 
     def _run_ours(self, name: str, target: str, program: Path, **more: str) -> None:
-        variables = {"TILEK_TARGET": target, "TILEK_STRICT": "1", "TILEK_NUM_THREADS": str(self.place.threads)}
+        variables = our_variables(target, self.place.threads)
         self.contenders.append(Contender(name, program, variables | more, warm=target in DEVICES))
 
 

@@ -24,6 +24,23 @@ def our_name(target: str, form: str = "") -> str:
     return f"{OURS} {target} {form}".rstrip()
 
 
+def thread_variables(threads: int) -> dict[str, str]:
+    """What keeps programs to so many threads: OpenMP, and PoCL, to version 3 and from 4 on, which takes all cores else."""
+    count = str(threads)
+    return {
+        "OMP_NUM_THREADS": count,
+        "OMP_PROC_BIND": "true",
+        "POCL_MAX_PTHREAD_COUNT": count,
+        "POCL_CPU_MAX_CU_COUNT": count,
+    }
+
+
+def our_variables(target: str, threads: int) -> dict[str, str]:
+    """Those of our programs on a target."""
+    own = {"TILEK_TARGET": target, "TILEK_STRICT": "1", "TILEK_NUM_THREADS": str(threads)}
+    return own | (thread_variables(threads) if target == "opencl" else {})
+
+
 @dataclass(frozen=True)
 class Contender:
     """One way to run a case. `warm`: a run before the one that counts, in the same process, in which devices compile."""

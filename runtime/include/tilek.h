@@ -172,8 +172,8 @@ typedef struct tilek_choice { int64_t bytes, trips; const int64_t *sizes; } tile
 
 /* What a launch touches of an array, by rows: indices of its first dimension. An iteration of the divided loop whose iterator is i touches rows
  * scale * i + least to scale * i + greatest (scale 0: all iterations the same ones); INT64_MIN and INT64_MAX: all rows. `rank`: dimensions of the array
- * as device code sees it, by which rows are as long as they are. */
-typedef struct tilek_row_use { int array; unsigned access; /* TILEK_READS, TILEK_WRITES */ int rank; int64_t scale, least, greatest; } tilek_row_use;
+ * as device code sees it, by which rows are as long as they are. `base`: which of tilek_call.row_bases, counted from 1, is added to both; 0: none. */
+typedef struct tilek_row_use { int array; unsigned access; /* TILEK_READS, TILEK_WRITES */ int rank; int64_t scale, least, greatest; int base; } tilek_row_use;
 
 /* How the iterations of a device launch are dealt to several devices: those of `loop` in blocks, so that different iterations write different rows;
  * -1: all of the launch on one device. Arrays that it does not touch have no use. */
@@ -223,6 +223,7 @@ typedef struct tilek_kernel {
     const tilek_choice *choices; /* the first one that holds counts */
     void **state; /* the runtime's memory of this kernel: address of a static void * that starts NULL */
     const tilek_division *divisions; /* one a device launch; NULL: a call runs on one device */
+    int row_base_count; /* entries of tilek_call.row_bases */
 } tilek_kernel;
 
 /* ---- What a launch is ------------------------------------------------------------------------------------------ */
@@ -252,6 +253,7 @@ typedef struct tilek_call {
     double operations;        /* floating-point operations of the region, for profiles; 0 where not known */
     int64_t trips;            /* iterations of the region's outermost loop, -1 where endless; for `choices` of the kernel that ask for them */
     void *state;              /* the runtime's; NULL at first */
+    const int64_t *row_bases; /* see tilek_row_use */
 } tilek_call;
 
 /* What host functions receive. Counts and strides of loop l's tile t: tiles[first_tile[l] + t]. */
@@ -271,6 +273,12 @@ typedef struct tilek_host_call {
  * of the launch, and these values; nonzero: stop. tilek_size_of gives a tile size of the kernel. */
 int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[]);
 int64_t tilek_size_of(const struct tilek_run *run, int size);
+
+/* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: iteration c of the launch's one loop needs of the wavefront
+ * k before nothing but what iterations from c - k to c have done there. Then tiles of several wavefronts may run at once, until
+ * tilek_waves_end, which stands behind that loop; nonzero: stop. */
+int tilek_wave(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave);
+int tilek_waves_end(struct tilek_run *run);
 
 /* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call);

@@ -46,13 +46,15 @@ static void upwind(int n, int m, int steps, float a[n][m], float b[n][m])
     }
 }
 
-/* Borders that are launches of their own, on the device that has the row. */
-static void borders(int n, int m, int steps, float a[n][m], float b[n][m])
+/* Borders that are launches of their own, each on the device that has the row; corners without a loop. */
+static void borders(int n, int m, int steps, float a[n][m], float b[n][m], const float fict[steps])
 {
 #pragma tilek kernel device(all)
     for (int t = 0; t < steps; t++) {
         for (int j = 0; j < m; j++)
             a[0][j] = a[1][j] + 1;
+        for (int j = 0; j < m; j++)
+            a[n - 1][j] = a[n - 2][j] * 2 + fict[t];
         for (int i = 1; i < n - 1; i++)
             for (int j = 0; j < m; j++)
                 b[i][j] = 0.5f * (a[i - 1][j] + a[i + 1][j]);
@@ -69,6 +71,34 @@ static void red_black(int n, int m, int steps, float u[n][m])
         for (int i = 1; i < n - 1; i++)
             for (int j = 1; j < m - 1; j++)
                 u[i][j] = 0.25f * (u[i][j - 1] + u[i][j + 1] + u[i - 1][j] + u[i + 1][j]);
+}
+
+/* The last row is everybody's neighbour, wherever the caller says that it is. */
+static void around(int n, int m, int steps, int last, float a[n][m], float b[n][m])
+{
+#pragma tilek kernel device(all)
+    for (int t = 0; t < steps; t++) {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++)
+                b[i][j] = 0.5f * (a[i][j] + a[last][j] + a[last / 2][j]);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++)
+                a[i][j] = b[i][j] + 1;
+    }
+}
+
+/* One after another, no time loop: what the first has written is read whole. */
+static void twice(int n, int m, float a[n][m], float b[n][m], float c[n][m])
+{
+#pragma tilek kernel device(all)
+    {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++)
+                b[i][j] = a[i][j] + 1;
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < m; j++)
+                c[i][j] = b[n - 1 - i][j] * 2;
+    }
 }
 
 /* B is needed whole by all. */
@@ -116,6 +146,19 @@ static void present(int n, int m, float a[n][m], float b[n][m])
     }
 }
 
+/* The program goes on meanwhile, with a row that depends on the scalar at the call. */
+static void later(int n, int m, float a[n][m], float b[n][m])
+{
+    int last = n - 1;
+#pragma tilek kernel device(all) async(1)
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < m; j++)
+            b[i][j] = a[last][j] + a[i][j];
+    last = 0;
+#pragma tilek wait
+    b[0][0] += (float)last;
+}
+
 /* Rows of each other's blocks, so that it stays on one device. */
 static void transposed(int n, float a[n][n], float b[n][n])
 {
@@ -133,12 +176,15 @@ int main(int count, char **arguments)
 #define RUN(name, call) fill(most, a), fill(most, b), fill(most, c), call, hash(name " a", most, a), hash(name " b", most, b), hash(name " c", most, c)
     RUN("jacobi", jacobi(n, m, steps, (void *)a, (void *)b));
     RUN("upwind", upwind(n, m, steps, (void *)a, (void *)b));
-    RUN("borders", borders(n, m, steps, (void *)a, (void *)b));
+    RUN("borders", borders(n, m, steps, (void *)a, (void *)b, c));
     RUN("red_black", red_black(n, m, steps, (void *)a));
+    RUN("around", around(n, m, steps, n - 1, (void *)a, (void *)b));
+    RUN("twice", twice(n, m, (void *)a, (void *)b, (void *)c));
     RUN("product", product(n, m, (void *)c, (void *)a, (void *)b));
     RUN("flat", flat(n, m, a, b));
     RUN("tiled", tiled(n, m, (void *)a, (void *)b));
     RUN("present", present(n, m, (void *)a, (void *)b));
+    RUN("later", later(n, m, (void *)a, (void *)b));
     RUN("transposed", transposed(n, (void *)a, (void *)b));
     free(a), free(b), free(c);
     return 0;

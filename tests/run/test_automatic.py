@@ -35,6 +35,7 @@ KINDS = {
         ("attract", DOALL),
         ("median", DOALL),
         ("transpose", DOALL),
+        ("tridiagonal", DOALL),
         ("", HOST_LOOPS),
     ),
     "traps": (

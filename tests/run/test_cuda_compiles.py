@@ -13,7 +13,7 @@ from tests.support.cases import CaseFile
 from tests.support.nvrtc import ARCHITECTURES, compile_error, nvrtc_library, ptx
 from tests.support.paper_kernels import PAPER_KERNELS
 from tests.support.programs import BUILD_SECONDS, ROOT, TILEPRAGMA, Workshop, run_command, tool_environment
-from tests.support.tilings import all_tilings
+from tilepragma.tuning.paper_tilings import all_tilings
 
 pytestmark = pytest.mark.skipif(nvrtc_library() is None, reason="NVRTC is not installed: install the extra [nvrtc]")
 
@@ -86,9 +86,18 @@ def test_streamed_tiles_stay_in_registers(workshop: Workshop, tmp_path: Path) ->
     assert paths
     warnings = tuple(f"--ptxas-options={one}" for one in ("--warn-on-spills", "--warn-on-local-memory-usage"))
     assert complaints(paths, ARCHITECTURES[-1:], warnings) == ""
-    for path in paths:
+    columns = [path for path in paths if "_COLUMNS" in path.read_text()]
+    assert len(columns) == 6
+    for path in columns:
         options = (*warnings, *specialised(path.read_text(), 32))
         assert complaints([path], ARCHITECTURES[-1:], options) == ""
+    # What is read by who wrote it alone has no ring in the gang's memory: b, which is copied to a.
+    (copied,) = (path.read_text() for path in paths if "star_order_3" in path.name)
+    rings = [
+        len(re.findall(r"\.shared .*\[\d+\]", ptx(copied, "compute_90", options)))
+        for options in ((), specialised(copied, 32))
+    ]
+    assert rings == [4, 2]
 
 
 FIVE_POINTS = """\

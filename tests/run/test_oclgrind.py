@@ -14,7 +14,7 @@ from tests.support.paper_kernels import CONV2D
 from tests.support.programs import FLAGS, PLAIN, ROOT, Workshop, first_difference, read_records
 from tests.support.small_tiles import SMALL_TILES
 from tests.support.targets import TargetEnvironment, program_environment
-from tests.support.tilings import ODD, all_tilings
+from tilepragma.tuning.paper_tilings import ODD, all_tilings
 
 OPENCL = TargetEnvironment("opencl", (("TILEK_TARGET", "opencl"), ("TILEK_STRICT", "1")))
 SAMPLES = {

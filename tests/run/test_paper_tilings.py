@@ -9,7 +9,7 @@ import pytest
 from tests.support.paper_kernels import PAPER_KERNELS, PaperKernel
 from tests.support.programs import Suite, Workshop, first_difference
 from tests.support.targets import DEVICE_NAMES, TargetEnvironment
-from tests.support.tilings import ODD, PAPER, Machine, all_tilings
+from tilepragma.tuning.paper_tilings import ODD, PAPER, Machine, all_tilings
 
 MACHINES = {"paper": PAPER, "odd": ODD}
 

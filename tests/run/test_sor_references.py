@@ -106,19 +106,26 @@ def test_kernels_of_mlsor_are_sound(program: Path, n: int, layers: int, side: in
     assert ("subdomains of 2 x 2 do what four colours do" in text) == (side == 2)
 
 
-def test_the_order_of_table_6_2(program: Path) -> None:
-    """96 x 96 points, omega = 1.4, first guess zero, until the mean error is 0.03: more sweeps for small subdomains, fewer for larger
-    ones, forward-only slower than alternating, the largest within 12 % of SOR.
+@pytest.mark.parametrize(("guess", "tolerance"), [("zero", 0.03), ("laplace", 0.1)])
+def test_the_order_of_table_6_2(program: Path, guess: str, tolerance: float) -> None:
+    """96 x 96 points, omega = 1.4, Poisson's equation and Laplace's from zero until the mean error is that small: more sweeps for small
+    subdomains, fewer for larger ones, forward-only slower than alternating, the largest within 12 % of SOR.
     """
     alternating = [f"mlsor:{one}" for one in SUBDOMAINS]
     forward = [f"forward:{one}" for one in SUBDOMAINS]
-    found = solve(program, 96, 1.4, 0.03, "zero", "sor", "redblack", *alternating, *forward)
+    found = solve(program, 96, 1.4, tolerance, guess, "sor", "redblack", *alternating, *forward)
     sweeps = {name: one.passed for name, one in found.items()}
     in_turn = [sweeps[name] for name in alternating]
     assert sorted(in_turn, reverse=True) == in_turn and len(set(in_turn)) == len(in_turn)
     assert all(sweeps[one] > sweeps[other] for one, other in zip(forward, alternating, strict=True))
     assert sweeps["sor"] < in_turn[-1] < 1.12 * sweeps["sor"]
-    assert abs(sweeps["redblack"] / sweeps["sor"] - 1) < 0.01
+    assert abs(sweeps["redblack"] / sweeps["sor"] - 1) < (0.01 if guess == "zero" else 0.1)
+
+
+def test_near_the_best_factor_subdomains_cost_twice_the_sweeps(program: Path) -> None:
+    """96 x 96 points, omega = 1.9: what the thesis's table does not show, and docs/RESULTS.md does."""
+    found = solve(program, 96, 1.9, 0.03, "zero", "sor", "mlsor:16:32")
+    assert 1.5 * found["sor"].passed < found["mlsor:16:32"].passed < 2.5 * found["sor"].passed
 
 
 def test_red_black_is_slower_from_a_rough_guess(program: Path) -> None:

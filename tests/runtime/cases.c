@@ -652,10 +652,10 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"steps", steps}, {"steps_refused", steps_refused}, {"steps_differ", steps_differ}, {"steps_unsaid", steps_unsaid}, {"steps_lost", steps_lost}, {"steps_copies", steps_copies}, {"steps_unreached", steps_unreached}, {"steps_queued", steps_queued},
     {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size},
     {"steps_chosen", steps_chosen}, {"steps_chosen_extremes", steps_chosen_extremes}, {"steps_chosen_arrays", steps_chosen_arrays}, {"steps_misled", steps_misled}, {"steps_choice_cost", steps_choice_cost},
-    {"steps_cost", steps_cost}, {"steps_workers", steps_workers},
+    {"waves", waves}, {"waves_apart", waves_apart}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers},
     {"graphs", graphs}, {"graphs_rarely", graphs_rarely}, {"graphs_elsewhere", graphs_elsewhere}, {"graphs_refused", graphs_refused}, {"graphs_lost", graphs_lost}, {"graphs_queued", graphs_queued},
     {"graphs_concurrent", graphs_concurrent}, {"graphs_forked", graphs_forked}, {"graphs_not", graphs_not}, {"graphs_verified", graphs_verified},
-    {"divided", divided}, {"divided_far", divided_far}, {"divided_overlaps", divided_overlaps}, {"divided_alone", divided_alone}, {"divided_scarce", divided_scarce}, {"divided_lost_write", divided_lost_write}, {"divided_lost_run", divided_lost_run}, {"divided_lost_wait", divided_lost_wait}, {"divided_lost_result", divided_lost_result}, {"divided_present", divided_present}, {"held_rows", held_rows},
+    {"divided", divided}, {"divided_far", divided_far}, {"divided_overlaps", divided_overlaps}, {"divided_programs", divided_programs}, {"divided_alone", divided_alone}, {"divided_scarce", divided_scarce}, {"divided_lost_write", divided_lost_write}, {"divided_lost_run", divided_lost_run}, {"divided_lost_wait", divided_lost_wait}, {"divided_lost_result", divided_lost_result}, {"divided_present", divided_present}, {"held_rows", held_rows},
     {"processors", processors}, {"distant_processors", distant_processors}, {"processors_as_gpus", processors_as_gpus}, {"gpus_as_processors", gpus_as_processors},
     {"processors_lost", processors_lost}};
 

@@ -14,7 +14,7 @@ enum { ROWS = 60, COLUMNS = 3, STEPS = 12 };
 typedef struct shape { int16_t scale, place, left, right, step, k; } shape;
 
 static const tilek_loop_shape loops[] = {{"i", 3, kinds, axes, 0, INT32_MIN, INT32_MAX}};
-static const tilek_parameter parameters[] = {GANG_PARAMETERS(VALUE, NULL, NULL, NULL, NULL, NULL, NULL), {TILEK_PARAMETER_ARRAY, 1, 0, NULL}, {TILEK_PARAMETER_ORIGIN, 1, 0, NULL}};
+static const tilek_parameter parameters[] = {GANG_PARAMETERS(VALUE, NULL, NULL, NULL, NULL, NULL, "workers"), {TILEK_PARAMETER_ARRAY, 1, 0, NULL}, {TILEK_PARAMETER_ORIGIN, 1, 0, NULL}};
 enum { P_OTHER = P_PARTIALS, P_OTHER_ORIGIN };
 
 static void one_row(const shape *own, double *target, const double *source, int64_t i)
@@ -146,13 +146,13 @@ static struct own_kernel *make_kernel(int index, int most)
         made->left = (int16_t)between(&seed, -most, 1);
         made->right = (int16_t)between(&seed, made->left, most);
         made->step = (int16_t)(between(&seed, 0, 3) == 0 ? -1 : between(&seed, 0, 3) == 0 ? 2 : 1);
-        own->uses[launch][0] = (tilek_row_use){source, TILEK_READS, 2, 1, made->left, made->right};
-        if (whole) own->uses[launch][0] = (tilek_row_use){source, TILEK_READS, 2, 0, INT64_MIN, INT64_MAX};
-        own->uses[launch][1] = (tilek_row_use){target, TILEK_READS, 2, made->scale, made->place, made->place};
-        own->uses[launch][2] = (tilek_row_use){target, TILEK_WRITES, 2, made->scale, made->place, made->place};
+        own->uses[launch][0] = (tilek_row_use){source, TILEK_READS, 2, 1, made->left, made->right, 0};
+        if (whole) own->uses[launch][0] = (tilek_row_use){source, TILEK_READS, 2, 0, INT64_MIN, INT64_MAX, 0};
+        own->uses[launch][1] = (tilek_row_use){target, TILEK_READS, 2, made->scale, made->place, made->place, 0};
+        own->uses[launch][2] = (tilek_row_use){target, TILEK_WRITES, 2, made->scale, made->place, made->place, 0};
         own->divisions[launch] = (tilek_division){between(&seed, 0, 6) == 0 ? -1 : 0, 3, own->uses[launch]};
         if (own->divisions[launch].loop < 0) /* whole on one device: the rows that it may touch */
-            for (int use = 0; use < 3; ++use) own->uses[launch][use] = (tilek_row_use){own->uses[launch][use].array, own->uses[launch][use].access, 2, 0, INT64_MIN, INT64_MAX};
+            for (int use = 0; use < 3; ++use) own->uses[launch][use] = (tilek_row_use){own->uses[launch][use].array, own->uses[launch][use].access, 2, 0, INT64_MIN, INT64_MAX, 0};
     }
     own->kernel = (tilek_kernel){.abi = TILEK_ABI, .name = "divided", .file = "divided.c", .line = 3, .flags = TILEK_USES_DOUBLE | TILEK_VARYING_STEPS, .targets = 15,
                                  .preferred = TILEK_AUTO, .opencl = text, .array_count = 2, .arrays = arrays, .scalar_count = 3, .scalar_sizes = scalar_sizes,
@@ -215,8 +215,8 @@ static struct own_kernel *plain_kernel(void)
     struct own_kernel *own = make_kernel(0, 1);
     for (int launch = 0; launch < 2; ++launch) {
         own->shapes[launch] = (shape){1, 0, -1, 1, 1, 0};
-        own->uses[launch][0] = (tilek_row_use){launch, TILEK_READS, 2, 1, -1, 1};
-        for (int use = 1; use < 3; ++use) own->uses[launch][use] = (tilek_row_use){1 - launch, use == 1 ? TILEK_READS : TILEK_WRITES, 2, 1, 0, 0};
+        own->uses[launch][0] = (tilek_row_use){launch, TILEK_READS, 2, 1, -1, 1, 0};
+        for (int use = 1; use < 3; ++use) own->uses[launch][use] = (tilek_row_use){1 - launch, use == 1 ? TILEK_READS : TILEK_WRITES, 2, 1, 0, 0, 0};
         own->divisions[launch].loop = 0;
     }
     return own;
@@ -234,6 +234,7 @@ void divided_overlaps(void)
     CHECK(tilek_launch(&own->kernel, &made.call) == 0);
     runs = fake.runs, writes = fake.writes, reads = fake.reads;
     CHECK(runs == 2);
+    CHECK(fake.largest < sizeof made.A * 2 / 3); /* a device has its own rows, and those beside them */
     make_divided(&made, own, 5, STEPS);
     CHECK(tilek_launch(&own->kernel, &made.call) == 0);
     check_divided(&made);
@@ -258,6 +259,21 @@ void divided_alone(void)
     made.call.device = 1;
     CHECK(tilek_launch(&own->kernel, &made.call) == 0 && fake.runs <= 3 * STEPS);
     check_divided(&made);
+}
+
+/* Programs are specialised for a few numbers a kernel, however many devices each is built for. */
+void divided_programs(void)
+{
+    struct own_kernel *own = plain_kernel();
+    fake.devices = 4;
+    for (int64_t workers = 1; workers <= 8; ++workers) {
+        divided_call made;
+        make_divided(&made, own, 5, STEPS);
+        made.call.axes[TILEK_AXIS_WORKER] = workers;
+        CHECK(tilek_launch(&own->kernel, &made.call) == 0);
+        check_divided(&made);
+    }
+    CHECK(fake.builds == 32 && fake.parametric == 0);
 }
 
 /* Whatever fails, and whenever: the host's data are unharmed, and cores compute what was to be computed. */

@@ -81,6 +81,9 @@ static tilek_status allocate(tilek_device *device, size_t bytes, tilek_buffer *b
     block = malloc(HEADER + bytes);
     if (block == NULL) return fail(why, TILEK_NO_MEMORY, "allocate");
     memcpy(block, &device, sizeof device);
+    (void)pthread_mutex_lock(&mutex);
+    if (bytes > fake.largest) fake.largest = bytes;
+    (void)pthread_mutex_unlock(&mutex);
     buffer->object = memset(block + HEADER, 0x5a, bytes); /* what a fresh buffer holds must not matter */
     buffer->bytes = bytes;
     (void)__atomic_add_fetch(&fake.live_buffers, 1, __ATOMIC_RELAXED);
@@ -145,6 +148,7 @@ static tilek_status build(tilek_device *device, const tilek_build *wanted, tilek
     static int never;
     (void)device;
     (void)counts_down(&fake.builds, &never);
+    fake.parametric += !wanted->specialized;
     for (int index = 0; index < wanted->unreached_count; ++index) fake.unreached += strcmp(wanted->unreached[index], "add") == 0;
     *from_cache = 0;
     if (fake.refuse_build) return fail(why, TILEK_COMPILE, "compile");

@@ -77,6 +77,10 @@ void steps_copies(void);
 void steps_unreached(void);
 void steps_queued(void);
 void steps_concurrent(void);
+
+/* Tests of tiles of wavefronts (waves_cases.c). */
+void waves(void);
+void waves_apart(void);
 void steps_verified(void);
 void steps_size(void);
 void steps_chosen(void);
@@ -91,6 +95,7 @@ void steps_workers(void);
 void divided(void);
 void divided_far(void);
 void divided_overlaps(void);
+void divided_programs(void);
 void divided_alone(void);
 void divided_scarce(void);
 void divided_lost_write(void);

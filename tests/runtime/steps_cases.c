@@ -78,6 +78,19 @@ static int tiny_order(struct tilek_run *run, const tilek_call *call)
     return 0;
 }
 
+/* One reducing launch again and again. */
+static int sums_order(struct tilek_run *run, const tilek_call *call)
+{
+    const int steps = *(const int *)call->scalars[1];
+    for (int k = 0; k < steps; ++k) {
+        const tilek_bounds loops[] = {{0, 1, 1, tilek_trip(0, 1, 1, '<')}};
+        const void *const values[] = {&k};
+        const int stop = tilek_step(run, 1, loops, values);
+        if (stop != 0) return stop;
+    }
+    return 0;
+}
+
 static const size_t value_sizes[] = {sizeof(int)};
 static const tilek_reduction sums[] = {{TILEK_ADD, TILEK_DOUBLE, 1}};
 #define GANG_WORKER (1u << TILEK_AXIS_GANG | 1u << TILEK_AXIS_WORKER)
@@ -109,7 +122,7 @@ static const int64_t tile_arguments[3];
         .tile_argument_count = 3, .host_steps = steps, .device_steps = steps, .size_count = 1, .sizes = sizes, .choice_count = own_choice_count,      \
         .choices = own_choices, .state = own_state                                                                                           \
     }
-static void *states[7];
+static void *states[8];
 static const tilek_kernel kernel = KERNEL("decay", hosts, devices, order, TILEK_VARYING_STEPS, &states[0], NULL, 0);
 static const tilek_kernel narrow_kernel = KERNEL("narrow", narrow_hosts, narrow_devices, order, TILEK_VARYING_STEPS, &states[1], NULL, 0);
 static const tilek_kernel wrong_kernel = KERNEL("wrong", hosts, wrong_devices, order, TILEK_VARYING_STEPS, &states[2], NULL, 0);
@@ -117,6 +130,7 @@ static const tilek_kernel unsaid_kernel = KERNEL("unsaid", hosts, wrong_devices,
 static const tilek_kernel tiny_kernel = KERNEL("tiny", hosts, devices, tiny_order, TILEK_VARYING_STEPS, &states[4], NULL, 0);
 static const tilek_kernel choosing_kernel = KERNEL("choosing", hosts, devices, order, TILEK_VARYING_STEPS, &states[5], choices, 2);
 static const tilek_kernel misled_kernel = KERNEL("misled", hosts, devices, order, TILEK_VARYING_STEPS, &states[6], wrong_choices, 1);
+static const tilek_kernel sums_kernel = KERNEL("sums", hosts, devices, sums_order, TILEK_VARYING_STEPS, &states[7], NULL, 0);
 
 void register_step_kernels(void)
 {
@@ -252,6 +266,10 @@ void steps_copies(void)
     make(&own, 100, 2);
     CHECK(tilek_launch(&kernel, &own.call) == 0);
     CHECK(fake.builds == 1);
+    fake.writes = fake.reads = 0;
+    make(&own, N, 5);
+    CHECK(tilek_launch(&sums_kernel, &own.call) == 0);
+    CHECK(fake.writes == 3 && fake.reads == 8); /* the same, though partials come out five times */
 }
 
 /* One step does not reach the second launch: the program specialised for it leaves that out, one for all numbers does not. */

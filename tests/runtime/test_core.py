@@ -55,6 +55,7 @@ ON_THE_DEVICE = [
     "divided",
     "divided_far",
     "divided_overlaps",
+    "divided_programs",
     "divided_alone",
     "divided_scarce",
     "divided_lost_write",
@@ -78,7 +79,15 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     core = [path for path in sorted(RUNTIME.glob("*.c")) if not path.name.startswith(DEVICE_SOURCES)]
     tests = [
         HERE / name
-        for name in ("cases.c", "steps_cases.c", "graph_cases.c", "division_cases.c", "kernels.c", "fake_backend.c")
+        for name in (
+            "cases.c",
+            "steps_cases.c",
+            "waves_cases.c",
+            "graph_cases.c",
+            "division_cases.c",
+            "kernels.c",
+            "fake_backend.c",
+        )
     ]
     output = tmp_path_factory.mktemp("core") / request.param
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g", "-pthread", *VARIANTS[request.param]]
@@ -99,6 +108,12 @@ def test_on_every_target(program: Path, case: str, target: str) -> None:
     if case == "forks" and program.name == "thread":
         pytest.skip("the thread sanitizer does not follow a fork of a threaded program")
     done = run(program, case, TILEK_TARGET=target)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("case", ["waves", "waves_apart"])
+def test_tiles_of_wavefronts(program: Path, case: str) -> None:
+    done = run(program, case)
     assert done.returncode == 0, done.stderr
 
 
@@ -230,6 +245,8 @@ def test_a_tolerance_that_the_user_gives_is_kept_to(program: Path) -> None:
         ("TILEK_NUM_THREADS", "0", "a number from 1"),
         ("TILEK_TOLERANCE", "-1", "a number from 0, relative"),
         ("TILEK_PROFILE", "trace", "0, 1, a file's name that ends in .json"),
+        ("TILEK_SUBDEVICES", "0", "a number from 1 to 16"),
+        ("TILEK_SUBDEVICES", "17", "a number from 1 to 16"),
         ("TILEK_DEVICE", "-3", "a device's number from 0, a part of a device's name"),
     ],
 )

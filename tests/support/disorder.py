@@ -16,7 +16,7 @@ def disorderly_runtime(folder: Path) -> tuple[str, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     runtime = ROOT / "runtime"
     compiler = (COMPILER, "-std=c99", "-O1", "-pthread", *wheel_macros(), f"-I{runtime / 'include'}", "-c")
-    sources = sorted(path for path in runtime.glob("*.c") if path.name != "threads.c")
+    sources = sorted(path for path in runtime.glob("*.c") if path.name not in ("threads.c", "waves.c"))
     renamed = ("-Dtilek_parallel=tilek_parallel_of_pool", str(runtime / "threads.c"))
     for files in (map(str, sources), renamed, (str(Path(__file__).with_name("disorder.c")),)):
         run_command((*compiler, *files), tool_environment(folder), folder, BUILD_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.support.cases import Case, CaseFile
-from tests.support.tilings import Tiling
+from tilepragma.tuning.paper_tilings import Tiling
 
 
 @dataclass(frozen=True)

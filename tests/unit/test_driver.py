@@ -231,13 +231,18 @@ void relax(int steps, int n, double a[n])
 def test_sizes_are_chosen_for_cores_that_were_calibrated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TILEK_DATA_DIR", str(tmp_path / "data"))
 
-    def choices(device: Device | None = None) -> tuple[SizeChoice, ...]:
-        (plan,) = translate(TranslateRequest("t.c", text=IN_PLACE.encode(), device=device, last="plan")).plans
-        return plan.choices
+    def chosen(device: Device | None = None) -> tuple[tuple[SizeChoice, ...], tuple[str, ...]]:
+        """And what was measured that the output depends on."""
+        result = translate(TranslateRequest("t.c", text=IN_PLACE.encode(), device=device, last="plan"))
+        assert result.dependencies == ("t.c", *result.measured) and result.inlined == result.measured
+        return result.plans[0].choices, result.measured
 
-    assert choices() == ()
+    assert chosen() == ((), ())
     processor = device_named("processor")
-    write_descriptor(processor, "threads", "a test")
-    chosen = choices()
-    assert chosen
-    assert choices(device_named("h100")) == choices(processor) == chosen
+    calibration = str(write_descriptor(processor, "threads", "a test"))
+    choices, measured = chosen()
+    assert choices and measured == (calibration,)
+    assert chosen(device_named("h100")) == (choices, measured)
+    assert chosen(processor) == (choices, ())
+    plain = translate(TranslateRequest("t.c", text=b"void f(int n) { /* tilek */ }", last="plan"))
+    assert plain.dependencies == ("t.c",)

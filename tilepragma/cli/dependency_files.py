@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tilepragma.base.files import write_atomically
 from tilepragma.cli.compiler_arguments import Command
 
 
-def make_rule(target: str, dependencies: Sequence[str], phony: bool = False) -> str:
-    """`target: dependencies`, as make reads it; with `phony` each dependency but the first is a target of its own (-MP)."""
+def make_rule(target: str, dependencies: Sequence[str], phony: Collection[str] = ()) -> str:
+    """`target: dependencies`, as make reads it; those that are `phony` are targets of their own, so that make goes on when they have gone (-MP)."""
     lines = [f"{escape(target)}:"] + [f" {escape(one)}" for one in dependencies]
     rule = " \\\n".join(lines) + "\n"
-    if phony:
-        rule += "".join(f"{escape(one)}:\n" for one in dependencies[1:])
-    return rule
+    return rule + "".join(f"{escape(one)}:\n" for one in dependencies if one in phony)
 
 
 def escape(path: str) -> str:
@@ -25,31 +24,40 @@ def escape(path: str) -> str:
     return path.replace("$", "$$").replace("#", "\\#").replace(" ", "\\ ")
 
 
-def mend_dependency_files(
-    command: Command, temporary: Sequence[Path], sources: Sequence[str], inlined: Sequence[Sequence[str]]
-) -> None:
-    """In the depfiles that the compiler wrote, name each source, and the headers inlined into it, for the temporary file."""
+@dataclass(frozen=True)
+class Temporary:
+    """The file at `path`, made from `source` with what is `inlined`, which compilers do not see; of this, what was `measured` may go."""
+
+    path: Path
+    source: str
+    inlined: Sequence[str]
+    measured: Sequence[str]
+
+
+def mend_dependency_files(command: Command, made: Sequence[Temporary]) -> None:
+    """In the depfiles that the compiler wrote, name each source, and what is inlined into it, for the temporary file."""
     if not command.has("-MD", "-MMD") and not any(word.startswith("-Wp,-M") for word in command.arguments):
         return
-    for candidate in _candidates(command, temporary):
+    for candidate in _candidates(command, [one.path for one in made]):
         try:
             text = candidate.read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             continue
         mended = text
-        for path, source, headers in zip(temporary, sources, inlined, strict=True):
-            mended = _mend(mended, str(path), source, headers, command.has("-MP"))
+        for one in made:
+            mended = _mend(mended, one, one.inlined if command.has("-MP") else one.measured)
         if mended != text:
             write_atomically(candidate, mended.encode("utf-8", "surrogateescape"))
 
 
-def _mend(text: str, temporary: str, source: str, inlined: Sequence[str], phony: bool) -> str:
-    if escape(temporary) not in text:
+def _mend(text: str, made: Temporary, phony: Collection[str]) -> str:
+    temporary = escape(str(made.path))
+    if temporary not in text:
         return text
     words = set(text.split())
-    missing = [escape(one) for one in inlined if escape(one) not in words]
-    text = text.replace(escape(temporary), " ".join([escape(source), *missing]))
-    return text + "".join(f"{one}:\n" for one in missing) if phony else text
+    missing = [one for one in made.inlined if escape(one) not in words]
+    text = text.replace(temporary, " ".join(map(escape, (made.source, *missing))))
+    return text + "".join(f"{escape(one)}:\n" for one in missing if one in phony)
 
 
 def _candidates(command: Command, temporary: Sequence[Path]) -> list[Path]:

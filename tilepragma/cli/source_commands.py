@@ -58,9 +58,9 @@ def run_source_command(options: argparse.Namespace, compiler_options: tuple[str,
 
 def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> TranslateRequest:
     if options.command == "tune":
-        from tilepragma.cli.tune import usage_problem
+        from tilepragma.cli import explore, tune
 
-        problem = usage_problem(options)
+        problem = tune.usage_problem(options) if options.quick else explore.usage_problem(options)
         if problem:
             raise WrongUsageError(problem)
     command = read_command(compiler_options)
@@ -158,11 +158,12 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
 
 def _tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
     """Returns the exit status. Raises WrongUsageError for sizes that are none."""
+    from tilepragma.cli.explore import explore
     from tilepragma.cli.tune import tune
     from tilepragma.report.sizes import SizeError
 
     try:
-        return tune(options, request, result)
+        return (tune if options.quick else explore)(options, request, result)
     except SizeError as error:
         raise WrongUsageError(str(error)) from None
 
@@ -220,7 +221,8 @@ def _write(options: argparse.Namespace, result: TranslateResult) -> None:
     if options.depfile or options.depfile_name:
         name = options.depfile_name or str(Path(options.output).with_suffix(".d"))
         dependencies = result.dependencies + (result.system_dependencies if options.depfile == "all" else ())
-        rule = make_rule(options.depfile_target or options.output, dependencies, options.phony)
+        phony = dependencies[1:] if options.phony else result.measured
+        rule = make_rule(options.depfile_target or options.output, dependencies, phony)
         write_atomically(Path(name), rule.encode("utf-8", "surrogateescape"))
     if options.output == "-":
         sys.stdout.buffer.write(output)

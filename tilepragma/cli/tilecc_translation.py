@@ -16,7 +16,7 @@ from pathlib import Path
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
 from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
-from tilepragma.cli.dependency_files import mend_dependency_files
+from tilepragma.cli.dependency_files import Temporary, mend_dependency_files
 from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
 from tilepragma.driver import TARGET_NAMES, TranslateRequest, TranslateResult, explain, kernel_reports, translate
@@ -142,7 +142,7 @@ def _compile(command: Command, made: Sequence[Translated], folder: Path) -> int:
             words += _depfile_options(command, one)
             _checked(words, folder)
             replaced[one.input.position] = str(target)
-            mend_dependency_files(command, [one.path], [one.input.path], [one.result.inlined])
+            mend_dependency_files(command, [_temporary(one)])
     words = [replaced.get(position, word) for position, word in enumerate(command.arguments)]
     words = [*_source_options(command, made), *words]
     if command.links_runtime:
@@ -151,10 +151,12 @@ def _compile(command: Command, made: Sequence[Translated], folder: Path) -> int:
             *runtime_library.link_flags(command.options, is_program=command.links_program),
         ]
     status = _run(words, folder)
-    mend_dependency_files(
-        command, [one.path for one in made], [one.input.path for one in made], [one.result.inlined for one in made]
-    )
+    mend_dependency_files(command, list(map(_temporary, made)))
     return status
+
+
+def _temporary(one: Translated) -> Temporary:
+    return Temporary(one.path, one.input.path, one.result.inlined, one.result.measured)
 
 
 def _depfile_options(command: Command, one: Translated) -> list[str]:
@@ -177,7 +179,7 @@ def _compile_apart(command: Command, made: Sequence[Translated], folder: Path) -
         options = _source_options(command, [translated] if translated else [])
         status = max(status, _run([*options, *_without_inputs(command), path], folder))
         if translated:
-            mend_dependency_files(command, [translated.path], [one.path], [translated.result.inlined])
+            mend_dependency_files(command, [_temporary(translated)])
     return status
 
 

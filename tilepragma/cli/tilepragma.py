@@ -47,6 +47,11 @@ def run(arguments: Sequence[str]) -> int:
         if others:
             parser.error(f"unrecognized arguments: {' '.join(others)}")
         return _devices(options)
+    if options.command == "tune":
+        if options.export or options.merge:
+            return _share(options, others)
+        if options.input is None:
+            options.parser.error("the following arguments are required: IN.c")
     if options.command in ("explain", "tune"):
         options.size += [word for word in others if _SIZE.match(word)]
         others = [word for word in others if not _SIZE.match(word)]
@@ -57,6 +62,14 @@ def run(arguments: Sequence[str]) -> int:
     from tilepragma.cli.source_commands import run_source_command
 
     return run_source_command(options, _joined_back(others), arguments)
+
+
+def _share(options: argparse.Namespace, others: Sequence[str]) -> int:
+    if options.input is not None or others or (options.export and options.merge):
+        options.parser.error("--export FILE and --merge FILE stand alone: they are about all measurements there are")
+    from tilepragma.cli.sharing import export, merge
+
+    return export(options.export) if options.export else merge(options.merge)
 
 
 def _devices(options: argparse.Namespace) -> int:
@@ -225,36 +238,65 @@ def _add_sizes(command: argparse.ArgumentParser) -> None:
 
 
 def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    tune = _add_source_command(
-        commands, "tune", "time tile sizes in your program, and keep the fastest beside the source, in IN.tilek.json"
-    )
+    about = "measure versions of kernels, and say which are the fastest at which sizes (docs/TUNING.md)"
+    tune = _add_source_command(commands, "tune", about, needs_input=False)
     tune.usage = (
-        "tilepragma tune IN.c --quick [--kernel K] [--size NAME=INTEGER …] [--target T] [--device NAME] [--best N] [--no-keep] "
-        "[options of the C compiler] -- PROGRAM [ARGUMENT …]"
+        "tilepragma tune IN.c [--kernel K] [--sizes NAME=RANGE …] [--target LIST] [--versions LIST] [--budget TIME] [--again] "
+        "[options of the C compiler] [-- PROGRAM [ARGUMENT …]]\n"
+        "       tilepragma tune IN.c --quick [--kernel K] [--size NAME=INTEGER …] [--target T] [--device NAME] [--best N] [--no-keep] "
+        "[options of the C compiler] -- PROGRAM [ARGUMENT …]\n"
+        "       tilepragma tune --export FILE | --merge FILE"
     )
-    tune.add_argument("--quick", action="store_true", help="time only what the model takes to be best, and the default")
+    tune.add_argument(
+        "--sizes",
+        metavar="NAME=RANGE",
+        action="extend",
+        nargs=1,
+        default=[],
+        help="numbers to measure at, for parameters of the kernels: n=512, n=256:4096:x2, n=100:900:+200; all combinations of several",
+    )
+    tune.add_argument("--budget", metavar="TIME", help="how long to measure: 90s, 10m, 2h (default: 60s)")
+    tune.add_argument(
+        "--versions",
+        metavar="LIST",
+        help="which to try: sizes, steps, counts, unroll, paper8, paper16, paper24 (default: sizes,steps; with a program of yours sizes alone)",
+    )
+    tune.add_argument("--again", action="store_true", help="measure anew what was measured before")
+    tune.add_argument(
+        "--quick",
+        action="store_true",
+        help="time only what the model takes to be best, and the default, in your program, and keep the fastest beside the source, in IN.tilek.json",
+    )
     tune.add_argument("--kernel", metavar="K", default="", help="tune this kernel only (default: each in turn)")
     _add_sizes(tune)
     tune.add_argument(
         "--target",
-        choices=("serial", "threads", "opencl", "cuda"),
+        metavar="LIST",
         default="",
-        help="where to run it (default: where the program runs by itself)",
+        help="where to run: serial, threads, opencl, cuda (default: threads, or where your program runs by itself)",
     )
     tune.add_argument(
-        "--best", metavar="N", type=int, default=12, help="layouts to time besides the default (default: %(default)s)"
+        "--best", metavar="N", type=int, help="with --quick: layouts to time besides the default (default: 12)"
     )
-    tune.add_argument("--no-keep", dest="keep", action="store_false", help="write no file, only say what is fastest")
+    tune.add_argument(
+        "--export", metavar="FILE", help="write all measurements there are as JSON lines, or - for standard output"
+    )
+    tune.add_argument(
+        "--merge", metavar="FILE", help="take up measurements that --export wrote, or - for standard input"
+    )
+    tune.add_argument(
+        "--no-keep", dest="keep", action="store_false", help="write no IN.tilek.json, only say what is fastest"
+    )
 
 
 def _add_source_command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help_text: str
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help_text: str, needs_input: bool = True
 ) -> argparse.ArgumentParser:
     command = commands.add_parser(
         name, help=help_text, description=help_text, epilog=_COMPILER_OPTIONS, allow_abbrev=False
     )
     command.set_defaults(parser=command)
-    command.add_argument("input", metavar="IN.c")
+    command.add_argument("input", metavar="IN.c", nargs=None if needs_input else "?")
     command.add_argument("--device", metavar="NAME", default="", help="the device to plan for")
     command.add_argument("--dump", metavar="PASS", action="append", default=[], help=argparse.SUPPRESS)
     return command

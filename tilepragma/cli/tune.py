@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.quantities import seconds
 from tilepragma.base.ranges import Position, SourceRange
-from tilepragma.cli.devices import machine_of, subject_of
+from tilepragma.cli.devices import machine_of
+from tilepragma.cli.machines import calibrated
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_diagnostics, print_error
+from tilepragma.cli.tables import print_table
+from tilepragma.driver import TARGET_NAMES
 from tilepragma.report.sizes import check_sizes, parse_sizes
-from tilepragma.tuning.kept_layouts import keep, kept_layouts, winner_of
+from tilepragma.tuning.kept_layouts import Winner, keep, kept_layouts, winner_of
 from tilepragma.tuning.kernels import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
@@ -28,27 +31,30 @@ from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, r
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tilepragma.driver import Device, KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
     from tilepragma.report.sizes import Sizes
 
 _DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
-_WIDEST = 1000
+#: Layouts to time besides the default.
+_BEST = 12
 _COMMAND_LINE = Position("<command line>", 1, 1, 0)
 
 
-class _TerminatedError(KeyboardInterrupt):
+class TerminatedError(KeyboardInterrupt):
     """SIGTERM, which ends all as Ctrl-C does: the program that runs is in a session of its own, and would go on."""
 
 
 def usage_problem(options: argparse.Namespace) -> str:
     """What is wrong with the options, in a sentence; empty where nothing is."""
-    if not options.quick:
-        return "only the quick search exists yet: add --quick"
     if options.input == "-":
         return "standard input cannot be tuned: sizes are kept beside the source, so name a file"
+    if options.sizes or options.budget or options.versions or options.again:
+        return "--sizes, --budget, --versions and --again are for the whole search, without --quick"
+    if options.target not in ("", *TARGET_NAMES):
+        return f"--target: name one of {', '.join(TARGET_NAMES)} with --quick"
     if not options.program:
         return "no program to run: name it last, built with tilecc before, as in  -- ./program arguments"
-    if options.best < 1:
+    if options.best is not None and options.best < 1:
         return f"--best {options.best}: at least one layout besides the default must be tried"
     return ""
 
@@ -60,7 +66,7 @@ def tune(options: argparse.Namespace, request: TranslateRequest, result: Transla
     """
     sizes = parse_sizes(options.size)
     check_sizes(sizes, [plan.kernel for plan in result.plans])
-    plans = _chosen(options.kernel, result, request)
+    plans = chosen_kernels(options.kernel, result, request)
     if plans is None:
         return _WRONG_USAGE
     plans = [plan for plan in plans if _is_tunable(plan, request)]
@@ -68,7 +74,7 @@ def tune(options: argparse.Namespace, request: TranslateRequest, result: Transla
         return _NOTHING_TUNED
     found: list[str] = []
     try:
-        with _ended_by_sigterm():
+        with ended_by_sigterm():
             first = _first_run(options)
             tuned = [_tune_one(plan, first, sizes, options, request, found) for plan in plans]
     except ProgramMissingError as error:
@@ -78,7 +84,7 @@ def tune(options: argparse.Namespace, request: TranslateRequest, result: Transla
         print_error("tilepragma", f"{shlex.join(options.program)} {error}")
         return _NOTHING_TUNED
     except KeyboardInterrupt as reason:
-        is_terminated = isinstance(reason, _TerminatedError)
+        is_terminated = isinstance(reason, TerminatedError)
         print(f"{'terminated' if is_terminated else 'interrupted'}: nothing more is measured or kept")
         return _TERMINATED if is_terminated else _INTERRUPTED
     finally:
@@ -88,12 +94,12 @@ def tune(options: argparse.Namespace, request: TranslateRequest, result: Transla
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM raises _TerminatedError in here, once: what is printed then is not to be cut off by another."""
+def ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM raises TerminatedError in here, once: what is printed then is not to be cut off by another."""
 
     def end(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)
-        raise _TerminatedError
+        raise TerminatedError
 
     before = signal.signal(signal.SIGTERM, end)
     try:
@@ -102,7 +108,7 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
-def _chosen(name: str, result: TranslateResult, request: TranslateRequest) -> list[KernelPlan] | None:
+def chosen_kernels(name: str, result: TranslateResult, request: TranslateRequest) -> list[KernelPlan] | None:
     """The kernels to tune; None where there are none, which is said."""
     named = [plan for plan in result.plans if name in ("", plan.kernel.name)]
     if named:
@@ -131,12 +137,13 @@ def _is_tunable(plan: KernelPlan, request: TranslateRequest) -> bool:
     try:
         has_sizes(plan)
     except TuningError as error:
-        _refuse(plan, error, request)
+        refuse(plan, error, request)
         return False
     return True
 
 
-def _refuse(plan: KernelPlan, error: TuningError, request: TranslateRequest) -> None:
+def refuse(plan: KernelPlan, error: TuningError, request: TranslateRequest) -> None:
+    """Say at the kernel why it cannot be tuned."""
     found = Diagnostics()
     found.error(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' {error}", error.remedy)
     print_diagnostics(tuple(found), request.source, request.text)
@@ -165,12 +172,12 @@ def _tune_one(
             first,
             options.target,
             numbers,
-            lambda target: request.device or _calibrated(target),
+            lambda target: request.device or calibrated(target),
             kept_layouts(request.source, plan),
-            options.best,
+            _BEST if options.best is None else options.best,
         )
     except TuningError as error:
-        _refuse(plan, error, request)
+        refuse(plan, error, request)
         return False
     try:
         _measure(tuning, options)
@@ -203,8 +210,12 @@ def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
 
 def _keep(tuning: KernelTuning, source: str) -> None:
     winner = winner_of(tuning, machine_of(tuning.target).name, datetime.now())
-    if winner is None:
-        return
+    if winner is not None:
+        keep_beside(source, winner)
+
+
+def keep_beside(source: str, winner: Winner) -> None:
+    """Put what was found beside the source, and say so."""
     try:
         path = keep(source, winner)
     except OSError as error:
@@ -213,15 +224,6 @@ def _keep(tuning: KernelTuning, source: str) -> None:
     if path is not None:
         what = "kept in" if winner.facts is not None else "what was kept before is taken out of"
         print(f"  {what} {path}, where the translator looks for it: build again (touch {source})")
-
-
-# ---- The machine -------------------------------------------------------------------------------------------------------
-
-
-def _calibrated(target: str) -> Device | None:
-    from tilepragma.driver import calibrated_device
-
-    return calibrated_device(subject_of(machine_of(target)).key)
 
 
 # ---- What is said ------------------------------------------------------------------------------------------------------
@@ -238,14 +240,7 @@ def _layout(tuning: KernelTuning, trial: Trial) -> str:
 
 def _show(tuning: KernelTuning) -> None:
     """The table of what was measured so far, the fastest first."""
-    from rich.console import Console
-    from rich.measure import Measurement
-
-    console, table = Console(highlight=False, soft_wrap=True), _table(tuning)
-    # A narrow terminal breaks lines where it must; numbers are not cut off for it.
-    wide = console.options.update(width=_WIDEST)
-    console.width = max(console.width, Measurement.get(console, wide, table).maximum)
-    console.print(table)
+    print_table(_table(tuning))
     for trial in tuning.layouts.trials:
         if trial.failure:
             print(f"  with {_layout(tuning, trial)} the program {trial.failure}")

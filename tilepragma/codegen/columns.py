@@ -4,11 +4,16 @@
     a_window[i & 15][j] = ...;  if (COLUMNS) a_column[j_round][i_front - i] = a_window[i & 15][j];
     ... = (COLUMNS ? a_column[j_round][i_front - (i - 1)] : a_window[(i - 1) & 15][j]) ...
 
+A window that is read in registers alone has no memory of the gang where these are used:
+
+    if (COLUMNS) { b_column[j_round][i_front - i] = ...; } else { b_window[i & 15][j] = ...; }
+
 COLUMNS is a constant: 1 in specialised programs whose workers have few columns each. All loops around are then unrolled, and all places constants.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,9 +28,11 @@ from tilepragma.ir.expressions import (
     Assignment,
     Binary,
     Conditional,
+    DataObject,
     Expression,
     Scope,
     access_to,
+    integer,
     local_scalar,
 )
 from tilepragma.ir.looptree import Block, ExpressionStatement, If, Loop, Statement, TileNest, Window
@@ -66,10 +73,11 @@ class ColumnPrinter:
 
     @cached_property
     def macros(self) -> ColumnMacros | None:
-        """None where there are no columns, or the rounds of workers are no constants of the program."""
-        nest = next((one for one in walk(self.launch.body) if isinstance(one, TileNest) and _to_workers(one)), None)
-        if not self.windows or nest is None:
+        """None where there are no columns, or the rounds of workers are no constants of the program, or not the same wherever they are counted."""
+        nests = [one for one in walk(self.launch.body) if isinstance(one, TileNest) and _to_workers(one)]
+        if not self.windows or len({tuple(loop.dealing for loop in one.loops) for one in nests}) != 1:
             return None
+        nest = nests[0]
         if self.numbers.varies(AxisKind.WORKER) or any(loop in self.numbers.varying for loop in nest.loops):
             return None
         name = self.numbers.fresh(f"{self.launch.name.upper()}_COLUMNS")
@@ -78,8 +86,24 @@ class ColumnPrinter:
         rounds = tuple((f"{name}{place}", count) for place, count in enumerate(counts))
         return ColumnMacros(name, " * ".join((*counts, f"{words} <= {_MOST_WORDS}")), rounds)
 
+    @cached_property
+    def alone(self) -> frozenset[DataObject]:
+        """Windows that nobody reads but in registers."""
+        if self.macros is None:
+            return frozenset()
+        nodes = tuple(walk(self.launch.body))
+        named = Counter(one.object for one in nodes if isinstance(one, Access))
+        written = Counter(one.target.object for one in nodes if isinstance(one, Assignment) and one.operator == "=")
+        return frozenset(one.object for one in self.windows if named[one.object] == written[one.object])
+
     def declare(self, writer: Writer) -> None:
-        """The registers; what is in them before a worker writes there, nobody reads."""
+        """The windows, and the registers; what is in them before a worker writes there, nobody reads."""
+        for window in self.launch.windows:
+            object_, first = window.object, window.object.lengths[0]
+            if self.macros is not None and first is not None and object_ in self.alone:
+                length = Conditional(local_scalar(self.macros.used, INT), integer(1), first, INT)
+                object_ = replace(object_, lengths=(length, *object_.lengths[1:]))
+            writer.line(f"{self.dialect.local_space}{self.printer.declaration(object_)};")
         if self.macros is None:
             return
         writer.line("/* What a worker has of its own columns of the windows, the newest plane first. */")
@@ -141,12 +165,22 @@ class ColumnPrinter:
         if not isinstance(node, ExpressionStatement):
             yield with_blocks(node, lambda inner: self._block(inner, rounds))
             return
-        yield with_accesses(node, lambda one: self._read(one, rounds))
-        target = node.expression.target if isinstance(node.expression, Assignment) else None
-        window = None if target is None else next((one for one in self.windows if one.object == target.object), None)
-        if window is not None and target is not None and self.macros is not None:
-            kept = Assignment("=", self._register(window, target, rounds), target, target.type)
-            yield If(local_scalar(self.macros.used, INT), Block((ExpressionStatement(kept),)), None)
+        node = with_accesses(node, lambda one: self._read(one, rounds))
+        made = node.expression
+        window = None
+        if isinstance(made, Assignment):
+            window = next((one for one in self.windows if one.object == made.target.object), None)
+        if self.macros is None or window is None or not isinstance(made, Assignment):
+            yield node
+            return
+        alone = window.object in self.alone
+        kept = Assignment(
+            "=", self._register(window, made.target, rounds), made.value if alone else made.target, made.type
+        )
+        inside = Block((ExpressionStatement(kept, node.range),))
+        if not alone:
+            yield node
+        yield If(local_scalar(self.macros.used, INT), inside, Block((node,)) if alone else None)
 
     def _read(self, access: Access, rounds: tuple[Expression, ...]) -> Expression:
         for window in self.windows:

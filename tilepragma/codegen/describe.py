@@ -92,6 +92,7 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
         divisions=tuple(
             _division(plan, on_device[place], own) for place, own in enumerate(plan.divisions if on_device else ())
         ),
+        row_base_count=len(plan.row_bases) if on_device else 0,
     )
 
 
@@ -205,6 +206,7 @@ def _division(plan: KernelPlan, launch: Launch, division: Division) -> DivisionS
             use.scale,
             use.least,
             use.greatest,
+            0 if use.base is None else 1 + plan.row_bases.index(use.base),
         )
         for use in division.uses
     )

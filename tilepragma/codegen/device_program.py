@@ -52,8 +52,6 @@ class _DeviceEntry(Entry):
         for axis in used_dimensions(self.launch, AxisKind.WORKER):
             index = self.dialect.worker[axis.dimension]
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
-        for window in self.launch.windows:
-            writer.line(f"{self.dialect.local_space}{self.printer.declaration(window.object)};")
         if self.launch.windows:
             columns = self._columns()
             columns.declare(writer)

@@ -21,11 +21,11 @@ from tilepragma.plan.register_counts import likely_workers
 _LENGTH, _TRIPS, _GANGS, _ARGUMENT = 4096, 4096, 64, 16
 
 
-def likely_definitions(plan: KernelPlan, numbering: Numbering, program: DeviceProgram) -> tuple[str, ...]:
-    """`-D` options that specialise the program of a plan's device launches."""
+def likely_definitions(plan: KernelPlan, numbering: Numbering, program: DeviceProgram, most: int) -> tuple[str, ...]:
+    """`-D` options that specialise the program of a plan's device launches, where a gang has so many workers at `most`."""
     found: dict[str, str] = {}
     for launch, parameters in zip(plan.device, program.parameters, strict=True):
-        own = _Likely(plan, launch, launch_numbers(plan, launch, numbering).loops)
+        own = _Likely(plan, launch, launch_numbers(plan, launch, numbering).loops, most)
         for one in parameters:
             if one.constant is not None:
                 short = one.kind in (ParameterKind.LENGTH, ParameterKind.INDEX_BITS)
@@ -36,10 +36,10 @@ def likely_definitions(plan: KernelPlan, numbering: Numbering, program: DevicePr
 class _Likely:
     """The numbers of one launch; `loops` are those that its parameters count."""
 
-    def __init__(self, plan: KernelPlan, launch: Launch, loops: tuple[TiledLoop, ...]) -> None:
+    def __init__(self, plan: KernelPlan, launch: Launch, loops: tuple[TiledLoop, ...], most: int) -> None:
         self.plan, self.loops = plan, loops
         axes = {axis: _GANGS for axis in launch.axes if axis.kind is not AxisKind.WORKER}
-        counts = axes | dict(likely_workers(plan, launch))
+        counts = axes | dict(likely_workers(plan, launch, most))
         self.axes: Mapping[int, int] = {axis_index(axis): count for axis, count in counts.items()}
 
     def value(self, parameter: Parameter) -> int:

@@ -109,7 +109,7 @@ class LaunchShape:
 
 @dataclass(frozen=True)
 class RowUseShape:
-    """tilek_row_use: index of the array, endings of the flags of `access`; None of both numbers: all rows."""
+    """tilek_row_use: index of the array, endings of the flags of `access`; None of both numbers: all rows. `base` counts from 1."""
 
     array: int
     access: tuple[str, ...]
@@ -117,6 +117,7 @@ class RowUseShape:
     scale: int
     least: int | None
     greatest: int | None
+    base: int
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,7 @@ class KernelManifest:
     sizes: tuple[SizeShape, ...]
     choices: tuple[ChoiceShape, ...]
     divisions: tuple[DivisionShape, ...]
+    row_base_count: int
 
 
 #: The bit of LaunchShape.axes that is TILEK_LAUNCH_ALWAYS.

@@ -93,24 +93,28 @@ class _Steps:
         writer.line("return 0;")
         return writer.text()
 
-    def _sequence(self, steps: tuple[Step, ...]) -> None:
+    def _sequence(self, steps: tuple[Step, ...], around: str = "") -> None:
+        """`around` is the iterator of the loop right around the steps."""
         for step in steps:
             match step:
                 case HostLoop(loop, inner):
                     declared = self.printer.type(loop.iterator.element, self.printer.name(loop.iterator))
                     loop = with_bounds_apart(self.writer, self.printer, self.numbers, loop, declared)
                     with self.writer.block(loop_head(self.printer, loop, declared)):
-                        self._sequence(inner)
+                        self._sequence(inner, self.printer.name(loop.iterator))
+                    if any(isinstance(one, Launch) and one.pipelined for one in inner):
+                        self.writer.line("tilek_stop = tilek_waves_end(tilek_run_);")
+                        self.writer.line("if (tilek_stop) return tilek_stop;")
                 case HostCondition(condition, inner):
                     with self.writer.block(f"if ({self.printer.condition(condition)})"):
                         self._sequence(inner)
                 case Launch() if len(steps) == 1:
-                    self._launch(step)
+                    self._launch(step, around)
                 case Launch():
                     with self.writer.block():
-                        self._launch(step)
+                        self._launch(step, around)
 
-    def _launch(self, launch: Launch) -> None:
+    def _launch(self, launch: Launch, around: str) -> None:
         number, self.launches = self.launches, self.launches + 1
         writer, printer = self.writer, self.printer
         loops = values = "NULL"
@@ -123,7 +127,8 @@ class _Steps:
             writer.line(
                 f"const void *const {values}[] = {{{', '.join(f'&{printer.name(o)}' for o in launch.values)}}};"
             )
-        writer.line(f"tilek_stop = tilek_step(tilek_run_, {number}, {loops}, {values}); /* {launch.name} */")
+        call, last = ("tilek_wave", f", {around}") if launch.pipelined else ("tilek_step", "")
+        writer.line(f"tilek_stop = {call}(tilek_run_, {number}, {loops}, {values}{last}); /* {launch.name} */")
         writer.line("if (tilek_stop) return tilek_stop;")
 
 

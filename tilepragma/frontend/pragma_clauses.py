@@ -412,12 +412,8 @@ def _sor(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     return (SorClause(method, raw.range),)
 
 
-_SUBDOMAIN = 32
-"""Side of the subdomains of sor(multilayer) where it is not said: the one of Table 6.2 that takes the fewest sweeps."""
-
-
 def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]], diagnostics: Diagnostics) -> tuple[Clause, ...]:
-    """`sor(multilayer, layers: K, subdomain: P)`, 1 <= K <= P/2."""
+    """`sor(multilayer, layers: K, subdomain: P)`, 1 <= K <= P/2; what is not said is 0."""
     said: dict[str, int] = {}
     for part in parts:
         key = part[0].text
@@ -439,9 +435,8 @@ def _multilayer(raw: RawClause, parts: Sequence[tuple[Token, ...]], diagnostics:
             )
             return ()
         said[key] = value.literal
-    subdomain = said.get("subdomain", _SUBDOMAIN)
-    layers = said.get("layers", subdomain // 2)
-    if layers > subdomain // 2:
+    subdomain, layers = said.get("subdomain", 0), said.get("layers", 0)
+    if subdomain and layers > subdomain // 2:
         diagnostics.error(
             raw.range,
             f"subdomains of {subdomain} x {subdomain} have at most {subdomain // 2} layers: each takes two places off a tile",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError, source_error
 from tilepragma.base.ranges import SourceRange
@@ -29,8 +29,8 @@ from tilepragma.frontend.written import Written, written_in
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
 from tilepragma.ir.expressions import Scope, Storage
-from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile
-from tilepragma.ir.types import RecordType
+from tilepragma.ir.looptree import Enclosing, Kernel, Parameter, SourceFile
+from tilepragma.ir.types import RecordType, Type
 
 
 @dataclass(frozen=True)
@@ -209,6 +209,12 @@ class RegionBuilder:
         wanted = (
             {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
         )
+        if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+            raise source_error(
+                directive.range,
+                f"'{what}' is for loops whose iterations can be counted, and this one ends with a condition",
+                "put it before the loops inside, and '#pragma tilek data' around this one so that data stay where they are",
+            )
         if statement.node.kind not in wanted:
             raise no_loop
         return statement
@@ -308,7 +314,7 @@ class RegionBuilder:
             functions=functions,
             records=records_used(self.types, context.records | records),
             read_after=read_after,
-            enclosing=statement.enclosing,
+            enclosing=replace(statement.enclosing, parameters=self._parameters(statement.facts.node)),
             range=statement.range,
             forgotten=frozenset(
                 o.name
@@ -319,6 +325,19 @@ class RegionBuilder:
                 and liveness.forgets(context.roots[o.host], o.rank)
             ),
         )
+
+    def _parameters(self, function: Node) -> tuple[Parameter, ...]:
+        return tuple(
+            Parameter(child.spelling, self._known_type(child))
+            for child in function.children
+            if child.kind == CursorKind.PARM_DECL
+        )
+
+    def _known_type(self, declaration: Node) -> Type | None:
+        try:
+            return self.types.convert(declaration.type, declaration.range)
+        except SourceError:
+            return None
 
     def _kernel_name(self, wanted: str) -> str:
         if wanted in RESERVED or wanted == "main":

@@ -51,6 +51,7 @@ def region_text(plan: KernelPlan) -> RegionText:
         axes=_axes(plan),
         device=_device(directive),
         queue=_queue(plan),
+        row_bases=[host_text(base) for base in plan.row_bases],
         operations=_operations(plan),
         enabled=_enabled(plan),
         trips=_outermost_trips(plan),

@@ -160,7 +160,9 @@ class SorMethod(Enum):
 
 @dataclass(frozen=True)
 class SorClause:
-    """`sor(method)`: the region is a relaxation in place. `layers` and `subdomain` are K and P of `sor(multilayer)`."""
+    """`sor(method)`: the region is a relaxation in place. `layers` and `subdomain` are K and P of `sor(multilayer)`; 0 until
+    the planner has chosen what was not said.
+    """
 
     method: SorMethod
     range: SourceRange
@@ -211,8 +213,8 @@ class KernelDirective:
     """`#pragma tilek kernel …`, or the kernel part of `kernel loop`.
 
     `all_devices`: `device(all)`. `asynchronous` is the queue's expression, or None; `async` without an argument sets `asynchronous_default`.
-    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`. `temporal`,
-    `local_bytes`, what a launch may take of a gang's memory, and `vectors`, the host's, are set where planning begins.
+    `waits` holds the queues of `wait(…)`; `wait` alone sets `wait_all`. `temporal`, `host_temporal`
+    where cores have another one, `local_bytes`, what a launch may take of a gang's memory, and `vectors`, the host's, are set where planning begins.
     """
 
     range: SourceRange
@@ -232,6 +234,7 @@ class KernelDirective:
     independent: bool = False
     sor: SorClause | None = None
     temporal: TemporalTiles = TemporalTiles.AUTOMATIC
+    host_temporal: TemporalTiles | None = None
     local_bytes: int = LOCAL_BYTES
     vectors: VectorRegisters = WIDEST_VECTORS
 

@@ -204,6 +204,13 @@ class TiledLoop:
     tiles: tuple[Tile, ...]
     launch_bounds: bool
 
+    @property
+    def dealing(self) -> tuple[object, ...]:
+        """What says which instance has which iteration: loops of which it is the same are dealt out alike where their bounds have the same values."""
+        loop = self.loop
+        tiles = tuple((tile.kind, tile.argument and tile.argument.text, tile.axis) for tile in self.tiles)
+        return loop.lower, loop.comparison, loop.upper, loop.step, tiles, self.launch_bounds
+
 
 @dataclass(frozen=True)
 class TileNest:
@@ -383,14 +390,24 @@ class Function:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A parameter of the user's function around a region; `type` is None where it is none that kernels could hold."""
+
+    name: str
+    type: Type | None
+
+
+@dataclass(frozen=True)
 class Enclosing:
     """Where a region stands: the function around it. `insertion` is the byte offset in the file where
     code of file scope may be put so that it sees what the region sees (the start of the function's declaration).
+    `parameters` are those of the function, for kernels only.
     """
 
     function: str
     file: str
     insertion: int
+    parameters: tuple[Parameter, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -402,7 +419,8 @@ class Kernel:
     `read_after` names the EXTERNAL scalars (loop iterators among them) whose value may be read after the region before being
     written (conservatively: mentioned textually later in the function, or the region stands in a loop that mentions them outside the region, or they
     are not automatic variables of the function, or their address is taken). `forgotten` names the arrays, automatic ones of the function,
-    whose elements nobody can read after the region.
+    whose elements nobody can read after the region. `swept`: where the region goes through a mesh in another order than the user wrote, the loops
+    that were written, that over the sweeps first.
     """
 
     name: str
@@ -415,6 +433,7 @@ class Kernel:
     enclosing: Enclosing
     range: SourceRange
     forgotten: frozenset[str] = frozenset()
+    swept: tuple[Loop, ...] = ()
 
 
 @dataclass(frozen=True)

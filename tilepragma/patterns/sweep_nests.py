@@ -32,6 +32,7 @@ from tilepragma.ir.polynomial import number as whole
 from tilepragma.ir.reductions import reduction_operator
 from tilepragma.ir.traversal import flat, loops_in, walk
 from tilepragma.ir.types import ScalarType
+from tilepragma.ir.written_out import written_out
 from tilepragma.patterns.mesh_offsets import MeshAxis, Offset, Subscripts, mesh_axes
 from tilepragma.patterns.relaxation import Accumulation, Neighbour, Sweep
 from tilepragma.patterns.sweep_values import Integers, SweepValues, assignments_in, offset_of
@@ -70,7 +71,8 @@ def sweep_of(
 
     Raises NoSweepError.
     """
-    nest = _nest(loop, functions)
+    nest = _nest(written_out(loop, functions), functions)
+    originals = {one.index: one for one in loops_in(loop)}
     targets = [node.target for node in walk(loop.body) if isinstance(node, Assignment) and node.target.object.rank]
     if not targets:
         return nest.accumulations
@@ -100,7 +102,7 @@ def sweep_of(
     centre = (0,) * len(axes)
     return Sweep(
         array=target.object,
-        loops=nest.loops,
+        loops=tuple(originals[one.index] for one in nest.loops),
         order=tuple(places[one.iterator] for one in nest.loops),
         steps=tuple(axis.sign * directions[axis.iterator] for axis in axes),
         axes=axes,

@@ -216,14 +216,20 @@ class SweepValues:
         self.masks.append(said if holds else _negated(said))
 
     def choice(self, condition: Expression, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
-        """What is assigned in two branches. Raises NotPolynomialError, and what these raise."""
-        said = self._condition(condition)
+        """What is assigned in two branches. Under a condition that says nothing which a linear form could, that is an error only if the element's
+        new value needs it. Raises NotPolynomialError, and what the branches raise.
+        """
         before = self._state()
         then()
         first = self._state()
         self._restore(before)
         otherwise()
         second = self._state()
+        try:
+            said = self._condition(condition)
+        except NotPolynomialError as error:
+            self._forget(before, first, second, error)
+            return
         self._restore(first)
         for integer_, value in second[0].items():
             self.integers.choose(integer_, said, value)
@@ -240,6 +246,18 @@ class SweepValues:
             found = _either(said, first[3], second[3])
             assert isinstance(found, LaurentPolynomial)  # as both are
             self.updated = found
+
+    def _forget(self, before: _State, first: _State, second: _State, error: NotPolynomialError) -> None:
+        """Nobody knows which branch was taken. Raises the error where the element hangs on that."""
+        if not first[3] == second[3] == before[3]:
+            raise error
+        self._restore(before)
+        for branch in (first, second):
+            for object_, number in branch[1].items():
+                if self.numbers.get(object_) != number:
+                    self.numbers[object_] = error
+                    self.integers.values.pop(object_, None)
+                    self.expressions.pop(object_, None)
 
     def _state(self) -> _State:
         return dict(self.integers.values), dict(self.numbers), dict(self.expressions), self.updated

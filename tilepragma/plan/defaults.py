@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tilepragma.ir.directives import LOCAL_BYTES, WIDEST_VECTORS, Target, TemporalTiles, VectorRegisters
+from tilepragma.ir.directives import (
+    LOCAL_BYTES,
+    WIDEST_VECTORS,
+    KernelDirective,
+    Target,
+    TemporalTiles,
+    VectorRegisters,
+)
 from tilepragma.model.devices import Device, Gpu
 from tilepragma.plan.targets import ALL_TARGETS
 
 
 @dataclass(frozen=True)
 class PlanDefaults:
-    """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles of time steps; `device`: the one to plan
+    """What the command line says: `targets` are those to build for (never AUTO); `temporal`: tiles of time steps, `host_temporal` those
+    on cores where they are others; `device`: the one to plan
     for, None where nothing is known of it; `vectors`: those that the compiler's flags name.
     """
 
@@ -19,8 +27,19 @@ class PlanDefaults:
     temporal: TemporalTiles = TemporalTiles.AUTOMATIC
     device: Device | None = None
     vectors: VectorRegisters = WIDEST_VECTORS
+    host_temporal: TemporalTiles | None = None
 
     @property
     def local_bytes(self) -> int:
         """What a launch may take of a gang's memory: what the device gives without being asked for more."""
         return self.device.shared_per_block if isinstance(self.device, Gpu) else LOCAL_BYTES
+
+    def applied(self, directive: KernelDirective) -> KernelDirective:
+        """A kernel's directive with what is said of all kernels."""
+        return replace(
+            directive,
+            temporal=self.temporal,
+            host_temporal=self.host_temporal,
+            local_bytes=self.local_bytes,
+            vectors=self.vectors,
+        )

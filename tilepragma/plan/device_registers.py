@@ -78,9 +78,9 @@ def _with_points(tiled: TiledLoop, points: Mapping[Axis, int]) -> TiledLoop:
 
 
 def points_of(launch: Launch) -> dict[Axis, int]:
-    """How many points its workers have, by axis, where more than one."""
+    """How many points its workers have, by axis, where more than one. Tiles of launches without a staged form are the user's."""
     found: dict[Axis, int] = {}
-    for tiled in launch.loops:
+    for tiled in launch.loops if launch.staged is not None else ():
         own, last = _own_points(tiled), tiled.tiles[-1]
         if own is not None and last.axis is not None:
             found[last.axis] = int(own.argument.literal or 1) if own.argument is not None else 1

@@ -26,22 +26,24 @@ ten times as long as for skewed tiles, and heat-3d gains little.
 
 
 def ways_to_tile(
-    planned: Parts, temporal: TemporalTiles, dependences: tuple[Dependence, ...]
+    planned: Parts, on_cores: TemporalTiles, on_devices: TemporalTiles, dependences: tuple[Dependence, ...]
 ) -> Iterator[tuple[Parts, Parts]]:
     """The parts for cores and for devices, the best way first; the last is that without diamonds."""
-    if temporal is not TemporalTiles.SKEWED:
+    host = planned
+    if on_cores is not TemporalTiles.SKEWED:
         host = tuple(
             _beginning_together(each, dependences)
-            if temporal is TemporalTiles.DIAMOND or len(each.part.band) <= _MOST_ROWS
+            if on_cores is TemporalTiles.DIAMOND or len(each.part.band) <= _MOST_ROWS
             else each
             for each in planned
         )
-        if host != planned:
-            if temporal is TemporalTiles.DIAMOND:
-                device = tuple(_in_steps(one, each, dependences) for one, each in zip(host, planned, strict=True))
-                if device != planned:
-                    yield host, device
-            yield host, planned
+    if on_devices is TemporalTiles.DIAMOND:
+        diamonds = tuple(_beginning_together(each, dependences) for each in planned) if host == planned else host
+        device = tuple(_in_steps(one, each, dependences) for one, each in zip(diamonds, planned, strict=True))
+        if device != planned:
+            yield host, device
+    if host != planned:
+        yield host, planned
     yield planned, planned
 
 

@@ -7,17 +7,18 @@ iteration, and the runtime knows from these numbers alone what a device lacks be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.ir.accesses import Use, uses
+from tilepragma.ir.accesses import Use, function_uses, uses
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import DataObject, Expression, Storage, access_to
+from tilepragma.ir.expressions import AddressOf, DataObject, Expression, Storage, access_to
 from tilepragma.ir.looptree import Block, Declarator, TiledLoop, TileNest
-from tilepragma.ir.polynomial import Polynomial, polynomial
+from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import Division, KernelPlan, Launch, RowUse
+from tilepragma.plan.invariance import host_evaluable, written_objects
+from tilepragma.plan.kernel_plan import Division, HostLoop, KernelPlan, Launch, RowUse, launches_in
 
 #: Numbers in subscripts beyond this are no borders of stencils; the runtime's sums of them stay far from the ends of 64 bits.
 _FARTHEST = 1 << 31
@@ -27,17 +28,34 @@ _FARTHEST = 1 << 31
 Values = Mapping[Expression, Polynomial]
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What scalars of a launch's body stand for; which expressions the host can evaluate before the first launch; objects that functions touch, by
+    an address or by their name: any element of them.
+    """
+
+    values: Values
+    on_host: Callable[[Expression], bool]
+    anywhere: frozenset[DataObject]
+
+
 class _UndividedError(Exception):
     """Why a launch cannot be divided: a clause for the user."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """The rows that one use touches; no numbers: all rows."""
+    """The rows that one use touches, scale * i + base + offset, where `base` has no number; without an offset all rows."""
 
     use: Use
     scale: int = 0
     offset: int | None = None
+    base: Polynomial = number(0)
+
+    @property
+    def moves(self) -> tuple[int, Polynomial] | None:
+        """What places have in common that can be looked at as one; None of all rows."""
+        return None if self.offset is None else (self.scale, self.base)
 
 
 def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
@@ -47,7 +65,9 @@ def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
     try:
         if plan.as_written is not None or not plan.device:
             raise _UndividedError("it has no launches for devices")
-        return replace(plan, divisions=tuple(_division(plan, launch) for launch in plan.device))
+        divisions = tuple(_division(plan, launch) for launch in plan.device)
+        _check_traffic(plan, divisions)
+        return replace(plan, divisions=divisions)
     except _UndividedError as reason:
         diagnostics.warning(
             plan.kernel.directive.range,
@@ -55,6 +75,20 @@ def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
             "where loops over rows that run at once write rows of their own, these are dealt to the devices in blocks",
         )
         return replace(plan, undivided=str(reason))
+
+
+def _check_traffic(plan: KernelPlan, divisions: tuple[Division, ...]) -> None:
+    """Refuse what would send whole arrays from device to device again and again. Raises _UndividedError."""
+    written = {use.object for division in divisions for use in division.uses if use.writes}
+    repeated = [
+        launch for step in plan.device_steps if isinstance(step, HostLoop) for launch in launches_in(step.steps)
+    ]
+    for launch, division in zip(plan.device, divisions, strict=True):
+        for use in division.uses:
+            if launch in repeated and use.least is None and use.object in written:
+                raise _UndividedError(
+                    f"launch {launch.name} may read any row of '{use.object.host}', which other devices write in each round of the host's loop"
+                )
 
 
 def _division(plan: KernelPlan, launch: Launch) -> Division:
@@ -65,19 +99,22 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
     if launch.windows:
         raise _UndividedError(f"launch {launch.name} has tiles of several time steps, each with borders of its own")
     arrays = [argument.object for argument in plan.arrays]
-    everything = tuple(uses(launch.body, plan.kernel.functions, launch=True))
+    inside = tuple(function_uses(plan.kernel.functions))
+    everything = (*uses(launch.body, plan.kernel.functions, launch=True), *inside)
     found = [use for use in everything if use.object in arrays]
-    values = _values(launch, everything)
+    addresses = (node.target for node in walk(launch.body) if isinstance(node, AddressOf))
+    anywhere = frozenset((*(target.object for target in addresses), *(use.object for use in inside)))
+    known = _Known(_values(launch, everything), host_evaluable(written_objects(plan.kernel)), anywhere)
     for use in found:
         if use.object.storage is Storage.ROWS:
             raise _UndividedError(f"the rows of '{use.object.host}' lie apart")
     refused = ""
     for loop in _loops(launch):
         try:
-            return Division(loop, _row_uses(found, loop, values))
+            return Division(loop, _row_uses(found, loop, known))
         except _UndividedError as reason:
             refused = refused or f"launch {launch.name} {reason}"
-    fixed = _fixed(found, values)
+    fixed = _fixed(plan, found, known)
     if fixed is None:
         raise _UndividedError(
             refused or f"launch {launch.name} is not one nest with a loop over gangs around all of it"
@@ -128,12 +165,12 @@ def _loops(launch: Launch) -> Iterator[TiledLoop]:
             yield tiled
 
 
-def _row_uses(found: list[Use], loop: TiledLoop, values: Values) -> tuple[RowUse, ...]:
+def _row_uses(found: list[Use], loop: TiledLoop, known: _Known) -> tuple[RowUse, ...]:
     """What an iteration touches of each array. Raises _UndividedError where two iterations may write one row."""
     step = polynomial(loop.loop.step).constant or 1
     places: dict[DataObject, list[_Place]] = {}
     for use in found:
-        places.setdefault(use.object, []).append(_place(use, loop.loop.iterator, values))
+        places.setdefault(use.object, []).append(_place(use, loop.loop.iterator, known))
     rows = []
     for object_, own in places.items():
         written = [place for place in own if place.use.writes]
@@ -145,15 +182,18 @@ def _row_uses(found: list[Use], loop: TiledLoop, values: Values) -> tuple[RowUse
                 )
             rows.append(one)
         read = [place for place in own if place.use.reads]
-        if read:
-            rows.append(_joined(object_, read, reads=True))
+        groups = {place.moves: [one for one in read if one.moves == place.moves] for place in read}
+        rows += [
+            _joined(object_, group, reads=True) for group in ([read] if None in groups else groups.values()) if group
+        ]
     return tuple(rows)
 
 
-def _fixed(found: list[Use], values: Values) -> tuple[RowUse, ...] | None:
-    """The uses of a launch that touches a few rows known by number, and may run whole on one device; None for others."""
-    places = [_place(use, None, values) for use in found]
-    if any(place.offset is None for place in places):
+def _fixed(plan: KernelPlan, found: list[Use], known: _Known) -> tuple[RowUse, ...] | None:
+    """The uses of a launch that touches a few known rows, and arrays that nobody writes, so that it may run whole on one device. None for others."""
+    places = [_place(use, None, known) for use in found]
+    written = written_objects(plan.kernel)
+    if any(place.offset is None and place.use.object in written for place in places):
         return None
     return tuple(
         replace(_joined(place.use.object, [place], reads=place.use.reads), writes=place.use.writes) for place in places
@@ -162,27 +202,29 @@ def _fixed(found: list[Use], values: Values) -> tuple[RowUse, ...] | None:
 
 def _joined(object_: DataObject, places: list[_Place], reads: bool) -> RowUse:
     """One use for several: the rows from the least to the greatest, or all."""
-    scales = {place.scale for place in places}
+    moves = {place.moves for place in places}
     offsets = [place.offset for place in places if place.offset is not None]
     rank = max(object_.rank, 1)
-    if len(scales) > 1 or len(offsets) < len(places):
+    if len(moves) > 1 or len(offsets) < len(places):
         return RowUse(object_, reads, not reads, rank, 0, None, None)
-    return RowUse(object_, reads, not reads, rank, scales.pop(), min(offsets), max(offsets))
+    base = expression(places[0].base) if places[0].base.terms else None
+    return RowUse(object_, reads, not reads, rank, places[0].scale, min(offsets), max(offsets), base)
 
 
-def _place(use: Use, iterator: DataObject | None, values: Values) -> _Place:
+def _place(use: Use, iterator: DataObject | None, known: _Known) -> _Place:
     if use.object.storage is Storage.SCALAR:
         return _Place(use, 0, 0)
-    if not use.subscripts:
+    if len(use.subscripts) < use.object.rank or use.object in known.anywhere:
         return _Place(use)
-    row = _resolved(polynomial(use.subscripts[0]), values)
+    row = _resolved(polynomial(use.subscripts[0]), known.values)
     scale, rest = 0, row
     if iterator is not None:
         parts = row.split(access_to(iterator))
         if parts is None or parts[0].constant is None:
             return _Place(use)
         scale, rest = parts[0].constant, parts[1]
-    offset = rest.constant
-    if offset is None or abs(offset) >= _FARTHEST or abs(scale) >= _FARTHEST:
+    offset = dict(rest.terms).get((), 0)
+    base = rest - number(offset)
+    if abs(offset) >= _FARTHEST or abs(scale) >= _FARTHEST or not known.on_host(expression(base)):
         return _Place(use)
-    return _Place(use, scale, offset)
+    return _Place(use, scale, offset, base)

@@ -16,9 +16,9 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import scalar_effect
-from tilepragma.ir.looptree import Axis, Block, ForLoop, Loop, TileNest, While, Window
+from tilepragma.ir.looptree import Axis, Block, Buffered, ForLoop, Loop, TileNest, While, Window
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import children
+from tilepragma.ir.traversal import children, walk
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import check_repeated
@@ -45,6 +45,8 @@ class DraftLaunch:
     reductions: tuple[ReductionClause, ...] = ()
     windows: tuple[Window, ...] = ()
     waits: bool = True
+    pipelined: bool = False
+    """as of a Launch, where it can be"""
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,9 @@ class _Builder:
         values = tuple(iterator for iterator in place.around if iterator in used)
         name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
         launch = finished_launch(name, place.body, found, context, values, waits=place.draft.waits)
-        return dataclasses.replace(launch, windows=place.draft.windows)
+        alone = not (launch.reductions or launch.privates) and len(launch.loops) == len(launch.axes) == 1
+        pipelined = place.draft.pipelined and alone and not any(isinstance(one, Buffered) for one in walk(launch.body))
+        return dataclasses.replace(launch, windows=place.draft.windows, pipelined=pipelined)
 
 
 def _draft_launches(drafts: tuple[Draft, ...]) -> Iterator[DraftLaunch]:

@@ -73,26 +73,29 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
     bodies = dict.fromkeys((updating_bodies(region), tied_bodies(region)))
     apart = _most_parallel(_taken_apart(region, one) for one in bodies)
     if all(each.kind is PartKind.SERIAL for each in parts_in(apart.parts)):
-        sums = _sums_in_the_way(region, apart)
-        if sums is not None:
-            return Refusal(sums, decisive=True)
+        scalars = _scalars_in_the_way(region, apart)
+        if scalars is not None:
+            return Refusal(scalars, decisive=True)
         return Refusal("no hyperplane of Algorithm 4.1 leaves anything to run at once" + _not_affine(apart.scop))
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
         planned = apart.planned()
-        ways = tuple(ways_to_tile(planned, region.kernel.directive.temporal, apart.program.dependences))
+        said = region.kernel.directive
+        ways = tuple(
+            ways_to_tile(planned, said.host_temporal or said.temporal, said.temporal, apart.program.dependences)
+        )
     answer = next(
         (one for one in (_answer(region, apart, *way) for way in ways[:-1]) if isinstance(one, Automatic)), None
     )
     return answer or _answer(region, apart, *ways[-1])
 
 
-def _sums_in_the_way(region: Region, apart: _TakenApart) -> str | None:
-    """Why sums keep in order what runs in wavefronts without them; None where it does not."""
+def _scalars_in_the_way(region: Region, apart: _TakenApart) -> str | None:
+    """Why scalars keep in order what runs in wavefronts without them; None where they do not."""
     from tilepragma.polyhedral.parallel_parts import PartKind, parts_in
 
     if not apart.freed.held:
         return None
-    other = _taken_apart(region, apart.tied, any_sums=True)
+    other = _taken_apart(region, apart.tied, any_order=True)
     # Without any dependence the loops would be the structure's, which says so itself.
     wavefronts = any(each.kind is PartKind.WAVEFRONT for each in parts_in(other.parts))
     return apart.freed.held[0] if wavefronts else None
@@ -216,8 +219,8 @@ def _work(statement: ScopStatement) -> int:
     return sum(counts_as_work(loop) for loop in around)
 
 
-def _taken_apart(region: Region, tied: TiedBodies, *, any_sums: bool = False) -> _TakenApart:
-    """The parts that are found where these bodies move as wholes; `any_sums` as if all sums could be in any order. Raises OperationLimitError."""
+def _taken_apart(region: Region, tied: TiedBodies, *, any_order: bool = False) -> _TakenApart:
+    """The parts that are found where these bodies move as wholes; `any_order` as if no scalar's order mattered. Raises OperationLimitError."""
     from tilepragma.polyhedral.dependences import memory_dependences
     from tilepragma.polyhedral.extraction import extract_scop
     from tilepragma.polyhedral.leaves import Movable
@@ -226,7 +229,8 @@ def _taken_apart(region: Region, tied: TiedBodies, *, any_sums: bool = False) ->
     from tilepragma.polyhedral.program import program_of
 
     scop = extract_scop(region.statements, region.kernel.functions, region.written, Movable(tied.holds))
-    private, freed = private_scalars(region, scop), freed_reductions(region, scop, any_sums=any_sums)
+    private = private_scalars(region, scop)
+    freed = freed_reductions(region, scop, private, any_order=any_order)
     with operation_limit(scop.context, DEFAULT_LIMIT, "looking for hyperplanes"):
         ordering = (
             one for one in memory_dependences(scop) if one.source.object not in private and not freed.frees(one)

@@ -1,6 +1,8 @@
 """Tile sizes that `tilepragma tune` found, kept beside the source in IN.tilek.json: how the file is read, and what a plan makes of it.
 
-The form, whose other fields are for readers: {"version": 1, "kernels": {KERNEL: {"host": {"sizes": {NAME: SIZE}}, "device": {…}}}}.
+The form, whose other fields are for readers: {"version": 1, "kernels": {KERNEL: {"host": {"sizes": {NAME: SIZE}}, "device": {…}}}}. In the place of
+its sizes a host may have {"least_bytes": BYTES, "choices": [{"bytes": BYTES, "trips": TRIPS, "sizes": {…}}, …]}, where trips may be missing, and
+with these "tiles": a value of TemporalTiles, of a plan with other tiles of time steps.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from pathlib import Path
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.located_json import LocatedJson, read_located
 from tilepragma.base.ranges import SourceRange
-from tilepragma.plan.kernel_plan import KernelPlan, TileSize
+from tilepragma.ir.directives import TemporalTiles
+from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice, TileSize
+from tilepragma.plan.size_choices import around
 
 SUFFIX = ".tilek.json"
 VERSION = 1
@@ -36,13 +40,32 @@ CLASSES = (HOST, DEVICE)
 
 
 @dataclass(frozen=True)
+class KeptChoice:
+    """Sizes by their names for launches whose arrays have so many bytes at most, and whose outermost loop so many iterations (None: however many)."""
+
+    bytes: int
+    trips: int | None
+    sizes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class KeptSizes:
-    """Sizes of one kernel by their names, for hosts or devices, and where they stand."""
+    """Sizes of one kernel by their names, for hosts or devices, and where they stand. There may be `choices` in their place, for launches of `least`
+    bytes or more; `sizes` are then empty.
+    """
 
     kernel: str
     size_class: SizeClass
     sizes: Mapping[str, int]
     place: SourceRange
+    choices: tuple[KeptChoice, ...] = ()
+    least: int = 0
+    tiles: TemporalTiles | None = None
+
+    @property
+    def layouts(self) -> tuple[Mapping[str, int], ...]:
+        """All sizes that it names."""
+        return tuple(one.sizes for one in self.choices) or (self.sizes,)
 
 
 def kept_file(source: str) -> Path:
@@ -89,19 +112,77 @@ def _entries(located: LocatedJson, found: Diagnostics) -> Iterator[KeptSizes]:
 def _entry(
     located: LocatedJson, kernel: str, size_class: SizeClass, value: object, found: Diagnostics
 ) -> Iterator[KeptSizes]:
-    path = ("kernels", kernel, size_class.name, "sizes")
-    sizes = value.get("sizes") if isinstance(value, dict) else None
-    if not isinstance(sizes, dict):
-        found.warning(
-            located.place(path), f"what is kept of kernel '{kernel}' is ignored: there is no object 'sizes'", _AGAIN
-        )
-        return
-    wrong = [name for name, size in sizes.items() if type(size) is not int or not 1 <= size <= MOST]
-    for name in wrong:
-        message = f"what is kept of kernel '{kernel}' is ignored: '{name}' is no whole number from 1 to {MOST}"
-        found.warning(located.place((*path, name)), message, _AGAIN)
-    if not wrong:
-        yield KeptSizes(kernel, size_class, sizes, located.place(path))
+    path: _Path = ("kernels", kernel, size_class.name)
+    said = value if isinstance(value, dict) else {}
+    try:
+        if "choices" in said and size_class == HOST:
+            choices = tuple(_choices(said["choices"], (*path, "choices")))
+            least = _number(said.get("least_bytes"), (*path, "least_bytes"), 0, _LARGEST)
+            tiles = _tiles(said.get("tiles"), (*path, "tiles"))
+            yield KeptSizes(kernel, size_class, {}, located.place((*path, "choices")), choices, least, tiles)
+        else:
+            sizes = _sizes(said.get("sizes"), (*path, "sizes"))
+            yield KeptSizes(kernel, size_class, sizes, located.place((*path, "sizes")))
+    except _WrongError as wrong:
+        for place, what in wrong.faults:
+            found.warning(located.place(place), f"what is kept of kernel '{kernel}' is ignored: {what}", _AGAIN)
+
+
+_Path = tuple[str | int, ...]
+_LARGEST = 2**62
+
+
+class _WrongError(Exception):
+    """What is wrong in an entry, each with its place."""
+
+    def __init__(self, *faults: tuple[_Path, str]) -> None:
+        super().__init__(*faults)
+        self.faults = faults
+
+
+def _tiles(value: object, path: _Path) -> TemporalTiles | None:
+    if value is None:
+        return None
+    known = [one.value for one in TemporalTiles]
+    if value not in known:
+        raise _WrongError((path, f"'tiles' is none of {', '.join(known)}"))
+    return TemporalTiles(value)
+
+
+def _choices(value: object, path: _Path) -> Iterator[KeptChoice]:
+    if not isinstance(value, list) or not value:
+        raise _WrongError((path, "'choices' is no list with anything in it"))
+    for place, one in enumerate(value):
+        own = (*path, place)
+        if not isinstance(one, dict):
+            raise _WrongError((own, "a choice is no object"))
+        trips = None if one.get("trips") is None else _number(one["trips"], (*own, "trips"), 0, _LARGEST)
+        length = _number(one.get("bytes"), (*own, "bytes"), 0, _LARGEST)
+        yield KeptChoice(length, trips, _sizes(one.get("sizes"), (*own, "sizes")))
+
+
+def _sizes(value: object, path: _Path) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise _WrongError((path, "there is no object 'sizes'"))
+    wrong = [name for name, size in value.items() if not _is_number(size, 1, MOST)]
+    if wrong:
+        raise _WrongError(*(((*path, name), f"'{name}' is no whole number from 1 to {MOST}") for name in wrong))
+    return value
+
+
+def _number(value: object, path: _Path, least: int, most: int) -> int:
+    if type(value) is not int or not _is_number(value, least, most):
+        raise _WrongError((path, f"'{path[-1]}' is no whole number from {least} to {most}"))
+    return value
+
+
+def _is_number(value: object, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+def kept_tiles(kernel: str, kept: Iterable[KeptSizes]) -> TemporalTiles | None:
+    """The tiles of time steps on cores that are kept for a kernel; None where none are."""
+    return next((one.tiles for one in kept if one.kernel == kernel and one.tiles is not None), None)
 
 
 # ---- Taking ------------------------------------------------------------------------------------------------------------
@@ -111,11 +192,11 @@ def fitting(plan: KernelPlan, kept: Iterable[KeptSizes], found: Diagnostics) -> 
     """What is kept for the plan's kernel and names just its tile sizes; the rest of its entries is warned of."""
     wanted = [size.object.name for size in plan.sizes]
     mine = [one for one in kept if one.kernel == plan.kernel.name]
-    right = tuple(one for one in mine if set(one.sizes) == set(wanted))
+    right = tuple(one for one in mine if all(set(sizes) == set(wanted) for sizes in one.layouts))
     for one in mine:
         if one not in right:
             there = f"are {', '.join(wanted)}" if wanted else "are none"
-            said = ", ".join(one.sizes) or "nothing"
+            said = ", ".join(dict.fromkeys(name for sizes in one.layouts for name in sizes)) or "nothing"
             message = (
                 f"what is kept of kernel '{one.kernel}' is ignored: it says {said}; the kernel's tile sizes {there}"
             )
@@ -127,11 +208,24 @@ def with_kept(plan: KernelPlan, kept: Iterable[KeptSizes]) -> KernelPlan:
     """The plan with sizes that are `fitting`. Sizes that hosts would choose at launch give way to theirs."""
     for one in kept:
         on_host = one.size_class == HOST
+        if one.choices:
+            plan = _with_choices(plan, one)
+            continue
         sizes = tuple(_with(size, one.sizes[size.object.name], on_host) for size in plan.sizes)
         plan = replace(plan, sizes=sizes, choices=() if on_host else plan.choices)
-    places = ", ".join(f"those for {one.size_class.people}" for one in kept)
+    places = ", ".join(
+        f"those for {one.size_class.people}{f' with {one.tiles.value} tiles' if one.tiles else ''}" for one in kept
+    )
     files = "".join(dict.fromkeys(Path(one.place.file).name for one in kept))
     return replace(plan, kept=f"{places} kept in {files}") if places else plan
+
+
+def _with_choices(plan: KernelPlan, kept: KeptSizes) -> KernelPlan:
+    names = [size.object.name for size in plan.sizes]
+    choices = tuple(SizeChoice(one.bytes, one.trips, tuple(one.sizes[name] for name in names)) for one in kept.choices)
+    measured = MeasuredSizes(kept.least, choices)
+    default = tuple(size.host for size in plan.sizes)
+    return replace(plan, measured=measured, choices=around(measured, (), default))
 
 
 def _with(size: TileSize, value: int, on_host: bool) -> TileSize:
@@ -155,8 +249,8 @@ def warn_of_unknown(kept: Iterable[KeptSizes], kernels: Iterable[str], found: Di
 
 @dataclass(frozen=True)
 class Winner:
-    """What is to be kept of one kernel, as measured on a target; None in the place of `facts`, which are for readers, takes out what was kept for
-    that target before.
+    """What is to be kept of one kernel, as measured on a target: sizes, or `choices` from `least` bytes on where there are any; None in the place of
+    `facts`, which are for readers, takes out what was kept for that target before.
     """
 
     kernel: str
@@ -164,6 +258,9 @@ class Winner:
     target: str
     sizes: Mapping[str, int]
     facts: Mapping[str, str | float] | None
+    choices: tuple[KeptChoice, ...] = ()
+    least: int = 0
+    tiles: str | None = None
 
 
 def kept_text(before: str | None, winner: Winner) -> str:
@@ -176,12 +273,24 @@ def kept_text(before: str | None, winner: Winner) -> str:
     classes = dict(classes) if isinstance(classes, dict) else {}
     name = winner.size_class.name
     if winner.facts is not None:
-        classes[name] = {"sizes": dict(winner.sizes), "target": winner.target, **winner.facts}
+        classes[name] = {**_what(winner), "target": winner.target, **winner.facts}
     elif _target(classes.get(name)) == winner.target:
         del classes[name]
     kernels[winner.kernel] = classes
     left = {name: entry for name, entry in sorted(kernels.items()) if entry}
     return json.dumps({"version": VERSION, "kernels": left}, indent=2) + "\n"
+
+
+def _what(winner: Winner) -> dict[str, object]:
+    """Its sizes, or its choices."""
+    if not winner.choices:
+        return {"sizes": dict(winner.sizes)}
+    choices = [
+        {"bytes": one.bytes, **({} if one.trips is None else {"trips": one.trips}), "sizes": dict(one.sizes)}
+        for one in winner.choices
+    ]
+    tiles = {} if winner.tiles is None else {"tiles": winner.tiles}
+    return {**tiles, "least_bytes": winner.least, "choices": choices}
 
 
 def _target(entry: object) -> object:

@@ -64,6 +64,8 @@ class Launch:
     launch's text mentions: their values at each step are arguments of the kernel. `staged` is the same work with arrays staged in
     memory of the gangs (`Stage`), for devices: it runs instead of `body` where the boxes fit that memory. `windows` are the arrays
     that each gang of a device has for itself; what tiles do may then overlap, each in its own window.
+    `pipelined`: it is all that a loop of the host does, which counts wavefronts, and iteration c of its one loop needs of the wavefront k before
+    nothing but what iterations c - k ... c have done there, so that tiles of several wavefronts may run at once.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Launch:
     values: tuple[DataObject, ...] = ()
     staged: Block | None = None
     windows: tuple[Window, ...] = ()
+    pipelined: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,7 @@ Step = Launch | HostLoop | HostCondition
 @dataclass(frozen=True)
 class RowUse:
     """What an iteration of a divided loop touches of an array, which has `rank` dimensions as launches see it: where the iterator is i, rows
-    scale * i + least to scale * i + greatest; all rows where these are None.
+    scale * i + base + least to scale * i + base + greatest; all rows where these are None. `base` is over host objects, None where it is 0.
     """
 
     object: DataObject
@@ -116,6 +119,7 @@ class RowUse:
     scale: int
     least: int | None
     greatest: int | None
+    base: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,14 @@ class SizeChoice:
     bytes: int | None
     trips: int | None
     sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MeasuredSizes:
+    """Choices that were measured on launches whose arrays have from `least` bytes to those of the last choice; what is outside was not."""
+
+    least: int
+    choices: tuple[SizeChoice, ...]
 
 
 @dataclass(frozen=True)
@@ -281,6 +293,8 @@ class KernelPlan:
     """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
     reordered: Reordered | None = None
     """the region in the order that `kernel` has it, where the user wrote another"""
+    measured: MeasuredSizes | None = None
+    """those of `choices` that are kept beside the source"""
     divisions: tuple[Division, ...] = ()
     """one for each device launch, where `device(all)` deals them to several devices"""
     undivided: str = ""
@@ -294,6 +308,12 @@ class KernelPlan:
         """The loop of a device launch whose iterations several devices share."""
         places = [place for place, own in enumerate(self.device) if own == launch]
         return self.divisions[places[0]].loop if places and self.divisions else None
+
+    @property
+    def row_bases(self) -> tuple[Expression, ...]:
+        """The bases of rows in `divisions`, each once."""
+        uses = (use for division in self.divisions for use in division.uses)
+        return tuple(dict.fromkeys(use.base for use in uses if use.base is not None))
 
     @property
     def host(self) -> tuple[Launch, ...]:

@@ -27,9 +27,11 @@ from tilepragma.ir.directives import SorClause, SorMethod
 from tilepragma.ir.expressions import Access, Binary, Conditional, DataObject, Expression, Scope, access_to, integer
 from tilepragma.ir.looptree import Block, Declarator, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
-from tilepragma.ir.substitution import with_objects
+from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
-from tilepragma.ir.types import INT, LONG
+from tilepragma.ir.types import INT, LONG, ScalarType
+from tilepragma.model.devices import Device
+from tilepragma.model.subdomains import subdomain_side
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import Repetition, SorNest, Sweep
 from tilepragma.plan.kernel_plan import Reordered
@@ -48,8 +50,10 @@ def asks_for_layers(kernel: Kernel) -> bool:
     return kernel.directive.sor is not None and kernel.directive.sor.method is SorMethod.MULTILAYER
 
 
-def layered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
-    """The region by layers and subdomains where its clause asks for that; None elsewhere, and where that cannot be, which is reported."""
+def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> Reordered | None:
+    """The region by layers and subdomains where its clause asks for that, of sizes for the device where it says none; None elsewhere, and where that
+    cannot be, which is reported.
+    """
     clause = kernel.directive.sor
     if clause is None or clause.method is not SorMethod.MULTILAYER or diagnostics.has_errors:
         return None
@@ -70,17 +74,34 @@ def layered(kernel: Kernel, diagnostics: Diagnostics) -> Reordered | None:
     finals = finals_without(kernel, loops, diagnostics)
     if diagnostics.has_errors:
         return None
+    clause, chosen = _with_sizes(clause, sweep, device)
+    kernel = replace(kernel, directive=replace(kernel.directive, sor=clause))
     free = {loop.iterator.name for loop in loops if loop.declares_iterator} - kernel.read_after
     layers = _Layers(around, sweep, clause.layers, clause.subdomain, Names(set(names_in(kernel)) - free))
     body = numbered(Block((layers.groups(),), kernel.body.range))
     mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
     mentioned |= {loop.iterator for loop in loops_in(body)}
     gone = {loop.iterator for loop in loops} - mentioned
-    ordered = replace(kernel, body=body, objects=tuple(one for one in kernel.objects if one not in gone))
+    objects = tuple(one for one in kernel.objects if one not in gone)
+    ordered = replace(kernel, body=body, objects=objects, swept=tuple(loops))
     side = clause.subdomain
     groups = f"groups of {clause.layers} sweeps, forward and backward in turn"
-    note = f"{sweep.array.host} in {groups}, by subdomains of {side} x {side}"
+    note = f"{sweep.array.host} in {groups}, by subdomains of {side} x {side}{chosen}"
     return Reordered(kernel, ordered, finals, (note,))
+
+
+def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple[SorClause, str]:
+    """The clause with sizes, and what is to be said of those that it did not have before: the most layers there can be, subdomains for the device."""
+    if clause.layers and clause.subdomain:
+        return clause, ""
+    side, why = clause.subdomain, f" ({clause.subdomain // 2} sweeps chosen: the most for these)"
+    if not side:
+        arrays = {node.object for node in walk(sweep.loops[-1].body) if isinstance(node, Access) and node.subscripts}
+        point = sum(one.element.bits // 8 for one in arrays if isinstance(one.element, ScalarType))
+        side = max(subdomain_side(device, max(point, 1)), 2 * clause.layers)
+        fit = "no device is named" if device is None else f"they stay in memory near the cores of '{device.name}'"
+        why = f" (chosen: {fit})"
+    return replace(clause, layers=clause.layers or side // 2, subdomain=side), why
 
 
 def _only_sweeps(
@@ -198,50 +219,64 @@ class _Layers:
     def _tile(self, tile: tuple[int, int], ways: tuple[_Way, ...], bases: list[DataObject], left: Polynomial) -> Loop:
         """The loop over the layers of a tile, around the user's nest over its places."""
         layer = self._iterator("layer")
-        body: Block = ways[-1].loop.body
-        own = {way.loop.iterator: self._own(way.loop.iterator) for way in ways}
+        rows, columns = ways
+        body: Block = columns.loop.body
+        own = {rows.loop.iterator: self._own(rows.loop.iterator)}
         own |= {
             node.object: self._own(node.object)
             for node in sorted(
                 (one for one in walk(body) if isinstance(one, Declarator)), key=lambda one: one.object.name
             )
         }
-        inner: tuple[Statement, ...] = with_objects(body, own).statements
-        for number_, way, base in reversed(list(zip(tile, ways, bases, strict=True))):
-            iterator = own[way.loop.iterator]
-            lower, upper = self._places(number_, way, base, layer, iterator)
-            inner = (
-                replace(
-                    way.loop,
-                    iterator=iterator,
-                    declares_iterator=True,
-                    lower=lower,
-                    comparison="<" if way.sign > 0 else ">",
-                    upper=upper,
-                    step=integer(way.sign),
-                    decreasing=way.sign < 0,
-                    body=Block(inner, way.loop.body.range),
-                ),
-            )
-        return self._loop(
-            layer, number(0), _least(left, number(self.layers), left, number(self.layers), layer), 1, inner, self.around
+        place = self._iterator(f"{columns.loop.iterator.name}_place")
+        column = typed_sum(columns.at(of_atom(access_to(bases[1])) + of_atom(access_to(place))), columns.loop.iterator)
+        body = with_accesses(
+            with_objects(body, own), lambda access: column if access.object == columns.loop.iterator else access
+        )
+        inner: Statement = self._in_columns(tile[1], columns, bases[1], layer, place, body)
+        inner = self._in_rows(tile[0], rows, bases[0], layer, own[rows.loop.iterator], Block((inner,)))
+        most = _least(left, number(self.layers), left, number(self.layers), layer)
+        return self._loop(layer, number(0), most, 1, (inner,), self.around)
+
+    def _in_rows(
+        self, tile: int, way: _Way, base: DataObject, layer: DataObject, iterator: DataObject, body: Block
+    ) -> Loop:
+        """The user's loop over the rows that a tile's layer has."""
+        start, first, last = self._places(tile, base, layer)
+        lower: Expression = typed_sum(way.at(start + first), iterator)
+        if tile == 1:
+            lower = Conditional(_is_first(base), typed_sum(way.at(number(0)), iterator), lower, iterator.element)
+        beyond = start + last
+        return replace(
+            way.loop,
+            iterator=iterator,
+            declares_iterator=True,
+            lower=lower,
+            comparison="<" if way.sign > 0 else ">",
+            upper=_least(beyond, way.count, way.at(beyond), way.at(way.count), iterator),
+            step=integer(way.sign),
+            decreasing=way.sign < 0,
+            body=body,
         )
 
-    def _places(
-        self, tile: int, way: _Way, base: DataObject, layer: DataObject, iterator: DataObject
-    ) -> tuple[Expression, Expression]:
-        """The iterator's first value in a tile's layer, and the one that it no longer has."""
-        start, above = of_atom(access_to(base)), of_atom(access_to(layer))
-        cut = start + number(self.subdomain - 1) - above
+    def _in_columns(
+        self, tile: int, way: _Way, base: DataObject, layer: DataObject, place: DataObject, body: Block
+    ) -> Loop:
+        """The loop over the places of its subdomain that a tile's layer has in a row: the same ones in all subdomains but for those at the border."""
+        start, first, last = self._places(tile, base, layer)
+        lower: Expression = typed_sum(first, place)
         if tile == 1:
-            drifted = typed_sum(way.at(start + above), iterator)
-            is_first = Binary("==", access_to(base), integer(0), INT)
-            lower: Expression = Conditional(is_first, typed_sum(way.at(number(0)), iterator), drifted, iterator.element)
-            last = cut
-        else:
-            lower = typed_sum(way.at(cut), iterator)
-            last = start + number(self.subdomain) + above
-        return lower, _least(last, way.count, way.at(last), way.at(way.count), iterator)
+            lower = Conditional(_is_first(base), integer(0), lower, place.element)
+        upper = _least(start + last, way.count, last, way.count - start, place)
+        made = self._loop(place, number(0), upper, 1, body.statements, way.loop)
+        return replace(made, lower=lower)
+
+    def _places(self, tile: int, base: DataObject, layer: DataObject) -> tuple[Polynomial, Polynomial, Polynomial]:
+        """Where a subdomain begins, the first place there of a tile's layer where it drifts, and the one behind the last."""
+        above = of_atom(access_to(layer))
+        cut = number(self.subdomain - 1) - above
+        bounds = (above, cut) if tile == 1 else (cut, number(self.subdomain) + above)
+        return of_atom(access_to(base)), *bounds
 
     def _loop(
         self,
@@ -277,6 +312,10 @@ class _Layers:
 
     def _own(self, object_: DataObject) -> DataObject:
         return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)
+
+
+def _is_first(base: DataObject) -> Expression:
+    return Binary("==", access_to(base), integer(0), INT)
 
 
 def _least(

@@ -1,12 +1,13 @@
 """What launches on cores take for tile sizes by what they find: the model's choice at a few lengths of arrays and of the outermost loop.
 
 The lengths stand for all up to a limit. At each the default is kept unless the model takes another layout to be much faster: it is right on the
-whole, and the defaults were measured.
+whole, and the defaults were measured. How much faster hangs on the kind of nest, since the model is not as right for all.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -21,18 +22,21 @@ from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.plan.lanes import Numbers
 from tilepragma.plan.layouts import Sizes, beside
 from tilepragma.plan.prediction import predicted_terms
-from tilepragma.plan.size_choices import outermost_loop
+from tilepragma.plan.size_choices import around, outermost_loop
 from tilepragma.plan.source_counts import SourceCounts
-from tilepragma.plan.summary import used_sizes
+from tilepragma.plan.summary import are_wavefronts, has_shapes, used_sizes
 from tilepragma.plan.work import Uncounted
 
 #: Bytes of all arrays and iterations of the outermost loop: the limit of a choice, and what is asked for all below it.
 _BYTES: tuple[tuple[int | None, int], ...] = ((2**18, 2**17), (2**22, 2**20), (None, 2**26))
 _TRIPS: tuple[tuple[int | None, int], ...] = ((8, 6), (32, 20), (None, 200))
-#: How much of the default's time a layout may take to be chosen.
-WORTH = 0.85
-#: Factors of each of the default's sizes that are looked at, then those of the best one's.
-_FACTORS, _FINER = (0.125, 0.25, 0.5, 2.0, 4.0, 8.0), (0.5, 2.0)
+#: How much of the default's time a layout may be predicted to take to be chosen: where iterations of inner loops wait for each other, where time
+#: steps of stencils are tiled, and elsewhere. Of 34 problems on two cores (docs/RESULTS.md, "The model of times") layouts with such predictions were
+#: faster in the mean; diamonds predicted to take 0.6 to 0.9 of the time took 0.97 to 1.12 of it.
+WORTH_OF_WAVEFRONTS, WORTH_OF_TIME_TILES, WORTH = 0.8, 0.6, 0.85
+#: Factors of each of the default's sizes that are looked at, fewer where there are more than _MANY of these; then those of the best one's, which
+#: are not expected to gain more than a fifth.
+_FACTORS, _COARSE, _MANY, _FINER, _GAIN = (0.25, 0.5, 2.0, 4.0), (0.25, 4.0), 4, (0.5, 2.0), 0.8
 #: The longest array or loop that is tried to find one of so many bytes.
 _LONGEST = 2**24
 
@@ -59,20 +63,39 @@ def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, .
         source = SourceCounts.of(plan, _columns(occasions))
     except UncountableError:
         return ()
+    worth = worth_of(plan)
     seconds: dict[tuple[int, Sizes], float] = {}
-    wanted = [(place, sizes) for place in range(len(occasions)) for sizes in _around(default, varied, _FACTORS)]
+    factors = _FACTORS if len(varied) <= _MANY else _COARSE
+    wanted = [(place, sizes) for place in range(len(occasions)) for sizes in _around(default, varied, factors)]
     for _ in range(2):
         if not _predict(plan, processor, occasions, source, wanted, seconds):
             return ()
-        best = [_best(seconds, place) for place in range(len(occasions))]
-        near = [(place, one) for place, sizes in enumerate(best) for one in _around(sizes, varied, _FINER)]
+        best = {place: _best(seconds, place) for place in range(len(occasions))}
+        hopeful = [place for place in best if _GAIN * _share(seconds, place, best[place], default) < worth]
+        near = [(place, one) for place in hopeful for one in _around(best[place], varied, _FINER)]
         wanted = [one for one in near if one not in seconds]
     chosen = []
     for place, occasion in enumerate(occasions):
         best_sizes = _best(seconds, place)
-        worth = seconds[place, best_sizes] < WORTH * seconds[place, default]
-        chosen.append(SizeChoice(occasion.bytes, occasion.trips, best_sizes if worth else default))
+        is_worth_it = _share(seconds, place, best_sizes, default) < worth
+        chosen.append(SizeChoice(occasion.bytes, occasion.trips, best_sizes if is_worth_it else default))
     return _shortened(chosen, default)
+
+
+def worth_of(plan: KernelPlan) -> float:
+    """How much of the default's time a layout of the plan may be predicted to take to be chosen on cores."""
+    if has_shapes(plan):
+        return WORTH_OF_TIME_TILES
+    if not are_wavefronts(plan.host_steps, plan.sizes):
+        return WORTH
+    # Devices have a launch for each time step where the iterations of one do not wait for each other.
+    return WORTH_OF_WAVEFRONTS if are_wavefronts(plan.device_steps, plan.sizes) else WORTH_OF_TIME_TILES
+
+
+def _share(seconds: dict[tuple[int, Sizes], float], place: int, sizes: Sizes, default: Sizes) -> float:
+    """Of the default's time; infinitely much where the default's is not known."""
+    usual = seconds[place, default]
+    return seconds[place, sizes] / usual if 0 < usual < math.inf else math.inf
 
 
 def _around(sizes: Sizes, varied: list[int], factors: tuple[float, ...]) -> Iterator[Sizes]:
@@ -169,4 +192,7 @@ def _shortened(choices: list[SizeChoice], default: Sizes) -> tuple[SizeChoice, .
 
 def with_model_choices(plan: KernelPlan, processor: Processor) -> KernelPlan:
     """The plan with what the model chooses, where nobody has said sizes or measured them."""
+    if plan.measured is not None:
+        default = tuple(size.host for size in plan.sizes)
+        return replace(plan, choices=around(plan.measured, model_choices(plan, processor), default))
     return plan if plan.choices or plan.kept else replace(plan, choices=model_choices(plan, processor))

@@ -1,6 +1,6 @@
 """Regions whose loops on the outside, and the nests in these, run in the order of the text: each nest is proven by itself.
 
-    for (g = …) { nest 1; nest 2; … }      ->      the host's loop over g around the launches of nest 1, those of nest 2, …
+    nest 0; for (g = …) { nest 1; nest 2; … }      ->      the launches of nest 0, the host's loop over g around those of nest 1, those of nest 2, …
 
 What one round or one nest leaves to the next is then as it is in the region, whatever it is. A nest is looked at for any value of g.
 """
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
-from tilepragma.ir.looptree import Kernel, Loop, Statement
+from tilepragma.ir.looptree import Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
@@ -21,11 +22,16 @@ _RULE = "parts keep their order"
 
 @dataclass(frozen=True)
 class Part:
-    """A nest in a loop, and what is known of it."""
+    """A nest, in a loop or by itself, and what is known of it."""
 
-    loop: Loop
+    loop: Loop | None
     nest: Statement
     original: Original
+
+
+def keeps_order(statement: Statement) -> TypeGuard[Loop]:
+    """Whether the statement of an ordered region is a loop of which each round runs nests, one after another; else it is a nest."""
+    return isinstance(statement, Loop) and len(statement.body.statements) > 1
 
 
 def parts_in_order(statements: tuple[Statement, ...], kernel: Kernel) -> tuple[Part, ...]:
@@ -37,7 +43,8 @@ def parts_in_order(statements: tuple[Statement, ...], kernel: Kernel) -> tuple[P
     written = written_objects(kernel)
     found = []
     for loop, nest in _nests(statements):
-        scop = extract_scop((nest,), kernel.functions, written - {loop.iterator})
+        settled = set() if loop is None else {loop.iterator}
+        scop = extract_scop((nest,), kernel.functions, written - settled)
         with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
             found.append(Part(loop, nest, Original(scop, memory_dependences(scop))))
     return tuple(found)
@@ -48,10 +55,12 @@ def proof_in_order(plan: KernelPlan, statements: tuple[Statement, ...], parts: t
     return Proof(plan, tuple(_faults(plan, statements, parts)))
 
 
-def _nests(statements: tuple[Statement, ...]) -> Iterator[tuple[Loop, Statement]]:
+def _nests(statements: tuple[Statement, ...]) -> Iterator[tuple[Loop | None, Statement]]:
     for one in statements:
-        if isinstance(one, Loop):
+        if keeps_order(one):
             yield from ((one, nest) for nest in one.body.statements)
+        else:
+            yield None, one
 
 
 def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Part, ...]) -> Iterator[Fault]:
@@ -67,28 +76,36 @@ def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Pa
 
 def _steps_of_parts(steps: tuple[Step, ...], statements: tuple[Statement, ...]) -> tuple[tuple[Step, ...], ...] | None:
     """The steps of each nest, one after another; None where the host's loops are not those around the nests, or the order is another."""
-    if len(steps) != len(statements):
-        return None
+    left = list(steps)
     found: list[tuple[Step, ...]] = []
-    for step, loop in zip(steps, statements, strict=True):
-        if not isinstance(step, HostLoop) or not isinstance(loop, Loop):
+    for one in statements:
+        if not keeps_order(one):
+            found.append(_taken(left, one))
+            continue
+        step = left.pop(0) if left else None
+        if not isinstance(step, HostLoop) or replace(step.loop, body=one.body) != one:
             return None
-        if replace(step.loop, body=loop.body) != loop:
+        inside = list(step.steps)
+        found += (_taken(inside, nest) for nest in one.body.statements)
+        if inside:
             return None
-        left = list(step.steps)
-        for nest in loop.body.statements:
-            known = {one.index for one in loops_in(nest)}
-            own = 0
-            while own < len(left) and _loops(left[own]) <= known:
-                own += 1
-            found.append(tuple(left[:own]))
-            del left[:own]
-        if left:
-            return None
-    return tuple(found)
+    return None if left else tuple(found)
+
+
+def _taken(left: list[Step], nest: Statement) -> tuple[Step, ...]:
+    """The first steps of those left that run loops of the nest, which are then gone."""
+    known = {one.index for one in loops_in(nest)}
+    own = 0
+    while own < len(left) and _loops(left[own]) & known:
+        own += 1
+    taken = tuple(left[:own])
+    del left[:own]
+    return taken
 
 
 def _loops(step: Step) -> set[int]:
-    """The user's loops that the step runs."""
+    """The loops of the region that the step runs, and those that a planner put in their place."""
     launches = (step,) if isinstance(step, Launch) else launches_in((step,))
-    return {one.index for launch in launches for one in walk(launch.body) if isinstance(one, Loop)}
+    nodes = [one for launch in launches for one in walk(launch.body)]
+    found = {one.index for one in nodes if isinstance(one, Loop)}
+    return found | {tiled.loop.index for one in nodes if isinstance(one, TileNest) for tiled in one.loops}

@@ -53,6 +53,7 @@ class OwnKernel:
     """`kernel` computes what the region's does. `instead`: for each new array the one whose values it holds; `copies` are the added
     statements, which are made again and again in loops where it `repeats` them. `dead` are the arrays that nobody reads after the
     region. `notes` say what was done and why, a clause each. `everywhere`: each element of these arrays is in one new place throughout.
+    `touching`: the mathematics of statements that surely touch what the copies may touch, where the region's own are too many to tell.
     """
 
     kernel: Kernel
@@ -62,6 +63,7 @@ class OwnKernel:
     repeats: bool
     notes: tuple[str, ...]
     everywhere: bool = False
+    touching: Scop | None = None
 
 
 def with_own_storage(region: Region) -> OwnKernel | None:
@@ -120,9 +122,10 @@ def proven_scop(region: Region, own: OwnKernel, statements: tuple[Statement, ...
     except OperationLimitError:
         return None
     original, changed = Version(region.statements, region.scop), Version(statements, scop)
-    prove = layout_fault if own.everywhere else storage_fault
-    fault = prove(original, changed, OwnStorage(own.instead, own.copies, own.dead))
-    return scop if fault is None else None
+    kept = OwnStorage(own.instead, own.copies, own.dead)
+    if own.everywhere:
+        return scop if layout_fault(original, changed, kept, own.touching) is None else None
+    return scop if storage_fault(original, changed, kept) is None else None
 
 
 def _candidates(region: Region) -> tuple[DataObject, ...]:

@@ -144,6 +144,9 @@ class Drafting:
         if not self.device:
             return host_clauses(piece.loops)
         loops = launchable(piece.loops, host_evaluable(self.region.written, around))
+        if self.region.ordered:
+            # Neighbours along the innermost of these loops lie side by side (plan/lane_arrays.py).
+            return device_clauses(loops, loops[-1] if len(loops) > 1 else None)
         return device_clauses(loops, worker_loop(loops, self._inside(piece.body)) if len(loops) > 1 else None)
 
     def _inside(self, body: Block) -> Iterator[ScopStatement]:

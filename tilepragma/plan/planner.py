@@ -60,13 +60,13 @@ from tilepragma.plan.mapping import (
 from tilepragma.plan.named_subscripts import without_names
 from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.ordered_proof import proof_in_order
+from tilepragma.plan.other_arrays import with_other_arrays
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.proven_staging import proven_staging
-from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
+from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence, with_stencils_written_out
 from tilepragma.plan.rows import RowKernel, flattened, with_names_written_out, with_rows
 from tilepragma.plan.scalar_arguments import scalar_arguments
 from tilepragma.plan.scalars import ScalarContext
-from tilepragma.plan.split_arrays import with_split_arrays
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
 from tilepragma.plan.symbols import loop_symbols
@@ -112,15 +112,13 @@ def make_plan(
     """
     own = Diagnostics()
     check_relaxation(kernel, own)
-    order = reordered(kernel, own) or layered(kernel, own)
+    kernel = with_stencils_written_out(kernel)
+    order = reordered(kernel, own) or layered(kernel, own, defaults.device)
     if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         diagnostics.add_all(own)
         return None
     kernel = kernel if order is None else with_names_written_out(order.kernel)
-    directive = replace(
-        kernel.directive, temporal=defaults.temporal, local_bytes=defaults.local_bytes, vectors=defaults.vectors
-    )
-    kernel = close_iterations(replace(kernel, directive=directive))
+    kernel = close_iterations(replace(kernel, directive=defaults.applied(kernel.directive)))
     if not user_clauses(kernel.body):
         kernel = condition_iterations(kernel)
     targets = allowed_targets(kernel, defaults.targets, own)
@@ -364,23 +362,21 @@ def _automatic(
 ) -> Planned:
     """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
     attempt = _Attempt(kernel, said, floating, targets)
-    if attempt.region.ordered:
-        return attempt.planned(attempt.choice((structure,)), diagnostics)
-    planned = _with_split_arrays(attempt, diagnostics)
+    planned = _with_other_arrays(attempt, diagnostics)
     if planned is not None:
         return planned
+    if attempt.region.ordered:
+        return attempt.planned(attempt.choice((structure,)), diagnostics)
     planned = _with_storage(attempt, diagnostics) or _with_scalars(attempt, diagnostics)
     return planned if planned is not None else attempt.planned(attempt.choice(STRATEGIES), diagnostics)
 
 
-def _with_split_arrays(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
-    """The plan of sweeps by colours on arrays of which each holds one class of points; None of all else."""
-    own = with_split_arrays(attempt.region) if asks_for_colours(attempt.kernel) else None
+def _with_other_arrays(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
+    """The plan of sweeps in another order on arrays for it; None of all else."""
+    own = with_other_arrays(attempt.region)
     other = None if own is None else attempt.instead(own)
-    if other is None:
-        return None
-    choice = other.choice(STRATEGIES)
-    return None if choice.taken is None else other.planned(choice, diagnostics)
+    choice = None if other is None else other.choice((structure,) if other.region.ordered else STRATEGIES)
+    return None if other is None or choice is None or choice.taken is None else other.planned(choice, diagnostics)
 
 
 def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:

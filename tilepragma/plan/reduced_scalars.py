@@ -40,10 +40,15 @@ def in_order(loop: Loop, scalar: DataObject, operator: str) -> str:
     return f"{where} keeps the order of its sum: reduction({operator}: {scalar.host}) would allow any"
 
 
+def handed_on(loop: Loop, scalar: DataObject) -> str:
+    """A clause for the user on a scalar that keeps the iterations of a loop in order, and is no sum, least or greatest value."""
+    return f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
+
+
 @dataclass(frozen=True)
 class FreedReductions:
     """`pairs`: the names of statements of a Scop with the scalars that they only update, in any order; `clauses` say which operators. `held` is
-    why others keep theirs: they are sums of floating-point numbers.
+    why others keep theirs: they are sums of floating-point numbers, or no updates.
     """
 
     pairs: frozenset[tuple[str, DataObject]]
@@ -56,21 +61,29 @@ class FreedReductions:
         return statement == dependence.sink_statement.name and (statement, dependence.source.object) in self.pairs
 
 
-def freed_reductions(region: Region, scop: Scop, *, any_sums: bool = False) -> FreedReductions:
-    """What the region's statements, those of this Scop, reduce; `any_sums` as if the user allowed any order of all sums."""
+def freed_reductions(
+    region: Region, scop: Scop, private: frozenset[DataObject], *, any_order: bool = False
+) -> FreedReductions:
+    """What the region's statements, those of this Scop, reduce; `private` are scalars that tie nothing. `any_order`: as if no scalar's order
+    mattered, to see whether it is scalars that are in the way.
+    """
     said = dict(_said(region))
     pairs: set[tuple[str, DataObject]] = set()
     clauses: dict[ReductionClause, None] = {}
     held: dict[str, None] = {}
     for scalar in written_scalars(region):
-        for each in scop.statements:
-            operator = reduction_operator(scalar, each.node) if _writes(each, scalar) else None
-            if operator is None or said.get(scalar.host, operator) != operator:
+        for each in scop.statements if scalar not in private else ():
+            if not each.loops or not _writes(each, scalar):
                 continue
-            if any_sums or scalar.host in said or may_reorder(scalar, operator, region.floating):
+            operator = reduction_operator(scalar, each.node)
+            if any_order:
+                pairs.add((each.name, scalar))
+            elif operator is None or said.get(scalar.host, operator) != operator:
+                held[handed_on(each.loops[0], scalar)] = None
+            elif scalar.host in said or may_reorder(scalar, operator, region.floating):
                 pairs.add((each.name, scalar))
                 clauses[ReductionClause(operator, (scalar.host,), scalar.range)] = None
-            elif each.loops:
+            else:
                 held[in_order(each.loops[0], scalar, operator)] = None
     return FreedReductions(frozenset(pairs), tuple(clauses), tuple(held))
 

@@ -41,13 +41,19 @@ def kept_elements(launch: Launch) -> int:
     return points * max(sums, 1) if sums or points > 1 else 0
 
 
-def likely_workers(plan: KernelPlan, launch: Launch) -> Mapping[Axis, int]:
-    """The workers of a gang along each axis, before any launch is known: those that the user says in numbers, else those that the runtime prefers."""
+def likely_workers(plan: KernelPlan, launch: Launch, most: int) -> Mapping[Axis, int]:
+    """The workers of a gang along each axis, before any launch is known, where a gang of the device has so many at `most`: those that the user says
+    in numbers, else those that the runtime prefers, halved as by `gang_workers` until they are no more.
+    """
     axes = sorted((axis for axis in launch.axes if axis.kind is AxisKind.WORKER), key=lambda axis: axis.dimension)
     said = {Axis(one.axis, one.dimension): one.count.literal for one in plan.counts}
     left = [axis for axis in axes if said.get(axis) is None]
     preferred = dict(zip(left, PREFERRED_WORKERS.get(len(left), ()), strict=True))
-    return {axis: said.get(axis) or preferred[axis] for axis in axes}
+    found = {axis: said.get(axis) or preferred[axis] for axis in axes}
+    for axis in left:
+        while math.prod(found.values()) > most and found[axis] > 1:
+            found[axis] //= 2
+    return found
 
 
 def gang_bytes(launch: Launch, workers: tuple[int, int, int], gpu: Gpu) -> int:

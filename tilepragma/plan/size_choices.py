@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from tilepragma.ir.expressions import Scope
 from tilepragma.ir.looptree import Block, ForLoop, Loop, While
 from tilepragma.ir.traversal import mentions
 from tilepragma.plan.invariance import host_evaluable, written_objects
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SizeChoice
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, MeasuredSizes, SizeChoice
 
 #: The largest tile size that TILEK_SIZES takes, and the limit of `tilek_choice` that stands for none.
 MOST_SIZE = 2**31 - 1
@@ -49,6 +50,16 @@ def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[int, .
     default = tuple(size.host for size in plan.sizes)
     if not plan.choices:
         return default
+    found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
+    return next((one.sizes for one in plan.choices if _within(found, _limits(one))), default)
+
+
+def found_by_launch(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bool) -> tuple[int, int]:
+    """The bytes of its arrays and the iterations of its outermost loop that a launch on a host finds where the plan's scalars have these values, by
+    name; without the iterations, or where it cannot count them, 0 in their place.
+
+    Raises UncountableError where the values do not say them.
+    """
     from tilepragma.plan.array_bytes import array_bytes
     from tilepragma.plan.evaluation import Evaluation, UncountableError
 
@@ -56,12 +67,27 @@ def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[int, .
     if arrays is None:
         raise UncountableError("the length of a section is not known")
     held = {one.object for one in plan.arrays if not is_of_devices_only(plan, one)}
-    outermost = outermost_loop(plan) if by_trips(plan) else None
-    found = (
+    outermost = outermost_loop(plan) if with_trips else None
+    return (
         sum(one.bytes for one in arrays if one.array in held),
         0 if outermost is None else int(Evaluation(scalars).trips(outermost)),
     )
-    return next((one.sizes for one in plan.choices if _within(found, _limits(one))), default)
+
+
+def around(measured: MeasuredSizes, others: Sequence[SizeChoice], default: tuple[int, ...]) -> tuple[SizeChoice, ...]:
+    """What was measured where it was, and outside of that the others, `default` where none of them holds."""
+    last = measured.choices[-1].bytes
+    below: list[SizeChoice] = []
+    if measured.least > 0:
+        limit = measured.least - 1
+        inside = [one for one in others if one.bytes is not None and one.bytes <= limit]
+        beyond = [one.bytes for one in others if one.bytes is None or one.bytes > limit]
+        clipped = [replace(one, bytes=limit) for one in others if beyond and one.bytes == beyond[0]]
+        below = [one for one in inside if one.bytes != limit or one.trips is not None or not clipped] + clipped
+        if not below or _limits(below[-1]) != (limit, NO_LIMIT):
+            below.append(SizeChoice(limit, None, default))
+    above = [one for one in others if last is not None and (one.bytes is None or one.bytes > last)]
+    return (*below, *measured.choices, *above)
 
 
 def by_trips(plan: KernelPlan) -> bool:

@@ -90,7 +90,7 @@ def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int
 def _plain(steps: tuple[Step, ...], names: Container[str]) -> tuple[Step, ...]:
     """The steps with the launches of these names as they were before they were staged."""
     return tuple(
-        (without_points(replace(step, staged=None)) if step.name in names else step)
+        (without_points(replace(step, staged=None)) if step.name in names and step.staged is not None else step)
         if isinstance(step, Launch)
         else replace(step, steps=_plain(step.steps, names))
         for step in steps

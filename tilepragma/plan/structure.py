@@ -31,8 +31,10 @@ from tilepragma.plan.distribution import distributed
 from tilepragma.plan.drafts import make_automatic
 from tilepragma.plan.independence import NestDependences, loops_of, nest_dependences
 from tilepragma.plan.invariance import host_evaluable
+from tilepragma.plan.lane_loops import LaneLoops
 from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.mapping import device_clauses, host_clauses, launchable
+from tilepragma.plan.ordered_proof import keeps_order
 from tilepragma.plan.pieces import (
     ConditionPiece,
     Drafting,
@@ -48,7 +50,7 @@ from tilepragma.plan.pieces import (
     scoped,
 )
 from tilepragma.plan.proof import dependence_reason
-from tilepragma.plan.reduced_scalars import in_order, may_reorder
+from tilepragma.plan.reduced_scalars import handed_on, in_order, may_reorder
 from tilepragma.plan.split_loops import with_split_loops
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.strips import Strips
@@ -117,6 +119,8 @@ def _as_it_stands(region: Region) -> Automatic | Refusal:
         host, device = (
             planner.statements(region.statements, _At((), None, region.live_out - region.final)) for planner in planners
         )
+        turned = LaneLoops(strips.next_index)
+        host = turned.of(host) if region.ordered else host
     except OperationLimitError:
         return Refusal("its dependences are too many to be proven absent")
     reasons, notes = planners[0].reasons, planners[0].notes
@@ -125,7 +129,7 @@ def _as_it_stands(region: Region) -> Automatic | Refusal:
     steps = None if region.ordered else _steps(region)
 
     def made(jam: bool) -> Automatic | Refusal:
-        numbering = Drafting(region, strips.next_index)
+        numbering = Drafting(region, turned.next_index)
         drafts = (numbering.drafts(host, device=False, jam=jam), numbering.drafts(device, device=True))
         answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
         if isinstance(answer, Refusal):
@@ -219,7 +223,7 @@ class _Planner:
         """A statement, or a declaration with all that needs it."""
         statement = unit[0]
         if len(unit) == 1 and isinstance(statement, Loop):
-            if at.nest is None and self.region.ordered and not at.around:
+            if at.nest is None and self.region.ordered and not at.around and keeps_order(statement):
                 return (self._ordered(statement, at),)
             if at.nest is None:
                 at = dataclasses.replace(at, nest=self._nest(statement))
@@ -335,9 +339,7 @@ class _Planner:
                 continue
             operator = reduction_operator(scalar, loop.body) if exposed is not None else None
             if operator is None:
-                self.reasons.append(
-                    f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
-                )
+                self.reasons.append(handed_on(loop, scalar))
                 return None
             if not may_reorder(scalar, operator, self.region.floating):
                 self.notes.append(in_order(loop, scalar, operator))

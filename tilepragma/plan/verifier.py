@@ -20,6 +20,7 @@ from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, form
 from tilepragma.plan.sections import whole_section
 from tilepragma.plan.size_choices import wrong_choices
 from tilepragma.plan.verifier_barriers import uneven_barriers
+from tilepragma.plan.verifier_divisions import wrong_divisions
 from tilepragma.plan.verifier_proofs import Proof, is_automatic, proof_of
 from tilepragma.plan.verifier_staging import wrong_stages
 
@@ -382,6 +383,7 @@ def _targets_sound(plan: KernelPlan) -> Iterator[str]:
 
 RULES: tuple[tuple[str, Callable[[KernelPlan], Iterator[str]]], ...] = (
     ("tiles are complete and unique", _tiles_complete),
+    ("devices share launches row by row", wrong_divisions),
     ("kinds, axes and arguments agree", _tiles_kinds),
     ("the order is a permutation", _order_is_permutation),
     ("bounds are known where tiles stand", _inner_bounds_known),

@@ -180,11 +180,11 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
 
 
 def faults_of_part(
-    plan: KernelPlan, loop: Loop, nest: Statement, known: Original, trees: tuple[tuple[Step, ...], ...]
+    plan: KernelPlan, loop: Loop | None, nest: Statement, known: Original, trees: tuple[tuple[Step, ...], ...]
 ) -> Iterator[Fault]:
-    """What keeps trees of steps from being proven to do what a nest in a loop of the region does, for any value of its iterator."""
+    """What keeps trees of steps from being proven to do what a nest of the region does, for any value of the iterator of a loop around it."""
     yield from _bounds(plan, known)
-    yield from _in_steps(plan, known, ((steps, {}) for steps in trees), (nest, loop.iterator))
+    yield from _in_steps(plan, known, ((steps, {}) for steps in trees), (nest, loop))
 
 
 def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
@@ -220,15 +220,16 @@ Runs = Iterable[tuple[tuple[Step, ...], dict[DataObject, int]]]
 
 
 def _in_steps(
-    plan: KernelPlan, known: Original, runs: Runs, part: tuple[Statement, DataObject] | None = None
+    plan: KernelPlan, known: Original, runs: Runs, part: tuple[Statement, Loop | None] | None = None
 ) -> Iterator[Fault]:
-    """What is wrong with trees of steps, each at sizes of its tiles, against the region, or a nest in it and the iterator of the loop around."""
+    """What is wrong with trees of steps, each at sizes of its tiles, against the region, or a nest of it and the loop around."""
     from tilepragma.polyhedral.plan_proof import prove_steps, proven_region
 
     written = written_objects(plan.kernel)
     body = _statements(plan)
     if part is not None:
-        body, written = (part[0],), written - {part[1]}
+        nest, loop = part
+        body, written = (nest,), written if loop is None else written - {loop.iterator}
     region = proven_region(body, plan.kernel.functions, written, known.scop, known.dependences)
     vouched = _vouched(plan)
     held = _held(plan)
@@ -328,5 +329,9 @@ def proven_steps(plan: KernelPlan, steps: tuple[Step, ...]) -> tuple[ProvenStep,
         else:
             owned, needed = frozenset(step.privates), needed_before(plan, step)
             reduced = frozenset(one.object for one in step.reductions)
-            result.append(ProvenLaunch(step.name, step.body, step.axes, owned, reduced, needed, step.windows))
+            result.append(
+                ProvenLaunch(
+                    step.name, step.body, step.axes, owned, reduced, needed, step.windows, pipelined=step.pipelined
+                )
+            )
     return tuple(result)

@@ -67,15 +67,20 @@ HOST_STEPS = 8
 """Time steps of a tile, whose iterations come back to the same elements; of more than 8 a few time steps would be one wavefront's tile."""
 USUAL_SKEW = 2
 """Points by which a row moves on in a time step, up to which tiles have all of their steps; jacobi-2d has 2."""
-STENCIL_TILES = {2: (64, 64, 2048), 3: (HOST_STEPS, 64, 256), 4: (4, 8, 1024)}
+STENCIL_TILES: dict[int, tuple[int, tuple[int, ...], int]] = {
+    2: (64, (), 2048),
+    3: (HOST_STEPS, (64,), 256),
+    4: (3, (8, 4), 1024),
+}
 """By how many rows have tiles: time steps, other rows, the row that vectors run along. Tiles whose elements stay in 1 MiB of cache; among those the
 fastest of a sweep over jacobi-1d, jacobi-2d, fdtd-2d and heat-3d. Rows in space are best whole: 1024 in place of 256 takes 0.9 of the time at
-120 to 400 points a side, where the latter cuts every row; with 8 steps and 16 rows 3-D Jacobi takes 1.05 to 1.35 times as long.
+120 to 400 points a side, where the latter cuts every row. In space with 7 and 27 points, 100 to 256 a side, 3 steps of 8 x 4 take 1.04 times the
+best of nine layouts in the mean and 1.2 at most, 4 steps of 8 x 8 1.14 and 1.5.
 """
-DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (32, 32, 128), 4: (32, 16, 256)}
+DIAMOND_TILES = {2: (2048, 2048, 2048), 3: (24, 24, 112), 4: (32, 16, 256)}
 """The same of tiles that begin together: either row of the pair (a tile goes through 2 / c times as many time steps), other rows, the row that
-vectors run along. In the plane 64 and 256 take 1.0 to 1.2 times as long for Jacobi, heat and FDTD, of floats and doubles, with 800 to 3000
-points a side.
+vectors run along. In the plane 32 and 128 take 0.95 to 1.1 times as long for Jacobi, heat and FDTD, of floats and doubles, with 800 to 4000
+points a side, 64 and 256 more.
 """
 DIAMONDS = "diamond tiles: all of a wavefront start at once"
 HOST_ROWS, DEVICE_ROWS = 2, 4
@@ -165,7 +170,10 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
     steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]
     if level == points.repeating:
         return max(1, steps * USUAL_SKEW // max(USUAL_SKEW, _skew(planned, level)))
-    return along if level == points.along else others
+    if level == points.along:
+        return along
+    between = [one for one in planned.part.carrying if one not in (points.repeating, points.along)]
+    return others[min(between.index(level), len(others) - 1)]
 
 
 def _relaxation_tile(planned: PlannedPart, level: int) -> int:
@@ -246,4 +254,4 @@ def _launch(
         else:
             tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.THREAD)
         body = (loop,)
-    return DraftLaunch(Block(body), tiles)
+    return DraftLaunch(Block(body), tiles, pipelined=not loops.device)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from tilepragma.ir.directives import Target
 from tilepragma.ir.looptree import ExpressionStatement, Loop, Stage
 from tilepragma.ir.traversal import walk
 from tilepragma.model.devices import Gpu
 from tilepragma.model.register_tiles import RegisterTile, least_registers, step_seconds
-from tilepragma.plan.device_registers import POINTS, points_of
+from tilepragma.plan.device_registers import points_of
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, RegisterCounts
 from tilepragma.plan.model_choices import WORTH
 from tilepragma.plan.model_work import shared_bytes, staged_bytes
@@ -29,6 +30,8 @@ from tilepragma.plan.verifier_proofs import proof_of
 #: Points along the axis of neighbours, and along the next one, that are tried besides POINTS.
 OTHERS = ((8, 8), (8, 4), (4, 4), (2, 8), (4, 2), (2, 4), (2, 2), (1, 1))
 
+_DEVICES = frozenset((Target.OPENCL, Target.CUDA))
+
 #: What a compiler makes of the device launches of a plan.
 Compiler = Callable[[KernelPlan], RegisterCounts]
 
@@ -38,7 +41,7 @@ def with_measured_points(planned: Planned, gpu: Gpu, compiler: Compiler) -> Plan
     are proven anew; where that fails, they stay as they were.
     """
     plan = planned.plan
-    if plan.as_written is not None or not plan.device:
+    if plan.as_written is not None or not plan.device or _DEVICES.isdisjoint(plan.targets):
         return planned
     plan = replace(plan, registers=compiler(plan))
     better = [found for launch in plan.device if points_of(launch) for found in _better(plan, launch, gpu, compiler)]
@@ -66,7 +69,7 @@ class _Choice:
 def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> Iterator[_Choice]:
     """The fastest points for a launch, if they are much faster than those that it has."""
     usual = _seconds(plan, launch, gpu)
-    best, seconds = None, WORTH * usual
+    best, text, seconds = None, "", WORTH * usual
     seen = {tuple(points_of(launch).items())}
     for points in OTHERS:
         other = with_points_of_workers(plan, {launch.name: points})
@@ -78,9 +81,9 @@ def _better(plan: KernelPlan, launch: Launch, gpu: Gpu, compiler: Compiler) -> I
         seen.add(key)
         time = _seconds(replace(other, registers=compiler(other)), own, gpu)
         if time < seconds:
-            best, seconds = points, time
+            best, text, seconds = points, _points_text(own), time
     if best is not None:
-        yield _Choice(launch.name, best, _why(plan, launch, gpu, _points_text(best), seconds / usual))
+        yield _Choice(launch.name, best, _why(plan, launch, gpu, text, seconds / usual))
 
 
 def _why(plan: KernelPlan, launch: Launch, gpu: Gpu, best: str, share: float) -> str:
@@ -91,11 +94,13 @@ def _why(plan: KernelPlan, launch: Launch, gpu: Gpu, best: str, share: float) ->
         if share > 0
         else f"no gang has room, with {best} it has"
     )
-    return f"{_points_text(POINTS)} points of a worker of launch {launch.name}, which takes {use.registers} registers{spilled}: {worth}"
+    return f"{_points_text(launch)} points of a worker of launch {launch.name}, which takes {use.registers} registers{spilled}: {worth}"
 
 
-def _points_text(points: tuple[int, int]) -> str:
-    return f"{points[1]} x {points[0]}"
+def _points_text(launch: Launch) -> str:
+    """`8 x 4`: along the axis of neighbours last; 1 where there are no more."""
+    found = sorted(points_of(launch).items(), key=lambda one: -one[0].dimension)
+    return " x ".join(str(count) for _, count in found) or "1"
 
 
 def _seconds(plan: KernelPlan, launch: Launch, gpu: Gpu) -> float:
@@ -109,7 +114,7 @@ def register_tile(plan: KernelPlan, launch: Launch, gpu: Gpu) -> RegisterTile | 
     loop = _staged_loop(launch)
     if loop is None:
         return None
-    workers, points = likely_workers(plan, launch), points_of(launch)
+    workers, points = likely_workers(plan, launch, gpu.threads_per_block), points_of(launch)
     by_dimension = gang_workers_by_dimension(workers)
     boxes = staged_arrays(launch)
     steps = max(

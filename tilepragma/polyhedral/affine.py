@@ -307,7 +307,8 @@ def _helper(atom: Call, frame: Frame) -> isl.PwAff:
     left = affine(atom.arguments[0], frame)
     if atom.function in ("tilek_minimum", "tilek_maximum"):
         right = affine(atom.arguments[1], frame)
-        return left.min(right) if atom.function == "tilek_minimum" else left.max(right)
+        # Of many cases, each of which has its own pieces: whoever takes the least of eight has hundreds.
+        return (left.min(right) if atom.function == "tilek_minimum" else left.max(right)).coalesce()
     divisor = constant_value(atom.arguments[1], frame)
     if divisor is None or divisor <= 0 or atom.function not in ("tilek_floor_quotient", "tilek_ceiling_quotient"):
         raise NotAffineError(atom, "divides by a value that is no positive constant")

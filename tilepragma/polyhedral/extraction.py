@@ -296,7 +296,8 @@ class _Extraction:
             if constraint is None:
                 exact = False
             else:
-                domain = domain.intersect(constraint)
+                # The lesser of two bounds is two pieces until they are seen to be one set.
+                domain = domain.intersect(constraint.coalesce())
         position = (*at.position, count[0])
         count[0] += 1
         conditional = at.conditional or leaves_early(loop.body)

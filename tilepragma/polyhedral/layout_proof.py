@@ -35,19 +35,21 @@ from tilepragma.polyhedral.storage_proof import (
 )
 
 
-def layout_fault(original: Version, changed: Version, own: OwnStorage) -> str | None:
-    """Why the two are not proven to compute the same, a clause; None where they are."""
+def layout_fault(original: Version, changed: Version, own: OwnStorage, touching: Scop | None = None) -> str | None:
+    """Why the two are not proven to compute the same, a clause; None where they are. `touching` is of statements that surely touch what copies
+    may touch: those of the original where none are given.
+    """
     added = added_nodes(own)
     if not same_text(without(original.statements, set()), without(changed.statements, added), own.instead):
         return "the text differs in more than storage"
     try:
         with operation_limit(changed.scop.context, DEFAULT_LIMIT, "proving that arrays lie elsewhere"):
-            return _fault(original, changed, own, added)
+            return _fault(original, changed, own, added, touching or original.scop)
     except OperationLimitError as unknown:
         return str(unknown).rstrip(".")
 
 
-def _fault(original: Version, changed: Version, own: OwnStorage, added: frozenset[int]) -> str | None:
+def _fault(original: Version, changed: Version, own: OwnStorage, added: frozenset[int], touching: Scop) -> str | None:
     found = tuple(added_copies(changed.scop, added))
     copies = [one for one in found if one is not None]
     if len(copies) < len(found):
@@ -58,7 +60,7 @@ def _fault(original: Version, changed: Version, own: OwnStorage, added: frozense
         return "a copy touches other arrays"
     if not _surround(changed, own, before):
         return "copies do not stand before and behind all else"
-    if not all(is_touched(site, original.scop) for one in copies for site in (one.source, one.target)):
+    if not all(is_touched(site, touching) for one in copies for site in (one.source, one.target)):
         return "a copy touches elements that the region does not, which need not be there"
     places = {
         new: _united([_moved(one) for one in before if one.target.reference.object == new]) for new in own.instead

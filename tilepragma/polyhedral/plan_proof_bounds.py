@@ -73,12 +73,12 @@ def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Ite
         held = _between(bounds, frame)
         if held is None:
             continue
-        extent = _extent(array.object, place, frame)
+        beyond = _at(place, _extent(array.object, place, frame).subtract(held).coalesce(), array.object.rank)
         for reference in references:
             touched = reference.relation.range().reset_tuple_id()
             if touched.dim(_SET) != array.object.rank or not _comparable(held, touched, frame):
                 continue
-            outside = touched.intersect(_at(place, extent.subtract(held), array.object.rank))
+            outside = touched.intersect(beyond)
             if not outside.is_empty() and (reference.exact or _bounded(touched, place)):
                 yield _beyond(array, reference, f"index {_example(outside, place)} of dimension {place}")
                 return

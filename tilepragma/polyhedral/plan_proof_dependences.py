@@ -12,11 +12,12 @@ import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Declaration
-from tilepragma.polyhedral.dependences import Dependence, DependenceKind, distances_between
+from tilepragma.polyhedral.dependences import Dependence, DependenceKind, carried_at, distances_between
 from tilepragma.polyhedral.legality import Violation
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding
 from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order
-from tilepragma.polyhedral.plan_proof_tree import Leaf
+from tilepragma.polyhedral.plan_proof_pipelines import out_of_columns
+from tilepragma.polyhedral.plan_proof_tree import At, Leaf
 from tilepragma.polyhedral.scop import Reference
 
 _RULE = "dependences run forward"
@@ -36,7 +37,9 @@ def broken_dependences(
     for (source, sink), group in groups.items():
         for first in by_name.get(source, ()):
             for second in by_name.get(sink, ()):
-                if not (vouched and first.leaf.launch is second.leaf.launch):
+                launch = first.leaf.launch
+                # No user vouches for wavefronts of ours.
+                if not vouched or launch is not second.leaf.launch or (launch is not None and launch.pipelined):
                     yield from _between(first, second, group)
 
 
@@ -44,9 +47,9 @@ def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iter
     shared = [one for one in group if not _is_local(one) and not _exempt(one.source.object, first, second)]
     if shared:
         relation = reduce(isl.Map.union, (one.relation for one in shared)).coalesce()
-        if out_of_order(first.leaf, second.leaf, _taken(first, second, relation)) is not None:
+        if _broken(first, second, relation) is not None:
             for one in shared:
-                broken = out_of_order(first.leaf, second.leaf, _taken(first, second, one.relation))
+                broken = _broken(first, second, one.relation)
                 if broken is not None:
                     yield _finding(one, broken, first, second)
                     break
@@ -54,6 +57,12 @@ def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iter
         broken = _broken_local(one, first, second) if _is_local(one) else _lost(one, first, second)
         if broken is not None:
             yield _finding(one, broken, first, second)
+
+
+def _broken(first: Executed, second: Executed, relation: isl.Map) -> Broken | None:
+    """What of a relation between two statements does not run in order."""
+    pairs = _taken(first, second, relation)
+    return out_of_order(first.leaf, second.leaf, pairs) or out_of_columns(first.leaf, second.leaf, pairs)
 
 
 def _lost(one: Dependence, first: Executed, second: Executed) -> Broken | None:
@@ -84,8 +93,10 @@ def _taken(first: Executed, second: Executed, relation: isl.Map) -> isl.Map:
 def _broken_local(one: Dependence, first: Executed, second: Executed) -> Broken | None:
     """Locals are of one iteration and of one instance; each copy of a declaration serves what stands behind it."""
     object_ = one.source.object
-    pairs = _taken(first, second, one.relation)
     mine, theirs = _declaration_of(object_, first), _declaration_of(object_, second)
+    if mine is theirs is not None and _follows_in_one_iteration(one, first, second):
+        return None
+    pairs = _taken(first, second, one.relation)
     if mine is not theirs or mine is None:
         harmless = mine is first.leaf or pairs.is_empty()
         return None if harmless else Broken(pairs, "have copies of their own in the plan")
@@ -95,6 +106,25 @@ def _broken_local(one: Dependence, first: Executed, second: Executed) -> Broken 
         if not elsewhere.is_subset(pairs):
             return Broken(elsewhere, "have copies of their own in the plan")
     return out_of_order(first.leaf, second.leaf, pairs, alone=True)
+
+
+def _follows_in_one_iteration(one: Dependence, first: Executed, second: Executed) -> bool:
+    """Whether the dependence is of single iterations of all loops, which the plan runs as one in the order of the text: the leaves stand in one
+    sequence, and execute the same iterations there, each instance another one. Bodies of many statements have many of these, easily seen.
+    """
+    (*before, at), (*others, there) = first.leaf.path, second.leaf.path
+    return (
+        isinstance(at, At)
+        and isinstance(there, At)
+        and at.sequence == there.sequence
+        and at.index < there.index
+        and len(before) == len(others)
+        and all(mine is its for mine, its in zip(before, others, strict=True))
+        and len(one.loops) == len(one.source_statement.loops) == len(one.sink_statement.loops)
+        and not carried_at(one)
+        and first.iterations == second.iterations
+        and first.is_injective
+    )
 
 
 def _declaration_of(object_: DataObject, executed: Executed) -> Leaf | None:

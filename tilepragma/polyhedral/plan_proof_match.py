@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import islpy as isl
@@ -35,6 +36,16 @@ class Executed:
     statement: ScopStatement
     relation: isl.Map
     places: dict[DataObject, DataObject]
+
+    @cached_property
+    def iterations(self) -> str:
+        """The relation without the statement's name, as isl writes it: texts that are alike mean the same, and are compared at once."""
+        return str(self.relation.reset_tuple_id(isl.dim_type.out))
+
+    @cached_property
+    def is_injective(self) -> bool:
+        """Whether each instance executes another one of the statement's."""
+        return bool(self.relation.is_injective())
 
 
 @dataclass(frozen=True)

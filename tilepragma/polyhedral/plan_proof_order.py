@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.looptree import Axis, TiledLoop
+from tilepragma.ir.looptree import Axis
 from tilepragma.polyhedral.plan_proof_tree import At, Dealt, Element, Launched, Leaf, Ordered
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
@@ -200,10 +200,4 @@ def _alike(one: tuple[Dealt, int], other: tuple[Dealt, int]) -> bool:
     if one[0] is other[0] and one[1] == other[1]:
         return True
     first, second = one[0].nest.loops[one[1]], other[0].nest.loops[other[1]]
-    return _dealing(first) == _dealing(second)
-
-
-def _dealing(tiled: TiledLoop) -> tuple[object, ...]:
-    loop = tiled.loop
-    tiles = tuple((tile.kind, tile.argument and tile.argument.text, tile.axis) for tile in tiled.tiles)
-    return loop.lower, loop.comparison, loop.upper, loop.step, tiles, tiled.launch_bounds
+    return first.dealing == second.dealing

@@ -51,6 +51,8 @@ class ProvenLaunch:
     reduced: frozenset[DataObject] = frozenset()
     needed: frozenset[DataObject] = frozenset()
     windows: tuple[Window, ...] = ()
+    pipelined: bool = False
+    """the loop around goes on before all of a round is done (`plan_proof_pipelines`)"""
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,16 @@ from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.constant_memory import table_bytes
 from tilepragma.plan.doubted_extents import doubts
 from tilepragma.plan.invariance import written_objects
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, SizeChoice, TileSize
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
 from tilepragma.plan.mapping import top_loops
-from tilepragma.plan.size_choices import outermost_loop
+from tilepragma.plan.ordered_proof import keeps_order
 from tilepragma.plan.summary import has_shapes, used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
+from tilepragma.report.division_facts import division_rows
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.register_facts import register_rows
 from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
+from tilepragma.report.size_rules import size_rules
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_header, plain_text
 from tilepragma.report.work_facts import WorkFacts, work_facts
@@ -120,6 +122,8 @@ class KernelFacts:
     rejected: tuple[str, ...]
     checks: tuple[str, ...]
     """what the launch tests, or else runs the original loop"""
+    divisions: tuple[str, ...]
+    """how launches are dealt to several devices"""
     tile_sizes: str
     choice: ChoiceFacts
     """what the model says of the tile sizes"""
@@ -152,9 +156,10 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         counted=tuple(dict.fromkeys(_counted(plan))),
         rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_without_devices(plan), *_long_arrays(plan, sizes)))),
         checks=tuple(_checks(plan)),
+        divisions=tuple(division_rows(plan)),
         tile_sizes=_tile_sizes(plan),
         choice=choice_facts(plan, sizes, device),
-        registers=register_rows(plan, device),
+        registers=register_rows(plan, sizes, device),
         data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
         launches=launch_groups(plan, sizes),
@@ -191,22 +196,17 @@ def _tile_sizes(plan: KernelPlan) -> str:
     """`i_size = 32 (16 on devices)`; a size that only cores or only devices use says so."""
     host, device = (used_sizes(steps, plan.sizes) for steps in (plan.host_steps, plan.device_steps))
     usual = ", ".join(_tile_size(size, size in host, size in device) for size in plan.sizes)
-    on_cores = [place for place, size in enumerate(plan.sizes) if size in host]
-    choices = [_choice(plan, choice, on_cores) for choice in plan.choices if on_cores]
+    choices = size_rules(plan, plan.choices)
     if choices and device:
         choices[0] = f"on cores {choices[0]}"
-    return "; ".join((usual, *choices, *((plan.kept,) if plan.kept else ())))
+    return "; ".join((usual, *choices, *_measured(plan), *((plan.kept,) if plan.kept else ())))
 
 
-def _choice(plan: KernelPlan, choice: SizeChoice, places: list[int]) -> str:
-    """`32 for arrays up to 1.0 MB`; sizes have their names where there are several. `places` are those of the sizes that cores use."""
-    names = "" if len(plan.sizes) == 1 else "{} = "
-    sizes = ", ".join(names.format(plan.sizes[place].object.host) + str(choice.sizes[place]) for place in places)
-    limits = [] if choice.bytes is None else [f"arrays up to {byte_text(choice.bytes)}"]
-    outermost = outermost_loop(plan)
-    if choice.trips is not None and outermost is not None:
-        limits.append(f"up to {choice.trips} iteration{'' if choice.trips == 1 else 's'} of {outermost.iterator.host}")
-    return f"{sizes} for {' and '.join(limits) or 'all others'}"
+def _measured(plan: KernelPlan) -> Iterator[str]:
+    """Where choices were measured."""
+    if plan.measured is not None:
+        last = plan.measured.choices[-1].bytes or 0
+        yield f"measured for arrays of {byte_text(plan.measured.least)} to {byte_text(last)}"
 
 
 def _tile_size(size: TileSize, on_host: bool, on_device: bool) -> str:
@@ -320,6 +320,12 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
     owned = _owned(plan)
     written = written_objects(plan.kernel)
     for nest in nests:
+        if plan.kernel.swept and keeps_order(nest):
+            problem = (
+                "What it runs are nests one after another, each proven by itself: none of them is moved beyond another."
+            )
+            yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)
+            continue
         try:
             # Plans with tiles of their own have those of least communication.
             region = plan.kernel.body.statements

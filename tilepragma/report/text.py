@@ -29,6 +29,8 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
         yield from _wrapped(f"  {'relaxation':<10}  ", relaxation)
     for group in facts.launches:
         yield from _launches(group)
+    for division in facts.divisions:
+        yield from _wrapped(f"  {'devices':<10}  ", division)
     if facts.finals:
         yield f"  {'after it':<10}  {', '.join(facts.finals)} as the loops leave them"
     if facts.tile_sizes:

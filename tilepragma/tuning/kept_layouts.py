@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.files import write_atomically
-from tilepragma.plan.kept_sizes import HOST, SizeClass, Winner, fitting, kept_file, kept_text, read_kept
+from tilepragma.plan.kept_sizes import HOST, SizeClass, fitting, kept_file, kept_text, read_kept
+from tilepragma.plan.kept_sizes import Winner as Winner
 
 if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan
@@ -41,7 +42,9 @@ def kept_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, Sizes]:
         return {}
     text, unheard = path.read_text(encoding="utf-8", errors="replace"), Diagnostics()
     found = fitting(plan, read_kept(text, str(path), unheard), unheard)
-    return {one.size_class: tuple(one.sizes[size.object.name] for size in plan.sizes) for one in found}
+    return {
+        one.size_class: tuple(one.sizes[size.object.name] for size in plan.sizes) for one in found if not one.choices
+    }
 
 
 def winner_of(tuning: KernelTuning, machine: str, now: datetime) -> Winner | None:

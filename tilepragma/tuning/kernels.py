@@ -14,7 +14,7 @@ from tilepragma.plan.layouts import Layout, Sizes, rank_layouts
 from tilepragma.plan.size_choices import sizes_on_hosts
 from tilepragma.plan.targets import ALL_TARGETS
 from tilepragma.tuning.layout_search import LayoutSearch, Trial, layout_search, search
-from tilepragma.tuning.programs import KernelTimes, ProgramError, Run, run
+from tilepragma.tuning.programs import KernelTimes, Run, run
 
 if TYPE_CHECKING:
     from tilepragma.model.devices import Device
@@ -71,18 +71,9 @@ class KernelTuning:
             done = run(command, variables, limit)
             if limit is None:
                 limit = max(LEAST_SECONDS, PATIENCE * done.seconds)
-            return self._seconds(done)
+            return done.times_on(profile_key(self.plan), self.target).seconds
 
         search(self.layouts, measure, random, heard)
-
-    def _seconds(self, done: Run) -> float:
-        times = done.kernels.get(_key(self.plan))
-        if times is None:
-            raise ProgramError("did not launch the kernel")
-        others = [one for one in times.targets if one != self.target]
-        if others:
-            raise ProgramError(f"ran the kernel on {others[0]}, not on {self.target}")
-        return times.seconds
 
 
 def has_sizes(plan: KernelPlan) -> None:
@@ -111,7 +102,7 @@ def tuning_of(
     by name, `device` gives the one that a target runs on, and `most` is the number of layouts besides those that somebody has chosen: the
     program, the tuning before, the plan. Raises TuningError.
     """
-    times = first.kernels.get(_key(plan))
+    times = first.kernels.get(profile_key(plan))
     if times is None:
         raise TuningError(
             "was never launched in this run",
@@ -132,7 +123,7 @@ def tuning_of(
     # Processors under OpenCL run the launches of hosts, with the hosts' sizes.
     serves = known["threads" if times.on_host and target == "opencl" else target]
     size_class = HOST if times.on_host else DEVICE
-    taken = _taken(plan, times)
+    taken = taken_sizes(plan, times)
     built = _built(plan, times.on_host, numbers)
     plain = tuple(size.host if times.on_host else size.device for size in plan.sizes)
     mine = kept.get(size_class)
@@ -146,7 +137,7 @@ def tuning_of(
     return KernelTuning(plan, target, size_class, layouts, taken, built, mine)
 
 
-def _taken(plan: KernelPlan, times: KernelTimes) -> tuple[Sizes, ...]:
+def taken_sizes(plan: KernelPlan, times: KernelTimes) -> tuple[Sizes, ...]:
     """What launches take by themselves. Raises TuningError where these are not the plan's tile sizes."""
     names = [size.object.name for size in plan.sizes]
     for sizes in times.sizes:
@@ -169,5 +160,6 @@ def _built(plan: KernelPlan, on_host: bool, numbers: Mapping[str, int]) -> Sizes
         return None
 
 
-def _key(plan: KernelPlan) -> tuple[str, str]:
+def profile_key(plan: KernelPlan) -> tuple[str, str]:
+    """How profiles name the kernel: by its file's name and its own."""
     return Path(plan.kernel.range.start.file).name, plan.kernel.name

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,6 +35,10 @@ class ProgramMissingError(ProgramError):
     """There is no such program, or it cannot be started."""
 
 
+class NotBuiltError(ProgramError):
+    """A program that was to be made cannot be; it says nothing of the machine."""
+
+
 @dataclass(frozen=True)
 class KernelTimes:
     """What a run spent in the launches of one kernel, in seconds, and on which targets; `on_host` where these were launches for hosts.
@@ -46,6 +50,15 @@ class KernelTimes:
     targets: tuple[str, ...]
     on_host: bool
     sizes: tuple[Mapping[str, int], ...] = ()
+    launches: tuple[float, ...] = field(default=(), compare=False)
+    """the seconds of each, in order"""
+
+    def calls(self, count: int) -> tuple[float, ...]:
+        """The seconds of each of so many equal calls. Raises ProgramError where the launches are no such."""
+        each, rest = divmod(len(self.launches), count)
+        if rest or not each:
+            raise ProgramError(f"launched the kernel {len(self.launches)} times in {count} calls")
+        return tuple(math.fsum(self.launches[first : first + each]) for first in range(0, len(self.launches), each))
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,16 @@ class Run:
 
     seconds: float
     kernels: Mapping[tuple[str, str], KernelTimes]
+
+    def times_on(self, kernel: tuple[str, str], target: str) -> KernelTimes:
+        """What it spent in a kernel. Raises ProgramError where that ran nowhere, or elsewhere."""
+        times = self.kernels.get(kernel)
+        if times is None:
+            raise ProgramError("did not launch the kernel")
+        others = [one for one in times.targets if one != target]
+        if others:
+            raise ProgramError(f"ran the kernel on {others[0]}, not on {target}")
+        return times
 
 
 def run(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> Run:
@@ -177,5 +200,9 @@ def _times(events: Sequence[Mapping[str, Any]]) -> KernelTimes:
         spent[sizes] = spent.get(sizes, 0.0) + event["dur"]
     most = sorted((one for one in spent if one), key=lambda one: -spent[one])
     return KernelTimes(
-        1e-6 * math.fsum(event["dur"] for event in events), targets, on_host, tuple(dict(one) for one in most)
+        1e-6 * math.fsum(event["dur"] for event in events),
+        targets,
+        on_host,
+        tuple(dict(one) for one in most),
+        tuple(1e-6 * event["dur"] for event in events),
     )

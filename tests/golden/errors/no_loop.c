@@ -12,5 +12,9 @@ void f(int n, double *a)
         a[i] = 1;
     }
 #pragma tilek kernel
+    while (a[0] < n)
+        for (int i = 0; i < n; i++)
+            a[i] += 1;
+#pragma tilek kernel
 }
 #pragma tilek kernel

@@ -279,3 +279,36 @@ CASE(around_obstacles)
         free(u); free(k); free(again); free(solid);
     }
 }
+
+// case loops_over_the_stencil: 27 points with a weight each, in three short loops
+static float loops_over_the_stencil(int n, float u[n][n][n], const float c[3][3][3])
+{
+    float change = 0;
+    int di, dj, dk;
+#pragma tilek kernel sor(wavefront)
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < n - 1; j++)
+            for (int k = 1; k < n - 1; k++) {
+                float s = 0.01f;
+                for (di = -1; di <= 1; di++)
+                    for (dj = -1; dj <= 1; dj++)
+                        for (dk = -1; dk <= 1; dk++)
+                            if (di || dj || dk)
+                                s += c[di+1][dj+1][dk+1] * u[i+di][j+dj][k+dk];
+                change = fmaxf(change, fabsf(s - u[i][j][k]));
+                u[i][j][k] = s;
+            }
+    return change;
+}
+CASE(loops_over_the_stencil)
+{
+    for (size_t n = 3; n < 16; n += 5) {
+        float *u = check_floats(n * n * n), c[27], change;
+        for (int k = 0; k < 27; k++)
+            c[k] = (float)(k % 5 + 1) / 81;
+        change = loops_over_the_stencil((int)n, (void *)u, (void *)c);
+        check_record("change", &change, sizeof change);
+        check_record("u", u, n * n * n * sizeof *u);
+        free(u);
+    }
+}

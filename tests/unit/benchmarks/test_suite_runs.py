@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.polybench_programs import Program
 from benchmarks.suite.cases import Case
-from benchmarks.suite.contenders import Built, Contender
+from benchmarks.suite.contenders import Built, Contender, our_variables
 from benchmarks.suite.results import Measurement
 from benchmarks.suite.runs import CaseRuns, RunError, difference
 
@@ -119,3 +119,11 @@ def test_a_slow_contender_runs_one_round(scripts: Scripts) -> None:
     scripts.add("tilepragma opencl", 21.0)
     taken = scripts.measured(3)
     assert (len(taken["gcc"].seconds), len(taken["tilepragma opencl"].seconds)) == (3, 1)
+
+
+def test_opencl_on_cores_has_no_more_of_them_than_threads() -> None:
+    """PoCL's names: up to version 3, and from 4 on."""
+    found = our_variables("opencl", 2)
+    assert (found["POCL_MAX_PTHREAD_COUNT"], found["POCL_CPU_MAX_CU_COUNT"]) == ("2", "2")
+    assert found["TILEK_TARGET"] == "opencl"
+    assert our_variables("threads", 2) == {"TILEK_TARGET": "threads", "TILEK_STRICT": "1", "TILEK_NUM_THREADS": "2"}

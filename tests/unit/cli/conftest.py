@@ -41,6 +41,7 @@ def word_translator(request: TranslateRequest) -> TranslateResult:
         dependencies=(request.source,),
         system_dependencies=("/usr/include/stddef.h",),
         inlined=inlined,
+        measured=(),
         unit=None,
         plans=(),
         dumps=(),

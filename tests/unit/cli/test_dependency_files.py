@@ -5,11 +5,24 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tilepragma.cli.dependency_files import make_rule
+import pytest
+
+from tilepragma.cli.compiler_arguments import read_command
+from tilepragma.cli.dependency_files import Temporary, make_rule, mend_dependency_files
 
 
 def test_phony_headers() -> None:
-    assert make_rule("out.c", ["in.c", "a.h"], phony=True) == "out.c: \\\n in.c \\\n a.h\na.h:\n"
+    assert make_rule("out.c", ["in.c", "a.h", "b.h"], ["a.h"]) == "out.c: \\\n in.c \\\n a.h \\\n b.h\na.h:\n"
+
+
+@pytest.mark.parametrize(("option", "phony"), [("-MMD", "sizes.json:\n"), ("-MP", "near.h:\nsizes.json:\n")])
+def test_what_was_measured_may_go(tmp_path: Path, option: str, phony: str) -> None:
+    """A build in which nobody can make it goes on without; headers are the user's to keep, unless -MP is there."""
+    depfile, temporary = tmp_path / "in.d", tmp_path / "t" / "in.c"
+    depfile.write_text(f"in.o: {temporary} far.h\n")
+    command = read_command(["-MMD", option, "-MF", str(depfile), "-c", "in.c"])
+    mend_dependency_files(command, [Temporary(temporary, "in.c", ("near.h", "sizes.json"), ("sizes.json",))])
+    assert depfile.read_text() == f"in.o: in.c near.h sizes.json far.h\n{phony}"
 
 
 def test_make_understands_odd_names(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def test_check_says_which_section_would_let_devices_run_a_kernel(
     assert "rejected    devices, unless a data region holds the array: the extent of 'q'" in capsys.readouterr().out
     Path("in.c").write_text(UPWIND.replace("tilek kernel", "tilek kernel target(cuda)"))
     assert tilepragma.run(["check", "in.c"]) == 0
-    assert "in.c:3:51: warning: the extent of 'q' cannot be found" in capsys.readouterr().err
+    assert "in.c:3:58: warning: the extent of 'q' cannot be found" in capsys.readouterr().err
     Path("in.c").write_text(UPWIND.replace("tilek kernel", "tilek kernel data(q[-1:n + 2])"))
     assert tilepragma.run(["check", "in.c"]) == 0
     assert capsys.readouterr().err == ""

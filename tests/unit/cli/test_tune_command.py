@@ -395,7 +395,18 @@ def test_what_launches_would_choose_at_these_sizes_is_tried(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["in.c", "--", "./program"], "only the quick search exists yet: add --quick"),
+        (["in.c", "--best", "3", "--", "./program"], "--best goes with --quick"),
+        (["-", "--budget", "3s"], "standard input cannot be tuned"),
+        (["in.c", "--budget", "soon"], "--budget soon: write a time, as in 90s"),
+        (["in.c", "--versions", "sizes,paper9"], "--versions: there is no family 'paper9'"),
+        (["in.c", "--target", "threads,gpu"], "--target: unknown target 'gpu'"),
+        (["in.c", "--target", "threads,opencl", "--", "./program"], "--target: name one target for a program of yours"),
+        (["in.c", "--sizes", "n=4:2"], "--sizes n=4:2: 2 is less than 4"),
+        (
+            ["in.c", "--quick", "--budget", "3s", "--", "./program"],
+            "--sizes, --budget, --versions and --again are for the whole search",
+        ),
+        (["in.c", "--quick", "--target", "gpu", "--", "./program"], "--target: name one of"),
         (["in.c", "--quick"], "no program to run: name it last, built with tilecc before"),
         (["in.c", "--quick", "--"], "no program to run"),
         (["-", "--quick", "--", "./program"], "standard input cannot be tuned"),
@@ -420,7 +431,7 @@ def test_wrong_usage(arguments: list[str], message: str, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(
-    ("options", "message"), [(["--target", "gpu"], "invalid choice: 'gpu'"), (["--quik"], "did you mean --quick?")]
+    ("options", "message"), [(["--bugdet", "3s"], "did you mean --budget?"), (["--quik"], "did you mean --quick?")]
 )
 def test_options_that_there_are_not(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

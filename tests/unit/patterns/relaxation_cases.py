@@ -491,6 +491,31 @@ RELAXATIONS = (
         varies over space with c[i][j]
         """,
     ),
+    NestCase(
+        "loops_over_the_stencil",
+        "int n, double u[n][n], const double c[3][3]",
+        f"int di, dj;\n{IJ} {{\ndouble s = 0;\nfor (di = -1; di <= 1; di++)\nfor (dj = -1; dj < 2; ++dj)\nif (di != 0 || dj)\n"
+        "s += c[di+1][dj+1]*u[i+di][j+dj];\nu[i][j] = s/c[1][1];\n}",
+        f"""
+        u, 9 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor 1, right-hand side 0
+        {chr(10).join(" " * 8 + f"c[{i + 1}][{j + 1}]/c[1][1] at {i} {j}" for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j).strip()}
+        """,
+    ),
+    NestCase(
+        "points_that_still_move",
+        MESH,
+        f"int done = 1, count = 0;\n{IJ} {{\ndouble old = u[i][j];\nu[i][j] = 0.25*({FIVE});\nif (fabs(u[i][j] - old) > tol) {{\n"
+        "count++;\ndone = 0;\n}\n}",
+        """
+        u, 5 points of radius 1, 2-D
+        forward, dimensions in order 0 1, once
+        factor 1, right-hand side 0
+        0.25 at -1 0, 0 -1, 0 1, 1 0
+        accumulates count by +
+        """,
+    ),
 )
 
 OTHERS = (
@@ -643,12 +668,6 @@ OTHERS = (
         MESH,
         f"{TIMES}\nfor (int i = 1 + t; i < n-1; i++)\nfor (int j = 1; j < n-1; j++)\nu[i][j] = 0.25*({FIVE});",
         "2, near: the bounds of the loop over i depend on 't', so that the mesh is no box",
-    ),
-    NestCase(
-        "a_loop_over_the_stencil",
-        "int n, double a[n]",
-        "for (int i = 1; i < n-1; i++) {\ndouble s = 0;\nfor (int k = -1; k <= 1; k++)\ns += a[i+k];\na[i] = s/3;\n}",
-        "5, far: this stands beside the loop over k, inside the sweep",
     ),
     NestCase(
         "summed_across_points",

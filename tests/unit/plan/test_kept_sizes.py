@@ -71,6 +71,7 @@ def test_the_output_depends_on_the_file(tmp_path: Path) -> None:
     result = translated(tmp_path, text_of(host=SIZES))
     assert file in result.dependencies
     assert file in result.inlined
+    assert result.measured == (file,)
     assert file in translated(tmp_path, "{").dependencies, "mending it changes the output"
 
 

@@ -6,6 +6,8 @@ import pytest
 from source import plans
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.model.descriptor_files import named_device
+from tilepragma.plan.defaults import PlanDefaults
 
 HEAD = "void f(int steps, int n, int m, double w, double r, double u[n][n], double g[n][n])"
 SWEEPS = "for (int t = 0; t < steps; t++)"
@@ -168,3 +170,62 @@ void f(int steps, int n, int *m, double u[n][n])
     (error,) = (item for item in diagnostics if item.severity.value == "error")
     assert error.message == "'i' may be read after the kernel, but its last value there cannot be computed at launch"
     assert (error.range.start.line, [note.message for note in error.notes]) == (7, ["declare it in the loop"])
+
+
+def lanes(body: str) -> list[str]:
+    (plan,) = plans(program(body))
+    assert plan.reordered is not None and plan.as_written is None
+    return [note for note in plan.storage if note.startswith("lanes: ")]
+
+
+def test_arrays_in_lanes() -> None:
+    """All arrays that the sweeps go through row by row, the right-hand side among them."""
+    source = FIVE.replace("u[i][j-1] +", "u[i][j-1] + g[i][j] +")
+    assert [note.split()[1] for note in lanes(f"{SWEEPS}\n{MESH}\n{source}")] == ["'u'", "'g'"]
+
+
+def test_what_is_not_in_lanes_stays_where_it_is() -> None:
+    """An array whose rows are the sweeps' columns, and coefficients of rows."""
+    source = FIVE.replace("u[i][j-1] +", "u[i][j-1] + g[j][i] + g[0][i] +")
+    assert [note.split()[1] for note in lanes(f"{SWEEPS}\n{MESH}\n{source}")] == ["'u'"]
+
+
+@pytest.mark.parametrize(
+    ("clause", "device", "note"),
+    [
+        (
+            "",
+            None,
+            "groups of 16 sweeps, forward and backward in turn, by subdomains of 32 x 32 (chosen: no device is named)",
+        ),
+        (
+            ", layers: 20",
+            None,
+            "groups of 20 sweeps, forward and backward in turn, by subdomains of 40 x 40 (chosen: no device is named)",
+        ),
+        (
+            ", subdomain: 9",
+            None,
+            "groups of 4 sweeps, forward and backward in turn, by subdomains of 9 x 9 (4 sweeps chosen: the most for these)",
+        ),
+        (
+            ", layers: 2, subdomain: 9",
+            "h100",
+            "groups of 2 sweeps, forward and backward in turn, by subdomains of 9 x 9",
+        ),
+        (
+            "",
+            "c1060",
+            "groups of 2 sweeps, forward and backward in turn, by subdomains of 4 x 4 (chosen: they stay in memory near the cores of "
+            "'NVIDIA Tesla C1060')",
+        ),
+    ],
+)
+def test_sizes_that_are_not_said(clause: str, device: str | None, note: str) -> None:
+    """They are chosen for the device, and said to be."""
+    defaults = PlanDefaults(device=None if device is None else named_device(device))
+    (plan,) = plans(program(f"{SWEEPS}\n{MESH}\n{FIVE}", f"sor(multilayer{clause})"), defaults=defaults)
+    assert plan.reordered is not None
+    assert plan.reordered.notes == (f"u in {note}",)
+    sizes = plan.reordered.written.directive.sor
+    assert sizes is not None and 1 <= sizes.layers <= sizes.subdomain // 2

@@ -16,7 +16,14 @@ from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.devices import Device
 from tilepragma.model.linear_model import telling
 from tilepragma.plan.layouts import MOST_LAYOUTS, rank_layouts
-from tilepragma.plan.model_choices import WORTH, model_choices, with_model_choices
+from tilepragma.plan.model_choices import (
+    WORTH,
+    WORTH_OF_TIME_TILES,
+    WORTH_OF_WAVEFRONTS,
+    model_choices,
+    with_model_choices,
+    worth_of,
+)
 from tilepragma.plan.size_choices import sizes_on_hosts, wrong_choices
 from tilepragma.plan.summary import used_sizes
 
@@ -122,7 +129,31 @@ def test_choices_are_what_the_model_takes_to_be_much_faster() -> None:
     seconds = {one.sizes: one.seconds for one in ranking.layouts}
     assert chosen != ranking.default.sizes
     assert ranking.default.seconds is not None
-    assert (seconds[chosen] or 0.0) < WORTH * ranking.default.seconds
+    assert (seconds[chosen] or 0.0) < worth_of(found) * ranking.default.seconds
+
+
+@pytest.mark.parametrize(
+    ("name", "worth"),
+    [
+        ("sor 2-d", WORTH_OF_WAVEFRONTS),
+        ("lu", WORTH_OF_WAVEFRONTS),
+        ("jacobi 2-d diamond", WORTH_OF_TIME_TILES),
+        ("jacobi 2-d skewed", WORTH_OF_TIME_TILES),
+        ("sgemm", WORTH),
+    ],
+)
+def test_what_is_worth_it_hangs_on_the_kind_of_nest(name: str, worth: float) -> None:
+    assert worth_of(planned(name)) == worth
+
+
+def test_tiles_of_time_steps_stay_where_the_model_is_not_trusted() -> None:
+    """It was wrong for them where it promised less than two fifths (docs/RESULTS.md)."""
+    found = planned("jacobi 2-d diamond")
+    scalars = {"n": 1000, "m": 900, "steps": 30}
+    ranking = rank_layouts(found, scalars, Target.THREADS, PROCESSOR)
+    assert ranking.layouts[0].seconds is not None and ranking.default.seconds is not None
+    assert WORTH_OF_TIME_TILES < ranking.layouts[0].seconds / ranking.default.seconds < WORTH
+    assert sizes_on_hosts(with_model_choices(found, PROCESSOR), scalars) == ranking.default.sizes
 
 
 def test_what_was_measured_goes_before_the_model() -> None:
@@ -159,7 +190,7 @@ def test_runs_put_layouts_in_the_order_of_their_prices(name: str) -> None:
     times = [one.seconds or 0.0 for one in fitted.layouts]
     assert times == sorted(times)
     best = min(real.values())
-    assert real[fitted.layouts[0].sizes] <= min(1.05 * best, real[ranking.layouts[0].sizes])
+    assert real[fitted.layouts[0].sizes] <= min(1.05 * best, 1.01 * real[ranking.layouts[0].sizes])
     assert fitted.default == fitted.predicted(ranking.default.sizes)
     assert times[10] == pytest.approx(real[fitted.layouts[10].sizes], rel=0.2)
 

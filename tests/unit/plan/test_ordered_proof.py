@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 from source import plan
 
+from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import integer
-from tilepragma.ir.looptree import Block, Loop, TileNest
+from tilepragma.ir.looptree import Axis, Block, Loop, TileNest
+from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.ordered_proof import Part, parts_in_order, proof_in_order
 
@@ -20,7 +22,7 @@ Steps = tuple[Step, ...]
 
 @pytest.fixture(scope="module")
 def layers() -> KernelPlan:
-    """Layers by subdomains of 4 x 4: six nests in a loop of the host's."""
+    """Layers by subdomains of 4 x 4: six nests in a loop of the host's, between copies to an array in lanes and back."""
     return plan("""
 void five(int steps, int n, double u[n][n]) {
 #pragma tilek kernel sor(multilayer, layers: 2, subdomain: 4)
@@ -67,7 +69,7 @@ def backwards(nest: TileNest) -> TileNest:
 
 
 def test_the_plan_as_it_is(layers: KernelPlan, parts: tuple[Part, ...]) -> None:
-    assert len(parts) == 6
+    assert [part.loop is not None for part in parts] == [False, *[True] * 6, False]
     assert proof_in_order(layers, layers.kernel.body.statements, parts).faults == ()
 
 
@@ -91,10 +93,31 @@ def test_a_wrong_plan(
 
 
 def test_another_loop_of_the_host(layers: KernelPlan, parts: tuple[Part, ...]) -> None:
-    """Nothing that runs around the nests may be changed, and nothing stands beside it."""
-    (around,) = layers.host_steps
+    """Nothing that runs around the nests may be changed, and nothing else stands beside it."""
+    first, around, last = layers.host_steps
     assert isinstance(around, HostLoop)
     other = replace(around, loop=replace(around.loop, step=integer(8)))
-    for steps in ((other,), (), (around, around)):
+    for steps in ((first, other, last), (first, last), (first, around, around, last), (first, last, around)):
         (fault,) = proof_in_order(replace(layers, host_steps=steps), layers.kernel.body.statements, parts).faults
         assert fault.message == OUT_OF_ORDER
+    messages = [
+        one.message
+        for one in proof_in_order(
+            replace(layers, host_steps=(first, around)), layers.kernel.body.statements, parts
+        ).faults
+    ]
+    assert any("never runs for" in one for one in messages)
+
+
+def test_lanes_go_inside_on_cores_alone(layers: KernelPlan) -> None:
+    """The loop over subdomains of a row is the innermost of host launches, and dealt to neighbouring workers on devices."""
+    (host,) = (step for step in layers.host_steps if isinstance(step, HostLoop))
+    (device,) = (step for step in layers.device_steps if isinstance(step, HostLoop))
+    for on_cores, on_devices in zip(host.steps, device.steps, strict=True):
+        assert isinstance(on_cores, Launch) and isinstance(on_devices, Launch)
+        innermost = [one for one in walk(on_cores.body) if isinstance(one, Loop) and not any(loops_in(one.body))]
+        assert innermost and all("j_subdomain" in one.iterator.name for one in innermost)
+        (nest,) = on_devices.body.statements
+        assert isinstance(nest, TileNest)
+        assert ["j_subdomain" in one.loop.iterator.name for one in nest.loops] == [False, True]
+        assert Axis(AxisKind.WORKER, 0) in [tile.axis for tile in nest.loops[1].tiles]

@@ -11,6 +11,8 @@ import pytest
 
 from tests.unit.plan.source import plan
 from tilepragma.codegen.describe import describe
+from tilepragma.codegen.device_program import cuda_program
+from tilepragma.codegen.launches import number
 from tilepragma.ir.directives import LOCAL_BYTES, AxisKind, TemporalTiles
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Binary, IntegerLiteral, Scope, integer
@@ -531,19 +533,33 @@ def test_broken_streams_are_refused(streamed: KernelPlan, broken: Callable[[Kern
     assert prove(made)
 
 
+def with_loops_listed(made: KernelPlan) -> KernelPlan:
+    (loop,) = made.device_steps
+    assert isinstance(loop, HostLoop)
+    launches = (replace(one, loops=launch_loops(one.body)) for one in launches_in(loop.steps))
+    return replace(made, device_steps=(replace(loop, steps=tuple(launches)),))
+
+
 def test_registers_move_on_with_one_loop(streamed: KernelPlan) -> None:
     def faster(node: Any) -> Any:
         return replace(node, step=integer(2)) if isinstance(node, Loop) and node.iterator.name == "i_front" else node
 
-    (loop,) = in_launch(streamed, 0, faster).device_steps
-    assert isinstance(loop, HostLoop)
-    launches = (replace(one, loops=launch_loops(one.body)) for one in launches_in(loop.steps))
     for broken in (
-        replace(streamed, device_steps=(replace(loop, steps=tuple(launches)),)),
+        with_loops_listed(in_launch(streamed, 0, faster)),
         with_columns(streamed, lambda one: replace(one, position=replace(one.position, name="t_step", host="t_step"))),
     ):
         with pytest.raises(PlanFault, match="windows are sound"):
             verify_rules(broken)
+
+
+def test_workers_dealt_out_otherwise_somewhere_have_no_registers(streamed: KernelPlan) -> None:
+    # Registers are counted by the rounds of a worker, which must be the same in all nests, in those too that read nothing there.
+    def text(made: KernelPlan) -> str:
+        return cuda_program(made, number(made)).text
+
+    assert "? a_column[" in text(streamed) and ": a_window[" in text(streamed)
+    first, second = text(with_loops_listed(dealt_otherwise(streamed, "j_step"))).split("void f_nest2(")
+    assert "? a_column" in second and "a_column" not in first.split("void f_nest1(")[1] and "a_window[" in first
 
 
 def test_streams_are_proven_with_rings_that_are_long_enough(streamed: KernelPlan) -> None:

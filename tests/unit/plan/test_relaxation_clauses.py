@@ -101,6 +101,11 @@ def test_sums_in_their_order_are_what_keeps_wavefronts_away() -> None:
     assert warning.message.endswith(
         "the loop over 'i' (line 7) keeps the order of its sum: reduction(+: s) would allow any"
     )
+    flag = NestCase("", case.parameters, case.body.replace("s += r * r;", "if (r > 1)\ns = 0;"), "")
+    diagnostics = Diagnostics()
+    plans(program(flag), diagnostics)
+    (warning,) = (item for item in diagnostics if item.severity.value == "warning")
+    assert warning.message.endswith("the loop over 'i' hands 's' on from iteration to iteration")
     greatest = NestCase("", case.parameters, case.body.replace("s += r * r;", "if (r * r > s)\ns = r * r;"), "")
     (plan,) = plans(program(greatest))
     assert plan.as_written is None

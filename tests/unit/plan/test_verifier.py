@@ -11,7 +11,7 @@ from source import plan
 
 from tilepragma.ir.directives import AxisKind, Target
 from tilepragma.ir.looptree import Axis, Barrier, Block, Statement, Tile, TileNest, Window
-from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
+from tilepragma.plan.kernel_plan import Division, KernelPlan, SizeChoice
 from tilepragma.plan.verifier import RULES, PlanFault, verify
 
 SOURCE = """
@@ -101,6 +101,7 @@ BROKEN: dict[str, Callable[[KernelPlan], KernelPlan]] = {
         p, body=Block((*p.host[0].body.statements, replace(_nest(p).loops[0].loop, body=Block(()))))
     ),
     "targets and launches are sound": lambda p: replace(p, targets=(Target.SERIAL,)),
+    "devices share launches row by row": lambda p: replace(p, divisions=(Division(None, ()),)),
     "choices of tile sizes are sound": lambda p: replace(p, choices=(SizeChoice(None, None, ()),)),
 }
 

@@ -10,6 +10,7 @@ import pytest
 from source import plan
 from test_staging import FIVE_POINT, SUMS
 
+from tilepragma.ir.directives import Target
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.devices import Gpu
 from tilepragma.plan.defaults import PlanDefaults
@@ -118,9 +119,27 @@ def test_points_are_taken_back_and_given_again(source: str) -> None:
     assert points(with_points_of_workers(made, {"f": (1, 1)})) == 1
 
 
-def test_launches_without_such_tiles_keep_what_they_are() -> None:
+#: Tiles as those that workers with several points have, by the user.
+SAID = """
+void f(int n, float a[n]) {
+#pragma tilek kernel
+#pragma tilek loop independent tile(dynamic) tile(gang, 0) tile(static, 4) tile(worker, 0)
+  for (int i = 0; i < n; i++) a[i] += 1;
+}"""
+
+
+@pytest.mark.parametrize("source", [FIVE_POINT, SAID])
+def test_launches_without_such_tiles_keep_what_they_are(source: str) -> None:
     asked: list[int] = []
-    made = planned(FIVE_POINT, "h100")
+    made = planned(source, "h100")
+    assert with_points_of_workers(made, {"f": (1, 1)}).device_steps == made.device_steps
     found = with_measured_points(Planned(made), gpu("h100"), compiler(lambda _: (30, 0), asked))
     assert asked == [1]
     assert found.plan.device_steps == made.device_steps
+
+
+def test_programs_for_cores_alone_ask_nobody() -> None:
+    asked: list[int] = []
+    made = Planned(plan(SUMS, PlanDefaults(targets=(Target.SERIAL, Target.THREADS), device=gpu("h100"))))
+    assert with_measured_points(made, gpu("h100"), compiler(lambda _: (127, 0), asked)) is made
+    assert asked == []

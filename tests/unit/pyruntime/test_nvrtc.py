@@ -98,7 +98,7 @@ def test_explain_says_that_registers_are_estimated(monkeypatch: pytest.MonkeyPat
     result = translate(TranslateRequest("t.c", text=SUMS, device=device, last="plan"))
     text = " ".join(explain(kernel_reports(result, None, device)).split())
     assert (
-        "registers f: 168 a worker, none spilled; gangs of 256: 1 at once on a multiprocessor, 12% of its threads, limited by "
+        "registers f: 168 a worker, none spilled; gangs of 256 at most: up to 1 at once on a multiprocessor, 12% of its warps, limited by "
         "registers (estimated: TILEK_NVRTC_LIBRARY names /nowhere, which is no NVRTC)"
     ) in text
     assert "\n  registers " not in explain(kernel_reports(translate(TranslateRequest("t.c", text=SUMS, last="plan"))))

@@ -74,3 +74,17 @@ def test_the_order_by_colours_is_shown() -> None:
     for start in (1, 2):
         assert f"       4  for (i = {start}; i < n - 1; i += 2)  " in shown
     assert "for (int i = 1; i < n - 1; i++)" not in shown
+
+
+def test_subdomains_and_the_order_of_their_nests_are_shown() -> None:
+    sweeps = "for (int t = 0; t < steps; t++) for (int i = 1; i < n - 1; i++) for (int j = 1; j < n - 1; j++)"
+    mean = "u[i][j] = 0.25 * (u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);"
+    text = f"void f(int steps, int n, double u[n][n])\n{{\n#pragma tilek kernel sor(multilayer)\n{sweeps} {mean}\n}}\n"
+    shown = explain(kernel_reports(translate(TranslateRequest("t.c", text=text.encode(), last="plan"))))
+    flat = " ".join(shown.split())
+    assert (
+        "u in groups of 16 sweeps, forward and backward in turn, by subdomains of 32 x 32 (chosen: no device is named)"
+        in flat
+    )
+    assert "lanes: 'u' is kept as 'u_lanes' while the loops run" in flat
+    assert "What it runs are nests one after another, each proven by itself" in flat

@@ -159,6 +159,26 @@ def launches_of(source: str) -> str:
     return text[: text.index("  nest over")]
 
 
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("b[i]", "  devices     launch g on several, blocks of i: reads a in rows i - 1 to i, writes b in row i\n"),
+        (
+            "b[x[i]]",
+            "  rejected    several devices: launch g writes 'b' in rows that are not those of the loop over 'i'\n",
+        ),
+    ],
+)
+def test_how_devices_share_a_launch_or_why_not(target: str, said: str) -> None:
+    text = (
+        "void g(int n, const float *a, float *b, const int *x)\n{\n"
+        "#pragma tilek kernel device(all) independent data(a[0:n], b[0:n], x[0:n])\n"
+        f"    for (int i = 1; i < n; i++)\n        {target} = a[i] + a[i - 1];\n}}\n"
+    )
+    result = translate(TranslateRequest("several.c", text=text.encode(), last="plan"))
+    assert said in explain(kernel_reports(result))
+
+
 def test_what_neighbouring_workers_make_of_arrays() -> None:
     text = launches_of("""\
 void turn(int n, int m, float a[n][m], const float b[n])

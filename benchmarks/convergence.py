@@ -1,0 +1,126 @@
+"""Sweeps to a tolerance by method, as in Table 6.2 of the thesis: natural order, red-black, and MLSOR in subdomains of several sizes.
+
+    python -m benchmarks.convergence [--points N] [--markdown FILE]
+
+What sweeps are is the sequential reference's to say (tests/references/sor.h), which `sor(wavefront)`, `sor(redblack)` and `sor(multilayer)` agree
+with to the last bit; nothing is timed. The thesis does not give its inputs. Those here are N x N inner points of the unit square and
+
+    Laplace    no source; u = sin(pi x) on one side, 0 on the others; u = 0 inside at first
+    Poisson    a source such that u = sin(pi x) sin(pi y); 0 on the border; u = 0 at first
+    rough      the same, u uniformly random in [0, 1) at first
+
+until the root mean square of the error has fallen to a share of what it is for u = 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.measure import COMPILER, ROOT, output_of, show
+
+SOURCE = ROOT / "tests" / "references" / "sor_convergence.c"
+SUBDOMAINS = ((2, 4), (4, 8), (8, 16), (16, 32))
+"""(K, P) of Table 6.2"""
+POINTS = 512
+
+
+@dataclass(frozen=True)
+class Input:
+    """`guess` is sor_convergence's word for it; the error falls to `share` of `error`, the root mean square of the solution."""
+
+    name: str
+    guess: str
+    omega: float
+    share: float
+    error: float
+
+    @property
+    def heading(self) -> str:
+        """Of the input's column."""
+        return f"{self.name}, w = {self.omega:g}, to {self.share:g}"
+
+
+INPUTS = (
+    Input("Laplace", "laplace", 1.4, 0.5, math.sqrt(1 / (4 * math.pi))),
+    Input("Poisson", "zero", 1.4, 0.95, 0.5),
+    Input("rough", "random", 1.2, 0.35, 0.5),
+    Input("Poisson", "zero", 1.9, 0.7, 0.5),
+)
+
+
+def methods() -> Iterator[str]:
+    """sor_convergence's words for all of them."""
+    yield from ("sor", "redblack")
+    for layers, side in SUBDOMAINS:
+        yield from (f"mlsor:{layers}:{side}", f"forward:{layers}:{side}")
+
+
+def sweeps(program: Path, points: int, one: Input) -> dict[str, float]:
+    """At how many sweeps each method's error passes the tolerance; fractions, since MLSOR is looked at every K sweeps."""
+    words = (str(points), str(one.omega), str(one.share * one.error), one.guess)
+    lines = output_of((str(program), "solve", *words, *methods()), program.parent).splitlines()
+    return {name: float(passed) for name, _, passed, _ in map(str.split, lines)}
+
+
+def rows(columns: Sequence[Mapping[str, float]]) -> list[list[str]]:
+    """The table, what goes forward alone in brackets."""
+    names = {"sor": "natural order", "redblack": "red-black"}
+    table = [[name, *(f"{found[word]:.0f}" for found in columns)] for word, name in names.items()]
+    for layers, side in SUBDOMAINS:
+        cells = (f"{one[f'mlsor:{layers}:{side}']:.0f} ({one[f'forward:{layers}:{side}']:.0f})" for one in columns)
+        table.append([f"MLSOR {layers} x {side} x {side}", *cells])
+    return table
+
+
+def out_of_order(found: Mapping[str, float]) -> list[str]:
+    """What is not as in Table 6.2: fewer sweeps for larger subdomains, more where all go forward, at most 12 % over SOR's for the largest."""
+    alternating = [found[f"mlsor:{layers}:{side}"] for layers, side in SUBDOMAINS]
+    forward = [found[f"forward:{layers}:{side}"] for layers, side in SUBDOMAINS]
+    wrong = []
+    if any(one <= other for one, other in zip(alternating, alternating[1:], strict=False)):
+        wrong.append("larger subdomains do not always need fewer sweeps")
+    if any(one >= other for one, other in zip(alternating, forward, strict=True)):
+        wrong.append("going forward alone is not always slower")
+    if alternating[-1] > 1.12 * found["sor"]:
+        wrong.append(f"the largest subdomains need {alternating[-1] / found['sor']:.2f} of SOR's sweeps")
+    return wrong
+
+
+def markdown(head: Sequence[str], table: Sequence[Sequence[str]]) -> str:
+    """The same for docs/RESULTS.md."""
+    lines = (head, ["---", *["---:"] * (len(head) - 1)], *table)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def main() -> int:
+    """Print the table, and for each input whether the thesis's order holds."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument(
+        "--points", type=int, default=POINTS, metavar="N", help=f"inner points a side, {POINTS} unless said"
+    )
+    options.add_argument("--markdown", type=Path, metavar="FILE", help="where the table goes, too")
+    given = options.parse_args()
+    if given.points < SUBDOMAINS[-1][1]:
+        options.error(f"--points is at least {SUBDOMAINS[-1][1]}, the side of the largest subdomain")
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "sor_convergence"
+        output_of((*shlex.split(COMPILER), "-std=c99", "-O3", "-o", str(program), str(SOURCE), "-lm"), program.parent)
+        columns = [sweeps(program, given.points, one) for one in INPUTS]
+    head, table = ["method", *(one.heading for one in INPUTS)], rows(columns)
+    show(f"sweeps until the error is that share of the first, {given.points} x {given.points} points", head, table)
+    for one, found in zip(INPUTS, columns, strict=True):
+        print(f"{one.heading}: {'; '.join(out_of_order(found)) or 'the order of Table 6.2'}")
+    if given.markdown is not None:
+        given.markdown.write_text(markdown(head, table))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

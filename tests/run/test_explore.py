@@ -1,0 +1,119 @@
+"""`tilepragma tune` as a process of its own: killed in the middle and run again; and on programs that it makes of a source."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+from tests.support.programs import TILEPRAGMA, Workshop
+from tests.support.programs import tool_environment as tools
+
+SOURCE = """\
+#include <stdio.h>
+
+void sweep(int steps, int n, float *a)
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; ++t)
+        for (int i = 1; i < n - 1; ++i)
+            a[i] = (a[i - 1] + a[i] + a[i + 1]) / 3;
+}
+
+void add(int n, int m, double **a, double b)
+{
+#pragma tilek kernel independent
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < m; ++j)
+            a[i][j] += b;
+}
+
+int main(void)
+{
+    puts("not what is measured");
+}
+"""
+#: A program whose profile says of each launch what the runtime would, with a time that is none.
+PROGRAM = """\
+#!/bin/sh
+echo '{"ph": "X", "ts": 0, "dur": 100, "cat": "kernel", "name": "x", "args": {"target": "threads", "kernel": "sweep", "form": "host", \
+"source": "in.c", "line": 5}}' > "$TILEK_PROFILE"
+"""
+Row = tuple[str, str, int, str, str]
+
+
+def command(*options: str) -> list[str]:
+    return [*TILEPRAGMA, "tune", "in.c", *options]
+
+
+def environment(workshop: Workshop, folder: Path) -> dict[str, str]:
+    return tools(workshop.cache) | {"TILEK_DATA_DIR": str(folder / "data")}
+
+
+def rows(folder: Path) -> list[Row]:
+    """What is in the database, asked without our own code, and while it is written."""
+    file = folder / "data" / "measurements.sqlite"
+    if not file.is_file():
+        return []
+    connection = sqlite3.connect(file, timeout=60)
+    try:
+        return connection.execute(
+            "SELECT version, sizes, attempt, seconds, failure FROM measurements ORDER BY id"
+        ).fetchall()
+    except sqlite3.OperationalError:  # it is not laid out yet
+        return []
+    finally:
+        connection.close()
+
+
+def test_a_tuner_that_is_killed_goes_on_where_it_was(workshop: Workshop, tmp_path: Path) -> None:
+    (tmp_path / "in.c").write_text(SOURCE)
+    (tmp_path / "program").write_text(PROGRAM)
+    (tmp_path / "program").chmod(0o755)
+    ours = command("--kernel", "sweep", "--sizes", "n=40:80:x2,steps=4", "--budget", "1s", "--", "./program", "{n}")
+    process = subprocess.Popen(
+        ours, env=environment(workshop, tmp_path), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(6000):
+            if len(rows(tmp_path)) > 2 or process.poll() is not None:
+                break
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    before = rows(tmp_path)
+    assert before
+    done = subprocess.run(
+        ours,
+        env=environment(workshop, tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    after = rows(tmp_path)
+    assert after[: len(before)] == before
+    assert [row[4] for row in after if row[4]] == []
+    assert {sizes for _, sizes, *_ in after} == {"n=40,steps=4", "n=80,steps=4"}
+    assert "sweep on threads" in done.stdout
+    assert done.stdout.count("n=40,steps=4") == 1
+
+
+def test_the_papers_versions_are_built_of_the_source(workshop: Workshop, tmp_path: Path) -> None:
+    (tmp_path / "in.c").write_text(SOURCE)
+    done = subprocess.run(
+        command("--kernel", "add", "--sizes", "n=9,m=7", "--versions", "paper8", "--budget", "4s", "-std=c99", "-O1"),
+        env=environment(workshop, tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"default", "thread1"} <= {version for version, *_ in rows(tmp_path)}
+    assert [failure for *_, failure in rows(tmp_path) if failure] == []

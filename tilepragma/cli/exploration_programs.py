@@ -1,0 +1,97 @@
+"""The programs that an exploration runs: the user's own, or ones made of the source, one for each way to build it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepragma.tuning.programs import NotBuiltError
+
+if TYPE_CHECKING:
+    from tilepragma.driver import CallingProgram
+    from tilepragma.tuning.candidates import Build
+
+#: Seconds that a build may take.
+_BUILD_SECONDS = 600
+#: What the user's own main is called in programs that have another one.
+_OPTIONS = ("-Dmain=tilek_users_main",)
+_PLACE = re.compile(r"\{([^{}]+)\}")
+_ERROR = re.compile(r"(?:fatal )?error: (.*)")
+
+
+def with_numbers(words: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
+    """A command with `{n}` replaced by the number of that name; braces with no such name in them stay."""
+    return [_PLACE.sub(lambda found: str(numbers.get(found[1], found[0])), word) for word in words]
+
+
+@dataclass
+class MadePrograms:
+    """Programs that call the kernel's function, in a folder of their own; each is built when it is first run, by tilecc with these options of the
+    compiler.
+    """
+
+    folder: Path
+    source: Path
+    options: tuple[str, ...]
+    builds: Mapping[str, Build]
+    calling: CallingProgram
+    built: dict[str, Path] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def command(self, build: str, numbers: Mapping[str, int], calls: int) -> list[str]:
+        """What runs a build. Raises NotBuiltError where it cannot be made, RefusalError for numbers that do not say all."""
+        if build in self.refused:
+            raise NotBuiltError(self.refused[build])
+        if build not in self.built:
+            try:
+                self.built[build] = self._made(build)
+            except NotBuiltError as error:
+                self.refused[build] = str(error)
+                raise
+        return [str(self.built[build]), *self.calling.command_line(numbers, calls)]
+
+    def _made(self, name: str) -> Path:
+        build = self.builds[name]
+        folder = self.folder / str(len(self.built) + len(self.refused))
+        folder.mkdir()
+        # The file has the source's own name: profiles know the kernel by it.
+        text, program = folder / self.source.name, folder / "program"
+        text.write_bytes(self.calling.text(build.source))
+        optimised = any(word.startswith("-O") for word in self.options)
+        command = [
+            *(
+                sys.executable,
+                "-m",
+                "tilepragma.cli.tilecc",
+                *_OPTIONS,
+                *self.options,
+                *(() if optimised else ("-O2",)),
+            ),
+            *("-iquote", str(self.source.absolute().parent), "-o", str(program), str(text), "-lm"),
+        ]
+        try:
+            done = subprocess.run(
+                command,
+                env={**os.environ, **build.environment},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_BUILD_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise NotBuiltError(f"was not built in {_BUILD_SECONDS} s") from None
+        if done.returncode:
+            if os.strerror(errno.ENOSPC) in done.stderr:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+            said = _ERROR.search(done.stderr)
+            raise NotBuiltError(f"is not built: {said[1] if said else done.stderr.strip()[-200:]}")
+        return program

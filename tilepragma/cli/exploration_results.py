@@ -1,0 +1,76 @@
+"""What an exploration found, for people."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tilepragma.base.quantities import seconds
+from tilepragma.cli.devices import machine_of
+from tilepragma.cli.tables import print_table
+from tilepragma.cli.tune import keep_beside
+from tilepragma.report.size_rules import size_rules
+from tilepragma.tuning.learned import Lesson
+from tilepragma.tuning.measuring import DEFAULT
+
+if TYPE_CHECKING:
+    from tilepragma.tuning.exploration import Search
+
+#: Failures that are named by themselves.
+_MOST_FAILURES = 8
+
+
+def show(search: Search, title: str) -> None:
+    """The fastest version at each size, and what failed."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("sizes", "fastest version"):
+        table.add_column(name, no_wrap=True)
+    for name in ("measured", "of default", "its place", "tried"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for sizes, versions in search.space.versions.items():
+        ordered = search.ordered(sizes)
+        if not ordered:
+            table.add_row(sizes, "", "", "", "", f"0 of {len(versions)}")
+            continue
+        best, default = search.typical(ordered[0], sizes), search.typical(DEFAULT, sizes)
+        ratio = f"{best / default:.3f}" if best is not None and default else ""
+        place = str(versions.index(ordered[0]) + 1) if ordered[0] in versions else ""
+        row = (seconds(best or 0.0), ratio, place, f"{len(ordered)} of {len(versions)}")
+        table.add_row(sizes, ordered[0], *row)
+    print_table(table)
+    failed = [(version, why) for mine in search.failures.values() for version, why in mine.items()]
+    for version, why in list(dict.fromkeys(failed))[:_MOST_FAILURES]:
+        print(f"  {version}: the program {why}")
+    if search.is_spent:
+        print(f"  the budget of {search.budget:.0f} s is spent; a larger --budget goes on from here")
+
+
+def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
+    """What launches should take, as rules, and how good they are; kept beside the source where that is asked for."""
+    decision = lesson.decision
+    count = len(decision.measured.choices)
+    if lesson.is_worth_it:
+        if lesson.build:
+            print(f"  with {lesson.build}:")
+        for rule in size_rules(lesson.plan, decision.measured.choices) if lesson.on_host else ():
+            print(f"  {rule}")
+        rules = "this rule reaches" if count == 1 else f"these {count} rules reach"
+        single = (
+            f"; the best layout for all sizes {_shares(lesson.single.shares)}" if lesson.single and count > 1 else ""
+        )
+        print(f"  {rules} {_shares(decision.shares)}{single}; the default {_shares(lesson.before)}")
+    else:
+        print(f"  the default is kept: it reaches {_shares(lesson.before)}, and no rules much more")
+    for name, sizes in lesson.others.items():
+        what = name or "the source as it stands"
+        print(f"  {what} is the fastest at {sizes} of {len(lesson.before)} sizes that were measured so far")
+    if keep:
+        keep_beside(source, lesson.winner(machine_of(lesson.target).name, datetime.now()))
+
+
+def _shares(shares: tuple[float, ...]) -> str:
+    """How much of the best of each size something reaches."""
+    return f"{min(shares):.1%} of the best at every size, {sum(shares) / len(shares):.1%} on average"

@@ -1,0 +1,302 @@
+"""`tilepragma tune`: versions of kernels, measured at many sizes within a budget, each measurement kept in the user's database."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepragma.base.quantities import seconds
+from tilepragma.base.refusals import RefusalError
+from tilepragma.cli.devices import host_devices
+from tilepragma.cli.exploration_programs import MadePrograms, with_numbers
+from tilepragma.cli.exploration_results import show, show_lesson
+from tilepragma.cli.machines import calibrated, environment_of
+from tilepragma.cli.progress import measuring_progress
+from tilepragma.cli.report import print_error
+from tilepragma.cli.tune import TerminatedError, chosen_kernels, ended_by_sigterm, refuse
+from tilepragma.driver import TARGET_NAMES, calling_program, kernel_digest
+from tilepragma.report.sizes import Sizes, check_sizes
+from tilepragma.tuning.candidates import FAMILIES, Build, builds_of, space_of
+from tilepragma.tuning.database import Database, KernelKey, MeasurementsError, Outcome, Trial, database_path, opened
+from tilepragma.tuning.exploration import Search, Take
+from tilepragma.tuning.kernels import TuningError, profile_key, taken_sizes
+from tilepragma.tuning.learned import NoLessonError, lesson_of
+from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
+from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, run
+from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
+
+if TYPE_CHECKING:
+    from tilepragma.driver import Device, KernelPlan, TranslateRequest, TranslateResult
+
+_DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
+_BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|)")
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+#: What is taken where the user says nothing.
+BUDGET, VERSIONS = "60s", "sizes,steps"
+#: The share of the machine's free memory that arrays of a generated program may take.
+_SHARE = 0.9
+Points = dict[str, Mapping[str, int]]
+
+
+def usage_problem(options: argparse.Namespace) -> str:
+    """What is wrong with the options, in a sentence; empty where nothing is."""
+    if options.input == "-":
+        return "standard input cannot be tuned: measurements are kept by the source's name, so name a file"
+    if options.best is not None:
+        return "--best goes with --quick"
+    if options.budget and _BUDGET.fullmatch(options.budget) is None:
+        return f"--budget {options.budget}: write a time, as in 90s, 10m or 2h"
+    for name in _listed(options.versions):
+        if name not in FAMILIES:
+            return f"--versions: there is no family '{name}'; families are {', '.join(FAMILIES)}"
+    for name in _listed(options.target):
+        if name not in TARGET_NAMES:
+            return f"--target: unknown target '{name}'; targets are {', '.join(TARGET_NAMES)}"
+    if options.program and len(_listed(options.target)) > 1:
+        return "--target: name one target for a program of yours"
+    return ""
+
+
+def _listed(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")] if text else []
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is asked for. `program` is the user's command, empty where programs are to be made."""
+
+    request: TranslateRequest
+    result: TranslateResult
+    points: Points
+    program: tuple[str, ...]
+    families: tuple[str, ...]
+    options: tuple[str, ...]
+    folder: Path
+    again: bool
+    keep: bool
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One kernel on one target (empty: the one that the program takes by itself), and its seconds of the budget."""
+
+    plan: KernelPlan
+    target: str
+    budget: float
+
+
+def explore(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """Measure versions of the kernels of a translated source and say which are the fastest; returns the exit status.
+
+    Raises SizeError for sizes that no kernel has.
+    """
+    try:
+        points: Points = {sizes_text(one): one for one in parse_ranges([*options.sizes, *options.size])}
+    except SizeRangeError as error:
+        print_error("tilepragma", str(error))
+        return _WRONG_USAGE
+    plans = chosen_kernels(options.kernel, result, request)
+    if plans is None:
+        return _WRONG_USAGE
+    for one in points.values():
+        check_sizes(Sizes(one), [plan.kernel for plan in result.plans])
+    targets = _listed(options.target) or ["" if options.program else "threads"]
+    found = _BUDGET.fullmatch(options.budget or BUDGET)
+    budget = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    tasks = [_Task(plan, target, budget / len(plans) / len(targets)) for plan in plans for target in targets]
+    families = ("sizes",) if options.program else tuple(_listed(options.versions or VERSIONS))
+    with tempfile.TemporaryDirectory(prefix="tilepragma-tune-") as folder:
+        job = _Job(
+            request,
+            result,
+            points,
+            options.program,
+            families,
+            request.options,
+            Path(folder),
+            options.again,
+            options.keep,
+        )
+        return _explored(job, tasks)
+
+
+def _explored(job: _Job, tasks: Sequence[_Task]) -> int:
+    """All tasks in turn; returns the exit status."""
+    try:
+        path = database_path()
+        with ended_by_sigterm(), opened(path) as database, alone(path, _say_waiting):
+            tuned = [_explore(job, task, database) for task in tasks]
+    except MeasurementsError as error:
+        print_error("tilepragma", str(error))
+        return _NOTHING_TUNED
+    except ProgramMissingError as error:
+        print_error("tilepragma", f"{job.program[0]} {error}; build it first, with tilecc")
+        return _WRONG_USAGE
+    except KeyboardInterrupt as reason:
+        is_terminated = isinstance(reason, TerminatedError)
+        print(
+            f"{'terminated' if is_terminated else 'interrupted'}: what was measured is kept; the same command goes on from there"
+        )
+        return _TERMINATED if is_terminated else _INTERRUPTED
+    return _DONE if any(tuned) else _NOTHING_TUNED
+
+
+def _say_waiting() -> None:
+    print("another tuner is measuring, and two at once would disturb each other: waiting for it to end", flush=True)
+
+
+def _explore(job: _Job, task: _Task, database: Database) -> bool:
+    """One kernel on one target; whether anything came of it."""
+    try:
+        return _explored_kernel(job, task, database)
+    except (RefusalError, TuningError) as error:
+        remedy = (
+            error.remedy if isinstance(error, TuningError) else "give a program that calls it: -- ./program arguments"
+        )
+        function = next(
+            one.enclosing.function
+            for one in (job.result.unit.kernels if job.result.unit is not None else ())
+            if one.name == task.plan.kernel.name
+        )
+        said = str(error) if isinstance(error, TuningError) else f"cannot be called: its function '{function}' {error}"
+        refuse(task.plan, TuningError(said, remedy), job.request)
+        return False
+
+
+def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
+    """Raises RefusalError and TuningError for kernels that cannot be explored."""
+    plan = task.plan
+    if plan.as_written is not None:
+        raise TuningError(f"runs as written, without tiles: {plan.as_written}", "'tilepragma explain' says more")
+    command, points, builds = _programs(job, task)
+    first = _first_run(command, task, next(iter(points.values())))
+    target = task.target or _only_target(first)
+    if job.program:
+        taken_sizes(plan, first)
+    serves = "threads" if first.on_host and target == "opencl" else target
+    device: Device | None = job.request.device or calibrated(target)
+    versions, space = space_of(builds, points, serves, device, "sizes" in job.families)
+    if len(versions) < 2:
+        raise TuningError(
+            "has no other versions to try", "'tilepragma explain' shows its tile sizes, --versions others"
+        )
+    key = KernelKey(Path(job.request.source).name, plan.kernel.name, kernel_digest(job.result, plan))
+    study = database.study(key, environment_of(target, job.options, job.program))
+    if job.again:
+        study.forget(points)
+    bench = Bench(plan.kernel.name, profile_key(plan), target, versions, points, command, not job.program)
+    take = recorded(
+        study,
+        lambda trial: bench.measure(trial, study),
+        bench.check,
+        time.monotonic,
+        lambda: datetime.now().astimezone().isoformat(timespec="seconds"),
+    )
+    search = Search(space, task.budget, take)
+    title = f"{plan.kernel.name} on {target}"
+    try:
+        with _shown_progress(search, title):
+            search.run()
+    except KeyboardInterrupt:
+        show(search, title)
+        raise
+    except LostError as reason:
+        show(search, title)
+        print_error(
+            "tilepragma", f"{title} cannot be measured any more: its program {reason}; what was measured is kept"
+        )
+        return False
+    show(search, title)
+    try:
+        show_lesson(lesson_of(study.trials(), builds, target, first.on_host), job.keep, job.request.source)
+    except NoLessonError as reason:
+        print(f"  nothing is kept beside the source: {reason}")
+    return bool(search.seconds)
+
+
+def _programs(
+    job: _Job, task: _Task
+) -> tuple[Callable[[str, Mapping[str, int], int], list[str]], Points, dict[str, Build]]:
+    """What runs a version at some sizes, the sizes that fit in memory, and the builds there are. Raises RefusalError, TuningError."""
+    if job.program:
+        return (
+            lambda _, numbers, __: with_numbers(job.program, numbers),
+            job.points,
+            {"": Build(b"", {}, task.plan)},
+        )
+    calling = calling_program(job.result, task.plan)
+    room = _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    points: Points = {}
+    for text, numbers in job.points.items():
+        calling.command_line(numbers, 1)
+        held = calling.bytes(numbers)
+        if held <= room:
+            points[text] = numbers
+        else:
+            print(
+                f"{task.plan.kernel.name} at {text} is left out: its arrays take {held / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free"
+            )
+    if not points:
+        raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
+    builds = builds_of(job.request, job.result, task.plan, task.target, job.families, host_devices()[-1].compute_units)
+    folder = job.folder / f"{task.plan.kernel.name}-{task.target}"
+    folder.mkdir()
+    return MadePrograms(folder, Path(job.request.source), job.options, builds, calling).command, points, builds
+
+
+def _first_run(
+    command: Callable[[str, Mapping[str, int], int], list[str]], task: _Task, numbers: Mapping[str, int]
+) -> KernelTimes:
+    """The source as it stands, once: whether it runs, and where. Raises TuningError."""
+    with measuring_progress() as progress:
+        progress.add_task(f"running {task.plan.kernel.name} once as it is", total=None)
+        try:
+            done = run(command("", numbers, 1), {"TILEK_TARGET": task.target} if task.target else {}, FIRST_SECONDS)
+            key = profile_key(task.plan)
+            return done.times_on(key, task.target) if task.target else done.kernels[key]
+        except ProgramMissingError:
+            raise
+        except KeyError:
+            raise TuningError(
+                "was never launched in this run", "give the program arguments with which it gets there"
+            ) from None
+        except ProgramError as error:
+            raise TuningError(
+                f"cannot be measured: its program {error}", "see what it says when it is run by itself"
+            ) from None
+
+
+def _only_target(first: KernelTimes) -> str:
+    if len(first.targets) > 1:
+        raise TuningError(f"ran on {' and '.join(first.targets)}", "say with --target which one to tune for")
+    return first.targets[0]
+
+
+@contextmanager
+def _shown_progress(search: Search, title: str) -> Iterator[None]:
+    """A bar of the seconds spent, with what is being tried; the search's trials are made behind it."""
+    with measuring_progress() as progress:
+        task = progress.add_task(title, total=int(search.budget))
+        make: Take = search.take
+
+        def take(trial: Trial) -> Outcome:
+            best = search.ordered(trial.sizes)[:1]
+            so_far = "".join(f"; fastest so far {seconds(search.typical(one, trial.sizes) or 0.0)}" for one in best)
+            text = f"{title}: {trial.version} at {trial.sizes or 'its sizes'}{so_far}"
+            progress.update(task, completed=int(search.spent), description=text)
+            return make(trial)
+
+        search.take = take
+        try:
+            yield
+        finally:
+            search.take = make

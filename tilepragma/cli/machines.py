@@ -1,0 +1,58 @@
+"""What a target runs on here, and all else that times depend on."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from typing import TYPE_CHECKING
+
+from tilepragma import __version__
+from tilepragma.base.user_compiler import compiler
+from tilepragma.cli.devices import host_devices, machine_of, subject_of
+from tilepragma.driver import calibrated_device
+from tilepragma.tuning.database import Environment
+
+if TYPE_CHECKING:
+    from tilepragma.driver import Device
+
+#: The user's settings under which a program is another one.
+_SETTINGS = (
+    "TILEK_DEVICE",
+    "TILEK_GRAPHS",
+    "TILEK_NUM_THREADS",
+    "TILEK_OPENCL_FORM",
+    "TILEK_SPECIALIZE",
+    "TILEK_TILES",
+)
+
+
+def calibrated(target: str) -> Device | None:
+    """What a target runs on, as it was calibrated; None where it was not."""
+    return calibrated_device(subject_of(machine_of(target)).key)
+
+
+def environment_of(target: str, options: tuple[str, ...], program: tuple[str, ...]) -> Environment:
+    """All that times on a target depend on, for sources built with these options of the compiler, or a program of the user's."""
+    device, host = machine_of(target), host_devices()[-1]
+    settings = [f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ]
+    return Environment(
+        target=target,
+        device=device.name,
+        driver=device.driver,
+        machine=host.name,
+        threads=1 if target == "serial" else host.compute_units,
+        compiler=_compiler_version(),
+        options=shlex.join([*settings, *options]),
+        program=shlex.join(program),
+        translator=__version__,
+    )
+
+
+def _compiler_version() -> str:
+    """The first line of what the C compiler says of itself."""
+    try:
+        done = subprocess.run([*compiler(), "--version"], capture_output=True, text=True, errors="replace", check=False)
+    except OSError:
+        return shlex.join(compiler())
+    return (done.stdout.splitlines() or [shlex.join(compiler())])[0]

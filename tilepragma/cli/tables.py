@@ -1,0 +1,21 @@
+"""Tables on standard output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_WIDEST = 1000
+
+
+def print_table(table: Table) -> None:
+    """Print a table whole: a narrow terminal breaks lines where it must; numbers are not cut off for it."""
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(highlight=False, soft_wrap=True)
+    wide = console.options.update(width=_WIDEST)
+    console.width = max(console.width, Measurement.get(console, wide, table).maximum)
+    console.print(table)

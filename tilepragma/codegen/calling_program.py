@@ -1,0 +1,225 @@
+"""A program that calls the user's function around a kernel on arrays of random numbers, for measuring it without a program of the user's.
+
+It is the user's source, whose own `main` gets out of the way (it is compiled with -Dmain=…), with a `main` behind it that takes all
+extents from its command line: one text serves all sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilepragma.base.refusals import RefusalError
+from tilepragma.ir.expressions import Scope, Storage
+from tilepragma.ir.looptree import Enclosing, Parameter
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.array_bytes import host_value
+from tilepragma.plan.evaluation import UncountableError
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
+
+_BEGINNING = """
+#undef main
+#include <stdio.h>
+#include <stdlib.h>
+
+static unsigned long long tilek_calling_state;
+
+/* Marsaglia's xorshift of 64 bits. */
+static unsigned long long tilek_calling_random(void)
+{
+    unsigned long long x = tilek_calling_state;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return tilek_calling_state = x;
+}
+
+static void *tilek_calling_memory(unsigned long long count, size_t size)
+{
+    void *const found = count <= ((size_t)-1) / size ? malloc(count * size + 1) : NULL;
+    if (found == NULL) {
+        fputs("there is no memory for its arrays\\n", stderr);
+        exit(3);
+    }
+    return found;
+}
+"""
+
+_ROWS = """
+/* Pointers to the rows of a block, and to these where there are more than two dimensions. */
+static void *tilek_calling_rows(char *block, size_t size, int rank, const unsigned long long *extents)
+{
+    unsigned long long count = 1;
+    char *below = block;
+    size_t step = size * (size_t)extents[rank - 1];
+    int level;
+    for (level = 0; level < rank - 1; ++level)
+        count *= extents[level];
+    for (level = rank - 2; level >= 0; --level) {
+        void **const rows = tilek_calling_memory(count, sizeof *rows);
+        unsigned long long row;
+        for (row = 0; row < count; ++row)
+            rows[row] = below + row * step;
+        below = (char *)rows;
+        step = sizeof *rows * (size_t)extents[level];
+        count /= extents[level];
+    }
+    return below;
+}
+"""
+
+_FILL = """
+static void tilek_calling_fill_{number}({type} *to, unsigned long long count, unsigned long long least)
+{{
+    unsigned long long i;
+    (void)least;
+    for (i = 0; i < count; ++i)
+        to[i] = ({type}){value};
+}}
+"""
+#: Reals from 0 to 1; whole numbers that may be subscripts of any array.
+_REAL, _WHOLE = "((double)(tilek_calling_random() >> 11) / 9007199254740992.0)", "(tilek_calling_random() % least)"
+
+
+@dataclass(frozen=True)
+class _Array:
+    """A parameter that is an array; `arguments` are what the plans of all kernels of the function hold of it, each with its plan."""
+
+    name: str
+    element: ScalarType
+    is_rows: bool
+    rank: int
+    arguments: tuple[tuple[KernelPlan, ArrayArgument], ...]
+
+    def extents(self, numbers: Mapping[str, int]) -> tuple[int, ...]:
+        """Elements along each dimension, 1 at least. Raises RefusalError."""
+        try:
+            found = [_ends(plan, argument, numbers) for plan, argument in self.arguments]
+        except UncountableError as reason:
+            raise RefusalError(f"has an array '{self.name}' whose extent is not known: {reason}") from None
+        return tuple(max(1, *one) for one in zip(*found, strict=True))
+
+
+def _ends(plan: KernelPlan, argument: ArrayArgument, numbers: Mapping[str, int]) -> tuple[int, ...]:
+    """How far the section goes, and the declared lengths where those are known. Raises UncountableError."""
+    scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
+    lengths = argument.object.stored.lengths
+    ends = []
+    for bound, length in zip(argument.section, lengths, strict=True):
+        end = host_value(bound.lower, scalars) + max(host_value(bound.length, scalars), 0)
+        ends.append(end if length is None else max(end, host_value(length, scalars)))
+    return tuple(ends)
+
+
+@dataclass(frozen=True)
+class CallingProgram:
+    """How the function of `enclosing` is called. `arrays` are those parameters that are arrays, `whole` those that are whole numbers."""
+
+    enclosing: Enclosing
+    arrays: Mapping[str, _Array]
+    whole: tuple[str, ...]
+    needed: tuple[str, ...]
+    """of the whole numbers those that a kernel depends on"""
+
+    def text(self, source: bytes) -> bytes:
+        """The program of a source that has the function, whatever its directives say."""
+        return source + "".join(self._lines()).encode()
+
+    def command_line(self, numbers: Mapping[str, int], calls: int) -> tuple[str, ...]:
+        """The arguments for so many calls where the function's whole numbers have these values; a number that no kernel depends on is 1 where there
+        is none for it. Raises RefusalError.
+        """
+        missing = [name for name in self.needed if name not in numbers]
+        if missing:
+            raise RefusalError(
+                f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {missing[0]}=…"
+            )
+        extents = [one.extents(numbers) for one in self.arrays.values()]
+        least = min((extent for one in extents for extent in one), default=1)
+        words = (
+            calls,
+            least,
+            *(numbers.get(name, 1) for name in self.whole),
+            *(each for one in extents for each in one),
+        )
+        return tuple(map(str, words))
+
+    def bytes(self, numbers: Mapping[str, int]) -> int:
+        """What its arrays take. Raises RefusalError."""
+        whole = 0
+        for one in self.arrays.values():
+            size = one.element.bits // 8
+            for extent in one.extents(numbers):
+                size *= extent
+            whole += size
+        return whole
+
+    def _lines(self) -> Iterator[str]:
+        yield _BEGINNING
+        if any(one.is_rows for one in self.arrays.values()):
+            yield _ROWS
+        types = list(dict.fromkeys(one.element for one in self.arrays.values()))
+        for number, type_ in enumerate(types):
+            value = _REAL if type_.is_floating else _WHOLE
+            yield _FILL.format(number=number, type=type_.spelling, value=value)
+        count = 2 + len(self.whole) + sum(one.rank for one in self.arrays.values())
+        yield "\nint main(int argc, char **argv)\n{\n"
+        yield f"    unsigned long long numbers[{count}], call;\n    int place;\n"
+        yield f"    if (argc != {count + 1})\n        return 2;\n"
+        yield f"    for (place = 0; place < {count}; ++place)\n"
+        yield "        numbers[place] = strtoull(argv[place + 1], NULL, 10);\n    {\n"
+        first = 2 + len(self.whole)
+        fills, arguments = [], {}
+        for place, one in enumerate(self.arrays.values()):
+            own = [f"numbers[{first + level}]" for level in range(one.rank)]
+            total = " * ".join(own)
+            block = f"tilek_block_{place}"
+            size = f"sizeof({one.element.spelling})"
+            yield f"        {one.element.spelling} *const {block} = tilek_calling_memory({total}, {size});\n"
+            fills.append(f"tilek_calling_fill_{types.index(one.element)}({block}, {total}, numbers[1]);")
+            arguments[one.name] = f"(void *){block}"
+            if one.is_rows:
+                rows = f"tilek_calling_rows((char *){block}, {size}, {one.rank}, numbers + {first})"
+                yield f"        void *const tilek_rows_{place} = {rows};\n"
+                arguments[one.name] = f"tilek_rows_{place}"
+            first += one.rank
+        yield "        for (call = 0; call < numbers[0]; ++call) {\n            tilek_calling_state = 88172645463325252ull;\n"
+        yield from (f"            {fill}\n" for fill in fills)
+        said = ", ".join(self._argument(one, arguments) for one in self.enclosing.parameters)
+        yield f"            (void){self.enclosing.function}({said});\n        }}\n    }}\n    return 0;\n}}\n"
+
+    def _argument(self, parameter: Parameter, arrays: Mapping[str, str]) -> str:
+        if parameter.name in arrays:
+            return arrays[parameter.name]
+        assert isinstance(parameter.type, ScalarType)
+        if parameter.name in self.whole:
+            return f"({parameter.type.spelling})numbers[{2 + self.whole.index(parameter.name)}]"
+        return f"({parameter.type.spelling})0.75"
+
+
+def calling_program(enclosing: Enclosing, plans: Sequence[KernelPlan]) -> CallingProgram:
+    """How to call the function with the kernels of these plans. Raises RefusalError."""
+    if enclosing.function == "main":
+        raise RefusalError("is the program's own main")
+    arrays: dict[str, _Array] = {}
+    whole: list[str] = []
+    for one in enclosing.parameters:
+        if isinstance(one.type, ScalarType):
+            whole += [one.name] if one.type.is_integer else []
+            continue
+        held = tuple(
+            (plan, argument)
+            for plan in plans
+            for argument in plan.arrays
+            if argument.object.stored.host == one.name and argument.object.scope is Scope.EXTERNAL
+        )
+        if not held or not one.name:
+            raise RefusalError(f"has a parameter '{one.name}' that is neither a number nor an array of its kernels")
+        object_ = held[0][1].object.stored
+        if not isinstance(object_.element, ScalarType) or object_.storage is Storage.SCALAR:
+            raise RefusalError(f"has a parameter '{one.name}' that is no array of numbers")
+        if any(not argument.section for _, argument in held):
+            raise RefusalError(f"has an array '{one.name}' of no known extent")
+        arrays[one.name] = _Array(one.name, object_.element, object_.storage is Storage.ROWS, object_.rank, held)
+    used = {one.host for plan in plans for one in (plan.source or plan.kernel).objects}
+    return CallingProgram(enclosing, arrays, tuple(whole), tuple(one for one in whole if one in used))

@@ -1,0 +1,114 @@
+"""A source with other clauses for a kernel: tiles of its two outermost loops, the machine's counts, how often its innermost loops are unrolled. Its
+directives are edited, all else stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tilepragma.base.ranges import SourceRange
+from tilepragma.base.refusals import RefusalError
+from tilepragma.ir.looptree import Block, Kernel, Loop
+from tilepragma.ir.traversal import loops_in
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """Clauses of the kernel's directive that say the machine's counts, and the tile clauses of its two outermost loops."""
+
+    counts: str
+    outer: str
+    inner: str
+
+
+def retiled(source: bytes, kernel: Kernel, tiles: Tiles) -> bytes:
+    """The source in which the kernel has these tiles and counts in the place of its own. Raises RefusalError."""
+    outer, inner = _outermost(kernel)
+    edits = _Edits(source, kernel)
+    edits.take_out(one.range for one in kernel.directive.counts)
+    edits.say(kernel.directive.range, tiles.counts)
+    for loop, clauses in ((outer, tiles.outer), (inner, tiles.inner)):
+        edits.take_out(() if loop.directive is None else (tile.range for tile in loop.directive.tiles))
+        edits.say_of(loop, clauses)
+    return edits.text()
+
+
+def recounted(source: bytes, kernel: Kernel, counts: str) -> bytes:
+    """The source in which the kernel has these counts of the machine in the place of its own. Raises RefusalError."""
+    edits = _Edits(source, kernel)
+    edits.take_out(one.range for one in kernel.directive.counts)
+    edits.say(kernel.directive.range, counts)
+    return edits.text()
+
+
+def unrolled(source: bytes, kernel: Kernel, times: int) -> bytes:
+    """The source in which the kernel's innermost loops are unrolled. Raises RefusalError, also where one of them says so itself."""
+    edits = _Edits(source, kernel)
+    innermost = [loop for loop in loops_in(kernel.body) if not list(loops_in(loop.body))]
+    if not innermost:
+        raise RefusalError("has no loops")
+    for loop in innermost:
+        if loop.directive is not None and loop.directive.unroll is not None:
+            raise RefusalError("says itself how often a loop is unrolled")
+        edits.say_of(loop, f"unroll({times})")
+    return edits.text()
+
+
+class _Edits:
+    """Changes of a source's directives, which are made all at once."""
+
+    def __init__(self, source: bytes, kernel: Kernel) -> None:
+        self._source = source
+        self._file = kernel.range.start.file
+        self._gone: set[tuple[int, int]] = set()
+        self._new: dict[int, bytes] = {}
+
+    def take_out(self, clauses: Iterable[SourceRange]) -> None:
+        """Clauses that give way."""
+        self._gone |= {(one.start.offset, one.end.offset) for one in clauses}
+
+    def say(self, directive: SourceRange, clauses: str) -> None:
+        """Further clauses of a directive. Raises RefusalError where it is no line of the source."""
+        if directive.start.file != self._file or not self._source.startswith(b"#", directive.start.offset):
+            raise RefusalError("has a directive that is no line '#pragma tilek …' of the source")
+        self._insert(directive.end.offset, f" {clauses}")
+
+    def say_of(self, loop: Loop, clauses: str) -> None:
+        """Further clauses on a loop. Raises RefusalError where the loop is no text of the source."""
+        if loop.directive is not None:
+            self.say(loop.directive.range, clauses)
+        elif not self._source.startswith(b"for", loop.range.start.offset):
+            raise RefusalError("has loops that come out of macros")
+        else:
+            self._insert(loop.range.start.offset, f"\n#pragma tilek loop {clauses}\n")
+
+    def _insert(self, offset: int, text: str) -> None:
+        self._new[offset] = self._new.get(offset, b"") + text.encode()
+
+    def text(self) -> bytes:
+        """The source with all of them."""
+        changes = [*((start, end, b"") for start, end in self._gone), *((at, at, new) for at, new in self._new.items())]
+        text = self._source
+        for start, end, new in sorted(changes, reverse=True):
+            text = text[:start] + new + text[end:]
+        return text
+
+
+def _outermost(kernel: Kernel) -> tuple[Loop, Loop]:
+    """The two outermost loops, one right inside the other. Raises RefusalError."""
+    outer = _only_loop(kernel.body)
+    inner = None if outer is None else _only_loop(outer.body)
+    if outer is None or inner is None:
+        raise RefusalError("does not begin with two loops, one right inside the other")
+    return outer, inner
+
+
+def _only_loop(body: Block) -> Loop | None:
+    """The loop that is all of a block."""
+    if len(body.statements) != 1:
+        return None
+    [only] = body.statements
+    if isinstance(only, Block):
+        return _only_loop(only)
+    return only if isinstance(only, Loop) else None

@@ -1,0 +1,147 @@
+"""The versions of a kernel that are worth a try, in the order of the model: tile sizes, tiles of time steps, the tilings of the TileK paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tilepragma.driver import TEMPORAL_VARIABLE, TranslateRequest, recounted, retiled, source_text, translate, unrolled
+from tilepragma.plan.layouts import rank_layouts
+from tilepragma.plan.summary import used_sizes
+from tilepragma.plan.targets import ALL_TARGETS
+from tilepragma.tuning.exploration import Space
+from tilepragma.tuning.measuring import Version
+from tilepragma.tuning.paper_tilings import Tiling, accelerator_tilings_1d, accelerator_tilings_2d, thread_tilings
+
+if TYPE_CHECKING:
+    from tilepragma.driver import Device, KernelPlan, TranslateResult
+
+#: Families of versions by name, and what they are.
+FAMILIES = {
+    "sizes": "tile sizes for launches",
+    "steps": f"tiles of time steps, as {TEMPORAL_VARIABLE} has them",
+    "counts": "threads, or workers of gangs",
+    "unroll": "innermost loops unrolled",
+    "paper8": "the TileK paper's versions of two parallel loops for threads (its Table 2)",
+    "paper16": "those for accelerators with one dimension (its Table 3)",
+    "paper24": "those for accelerators with two dimensions",
+}
+_HOSTS = ("serial", "threads")
+#: Workers along both dimensions of a gang, and how often loops are unrolled.
+_WORKERS = ((32, 4), (32, 8), (64, 4), (128, 1), (256, 1), (16, 16))
+_UNROLLED = (2, 4, 8)
+_STEPS = ("skewed", "diamond", "overlapped")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A program to try: its source, what its build has in the environment, and its plan where the model knows of it."""
+
+    source: bytes
+    environment: Mapping[str, str]
+    plan: KernelPlan | None
+    steps: str = ""
+    """the tiles of time steps of the plan, where they are not those of the source as it stands"""
+
+
+def builds_of(
+    request: TranslateRequest,
+    result: TranslateResult,
+    plan: KernelPlan,
+    target: str,
+    families: tuple[str, ...],
+    threads: int,
+) -> dict[str, Build]:
+    """The programs of a kernel by their names, the source as it stands first, under no name; `threads` are those that the machine has. Raises
+    RefusalError where the kernel has not the loops that a family is for.
+    """
+    source = source_text(result)
+    builds = {"": Build(source, {}, plan)}
+    if "steps" in families:
+        builds |= _with_steps(request, plan, target, source)
+    for counts in _counts(target, threads) if "counts" in families else ():
+        builds[counts] = Build(recounted(result, plan, counts), {}, None)
+    for times in _UNROLLED if "unroll" in families else ():
+        builds[f"unroll({times})"] = Build(unrolled(result, plan, times), {}, None)
+    for tiling in _tilings(target, families):
+        text = retiled(result, plan, tiling.counts, " ".join(tiling.i), " ".join(tiling.j))
+        builds[tiling.name] = Build(text, {}, None)
+    return builds
+
+
+def _counts(target: str, threads: int) -> list[str]:
+    """Clauses with other counts of the machine."""
+    if target in _HOSTS:
+        return [f"num_threads({1 << power})" for power in range(threads.bit_length() + 1) if 1 << power != threads]
+    return [f"num_workers({along}, {across})" for along, across in _WORKERS]
+
+
+def _tilings(target: str, families: tuple[str, ...]) -> tuple[Tiling, ...]:
+    """Those of the families that the target can run."""
+    if target in _HOSTS:
+        return thread_tilings() if "paper8" in families else ()
+    one = accelerator_tilings_1d() if "paper16" in families else ()
+    return (*one, *(accelerator_tilings_2d() if "paper24" in families else ()))
+
+
+def _with_steps(request: TranslateRequest, plan: KernelPlan, target: str, source: bytes) -> dict[str, Build]:
+    """What other tiles of time steps make of the kernel, where that is something else."""
+    known, found = [plan], {}
+    for way in _STEPS:
+        result = translate(replace(request, temporal=way, kept=False))
+        for one in result.plans:
+            if one.kernel.name == plan.kernel.name and not any(_same(one, other, target) for other in known):
+                known.append(one)
+                found[f"{TEMPORAL_VARIABLE}={way}"] = Build(source, {TEMPORAL_VARIABLE: way}, one, way)
+    return found
+
+
+def _same(one: KernelPlan, other: KernelPlan, target: str) -> bool:
+    """Whether both launch the same on a target; processors under OpenCL run the launches of hosts."""
+    if one.host_steps != other.host_steps:
+        return False
+    return target in _HOSTS or one.device_steps == other.device_steps
+
+
+def space_of(
+    builds: Mapping[str, Build],
+    points: Mapping[str, Mapping[str, int]],
+    target: str,
+    device: Device | None,
+    with_sizes: bool,
+) -> tuple[dict[str, Version], Space]:
+    """The versions by their texts, and those of each point in the order of what the model predicts: what is taken where nobody tunes, the best, each
+    other build as it is by itself, all others. `target` is the one whose launches run.
+    """
+    versions: dict[str, Version] = {}
+    ordered = {}
+    for text, numbers in points.items():
+        found = [version for _, version in sorted(_layouts(builds, numbers, target, device), key=lambda one: one[0])]
+        mine = [Version(), *(found[:1] if with_sizes else ()), *(Version(name) for name in builds if name)]
+        mine += found[1:] if with_sizes else ()
+        versions |= {one.text: one for one in mine}
+        ordered[text] = list(dict.fromkeys(one.text for one in mine))
+    return versions, Space(ordered)
+
+
+def _layouts(
+    builds: Mapping[str, Build], numbers: Mapping[str, int], target: str, device: Device | None
+) -> list[tuple[tuple[float, int], Version]]:
+    """Layouts of tile sizes of all builds, each with what orders it."""
+    [serves] = [one for one in ALL_TARGETS if one.value == target]
+    found = []
+    for name, build in builds.items():
+        if build.plan is None or not build.plan.sizes:
+            continue
+        scalars = {one.name: numbers[one.host] for one in build.plan.kernel.objects if one.host in numbers}
+        ranking = rank_layouts(build.plan, scalars, serves, device)
+        steps = build.plan.host_steps if target in _HOSTS else build.plan.device_steps
+        used = {one.object.name for one in used_sizes(steps, build.plan.sizes)}
+        for place, layout in enumerate(ranking.layouts):
+            if layout.sizes != ranking.default.sizes:
+                sizes = tuple(one for one in zip(ranking.names, layout.sizes, strict=True) if one[0] in used)
+                seconds = math.inf if layout.seconds is None else layout.seconds
+                found.append(((seconds, place), Version(name, sizes)))
+    return found

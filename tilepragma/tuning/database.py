@@ -1,0 +1,309 @@
+"""Every measurement that `tilepragma tune` made for a user: one SQLite database, in the folder of what is kept for good.
+
+A measurement is committed before the next one begins, so that whatever ends the program, or the machine, costs one at most.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from tilepragma.base.user_folders import data_folder
+
+#: In the header of the file: that it is ours ("tlkM"), and how it is laid out.
+APPLICATION, VERSION = 0x746C6B4D, 1
+#: Seconds that a writer waits for another one.
+PATIENCE = 30.0
+
+_SCHEMA = """
+CREATE TABLE kernels (
+    id INTEGER PRIMARY KEY, source TEXT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL, UNIQUE (name, digest));
+CREATE TABLE environments (
+    id INTEGER PRIMARY KEY, target TEXT NOT NULL, device TEXT NOT NULL, driver TEXT NOT NULL, machine TEXT NOT NULL,
+    threads INTEGER NOT NULL, compiler TEXT NOT NULL, options TEXT NOT NULL, program TEXT NOT NULL, translator TEXT NOT NULL,
+    UNIQUE (target, device, driver, machine, threads, compiler, options, program, translator));
+CREATE TABLE measurements (
+    id INTEGER PRIMARY KEY,
+    kernel INTEGER NOT NULL REFERENCES kernels (id),
+    environment INTEGER NOT NULL REFERENCES environments (id),
+    version TEXT NOT NULL, sizes TEXT NOT NULL, attempt INTEGER NOT NULL,
+    seconds TEXT NOT NULL, failure TEXT NOT NULL, spent REAL NOT NULL, date TEXT NOT NULL,
+    UNIQUE (kernel, environment, version, sizes, attempt));
+"""
+
+
+class MeasurementsError(Exception):
+    """The database cannot be used; the message is a sentence for the user that says why and what to do."""
+
+
+@dataclass(frozen=True)
+class KernelKey:
+    """A kernel: its name and the digest of its text (tuning/digests.py). `source` is its file's name, for readers: another file's kernel of the same
+    text is the same.
+    """
+
+    source: str
+    name: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What times depend on besides kernel, version and sizes. `program` is the user's command, empty for programs that the tuner makes."""
+
+    target: str
+    device: str
+    driver: str
+    machine: str
+    threads: int
+    compiler: str
+    options: str
+    program: str
+    translator: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The n-th `attempt` (from 0) at a version of a kernel at some sizes, both as texts that name them."""
+
+    version: str
+    sizes: str
+    attempt: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The seconds of the kernel in each of a run's calls, or the `failure`, a clause. `spent` are the seconds of the whole run, `date` is when it
+    began (ISO 8601).
+    """
+
+    seconds: tuple[float, ...]
+    failure: str
+    spent: float
+    date: str
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A row with all that it refers to."""
+
+    kernel: KernelKey
+    environment: Environment
+    trial: Trial
+    outcome: Outcome
+
+
+def database_path() -> Path:
+    """Where the user's database is. Raises OSError where there is no home folder."""
+    return data_folder() / "measurements.sqlite"
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Database]:
+    """The database, made where it is missing, and closed afterwards. Raises MeasurementsError."""
+    with _explained(path):
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise MeasurementsError(f"{path.parent} cannot be made: {error.strerror}; set TILEK_DATA_DIR") from None
+        connection = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+        try:
+            _prepare(connection, path)
+            yield Database(connection, path)
+        finally:
+            connection.close()
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    """Check what is there, and lay out what is not. Raises MeasurementsError, sqlite3.Error."""
+    if _pragma(connection, "schema_version"):
+        _check(connection, path)
+    connection.execute("PRAGMA journal_mode = WAL")  # readers and a writer do not wait for each other
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    with transaction(connection):  # of several that come first one lays it out
+        if not _pragma(connection, "schema_version"):
+            for statement in _SCHEMA.split(";")[:-1]:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+    _check(connection, path)
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    if _pragma(connection, "application_id") != APPLICATION:
+        raise MeasurementsError(f"{path} is a database of something else: move it away, or set TILEK_DATA_DIR")
+    version = _pragma(connection, "user_version")
+    if version != VERSION:
+        remedy = "update tilepragma" if version > VERSION else "move it away"
+        raise MeasurementsError(f"{path} has version {version} of its layout, and this is version {VERSION}: {remedy}")
+    [found] = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise sqlite3.DatabaseError(found.splitlines()[-1])
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing, with no other writer in between."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """SQLite's errors as sentences."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        said = str(error)
+        if "full" in said:
+            why = "cannot grow, since the disk is full: make room and run it again; what was measured before is kept"
+        elif "disk I/O" in said:
+            why = f"cannot be written ({said}): what was measured before is kept; see that its disk is well, and run it again"
+        elif "readonly" in said or "unable to open" in said:
+            why = f"cannot be written ({said}): set TILEK_DATA_DIR to a folder of yours"
+        elif "locked" in said:
+            why = f"is in use by another program, and was so for {PATIENCE:.0f} s: run it again"
+        elif isinstance(error, sqlite3.OperationalError):
+            why = f"cannot be used: {said}"
+        else:
+            why = f"is damaged ({said}): move it away; 'sqlite3 {path.name} .recover' may save what is in it"
+        raise MeasurementsError(f"{path} {why}") from None
+
+
+@dataclass(frozen=True)
+class Database:
+    """An open database. Its methods raise sqlite3.Error, which `opened` explains."""
+
+    connection: sqlite3.Connection
+    path: Path
+
+    def study(self, kernel: KernelKey, environment: Environment) -> Study:
+        """The measurements of a kernel in an environment."""
+        with transaction(self.connection):
+            return self._study(kernel, environment)
+
+    def _study(self, kernel: KernelKey, environment: Environment) -> Study:
+        return Study(
+            self.connection,
+            self._row("kernels", {"name": kernel.name, "digest": kernel.digest}, {"source": kernel.source}),
+            self._row("environments", _columns(environment), {}),
+        )
+
+    def _row(self, table: str, key: Mapping[str, str | int], more: Mapping[str, str | int]) -> int:
+        """The number of the row with that key; a new one where there is none."""
+        said = {**key, **more}
+        self.connection.execute(
+            f"INSERT OR IGNORE INTO {table} ({', '.join(said)}) VALUES ({', '.join('?' * len(said))})",
+            tuple(said.values()),
+        )
+        where = " AND ".join(f"{name} = ?" for name in key)
+        return int(self.connection.execute(f"SELECT id FROM {table} WHERE {where}", tuple(key.values())).fetchone()[0])
+
+    def measurements(self) -> Iterator[Measurement]:
+        """All of them, in the order they were taken."""
+        kernel, environment, trial = (_names(one) for one in (KernelKey, Environment, Trial))
+        query = (
+            f"SELECT {', '.join((*kernel, *environment, *trial))}, seconds, failure, spent, date FROM measurements"
+            " JOIN kernels ON kernels.id = kernel JOIN environments ON environments.id = environment ORDER BY measurements.id"
+        )
+        for row in self.connection.execute(query):
+            values = iter(row)
+            yield Measurement(
+                KernelKey(*(next(values) for _ in kernel)),
+                Environment(*(next(values) for _ in environment)),
+                Trial(*(next(values) for _ in trial)),
+                _outcome(tuple(values)),
+            )
+
+    def merge(self, measurements: Iterator[Measurement]) -> int:
+        """Take up measurements of another database, all or none; returns how many were new. Attempts that are other ones here are counted on."""
+        new = 0
+        with transaction(self.connection):
+            for one in measurements:
+                study = self._study(one.kernel, one.environment)
+                known = study.outcomes(one.trial.version, one.trial.sizes)
+                if one.outcome not in known.values():
+                    attempt = one.trial.attempt if one.trial.attempt not in known else max(known) + 1
+                    study.add(Trial(one.trial.version, one.trial.sizes, attempt), one.outcome)
+                    new += 1
+        return new
+
+
+@dataclass(frozen=True)
+class Study:
+    """The measurements of one kernel in one environment. Its methods raise sqlite3.Error."""
+
+    connection: sqlite3.Connection
+    kernel: int
+    environment: int
+
+    def find(self, trial: Trial) -> Outcome | None:
+        """What came of a trial; None where it was not made."""
+        return self.outcomes(trial.version, trial.sizes).get(trial.attempt)
+
+    def outcomes(self, version: str, sizes: str) -> dict[int, Outcome]:
+        """What came of each attempt at a version at some sizes."""
+        rows = self.connection.execute(
+            "SELECT attempt, seconds, failure, spent, date FROM measurements"
+            " WHERE kernel = ? AND environment = ? AND version = ? AND sizes = ? ORDER BY attempt",
+            (self.kernel, self.environment, version, sizes),
+        )
+        return {row[0]: _outcome(row[1:]) for row in rows}
+
+    def trials(self) -> list[tuple[Trial, Outcome]]:
+        """All of them, those of each version in the order of attempts."""
+        rows = self.connection.execute(
+            "SELECT version, sizes, attempt, seconds, failure, spent, date FROM measurements"
+            " WHERE kernel = ? AND environment = ? ORDER BY attempt, id",
+            (self.kernel, self.environment),
+        )
+        return [(Trial(*row[:3]), _outcome(row[3:])) for row in rows]
+
+    def add(self, trial: Trial, outcome: Outcome) -> None:
+        """Keep what came of a trial, for good once this returns. Of another tuner's outcome of the same trial the first one stays."""
+        self.connection.execute(
+            "INSERT OR IGNORE INTO measurements (kernel, environment, version, sizes, attempt, seconds, failure, spent, date)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                self.kernel,
+                self.environment,
+                *(trial.version, trial.sizes, trial.attempt),
+                *(json.dumps(outcome.seconds), outcome.failure, outcome.spent, outcome.date),
+            ),
+        )
+
+    def forget(self, sizes: Iterable[str]) -> None:
+        """Take out what was measured at these sizes: it is to be measured anew."""
+        with transaction(self.connection):
+            self.connection.executemany(
+                "DELETE FROM measurements WHERE kernel = ? AND environment = ? AND sizes = ?",
+                [(self.kernel, self.environment, one) for one in sizes],
+            )
+
+
+def _outcome(row: tuple[str, str, float, str]) -> Outcome:
+    seconds, failure, spent, date = row
+    return Outcome(tuple(json.loads(seconds)), failure, spent, date)
+
+
+def _names(of: type) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(of))
+
+
+def _columns(environment: Environment) -> dict[str, str | int]:
+    return {name: getattr(environment, name) for name in _names(Environment)}

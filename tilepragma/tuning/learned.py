@@ -1,0 +1,166 @@
+"""What an exploration teaches of a kernel: which tile sizes its launches are to take, as it is kept beside the source (plan/kept_sizes.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tilepragma.plan.evaluation import UncountableError
+from tilepragma.plan.kept_sizes import DEVICE, HOST, KeptChoice, Winner
+from tilepragma.plan.size_choices import found_by_launch, sizes_on_hosts
+from tilepragma.tuning.decisions import MOST, Decision, Occasion, decided
+from tilepragma.tuning.exploration import Results
+from tilepragma.tuning.measuring import DEFAULT, Version, version_of
+from tilepragma.tuning.size_ranges import sizes_of
+
+if TYPE_CHECKING:
+    from tilepragma.driver import KernelPlan
+    from tilepragma.plan.layouts import Sizes
+    from tilepragma.tuning.candidates import Build
+    from tilepragma.tuning.database import Outcome, Trial
+
+#: What is less of a gain than this share is none: runs differ by as much.
+LEAST_GAIN = 0.02
+
+
+class NoLessonError(Exception):
+    """Nothing can be learned; the message says why, in a clause."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What to take on a target, and what of the best of each size that reaches; `before` is what is reached without it. The rules are for the
+    `build` of the source of that name. `others` are the builds that are the fastest at some sizes, with the number of these.
+    """
+
+    plan: KernelPlan
+    target: str
+    on_host: bool
+    decision: Decision
+    before: tuple[float, ...]
+    others: Mapping[str, int]
+    build: str = ""
+    steps: str = ""
+    single: Decision | None = None
+    """the best layout for all sizes"""
+
+    @property
+    def is_worth_it(self) -> bool:
+        """Whether anything is gained, on the whole or where it is worst, and nothing lost."""
+        mean = sum(self.before) / len(self.before)
+        gains = self.decision.mean - mean, self.decision.least - min(self.before)
+        return max(gains) >= LEAST_GAIN and min(gains) > -LEAST_GAIN
+
+    def winner(self, machine: str, now: datetime) -> Winner:
+        """What is to be kept of it; what was kept for the target before is to go where it is worth nothing."""
+        names = [size.object.name for size in self.plan.sizes]
+        rules = self.decision.measured.choices
+        choices = tuple(
+            KeptChoice(one.bytes or 0, one.trips, dict(zip(names, one.sizes, strict=True))) for one in rules
+        )
+        facts: dict[str, str | float] | None = None
+        if self.is_worth_it:
+            facts = {
+                "machine": machine,
+                "date": f"{now:%Y-%m-%d}",
+                "sizes_measured": len(self.before),
+                "least_share_of_best": round(self.decision.least, 3),
+                "default_share_of_best": round(min(self.before), 3),
+            }
+        kernel, sizes = self.plan.kernel.name, choices[0].sizes
+        if not self.on_host:
+            return Winner(kernel, DEVICE, self.target, sizes, facts)
+        least = self.decision.measured.least
+        return Winner(kernel, HOST, self.target, sizes, facts, choices, least, self.steps or None)
+
+
+def lesson_of(
+    trials: Iterable[tuple[Trial, Outcome]], builds: Mapping[str, Build], target: str, on_host: bool
+) -> Lesson:
+    """What all these measurements teach, at whatever sizes they were made. On hosts a build with other tiles of time steps may be taken for the
+    source as it stands.
+
+    Raises NoLessonError where nothing was measured, no plan has tile sizes, or the numbers do not say what launches find.
+    """
+    results = Results()
+    for trial, outcome in trials:
+        results.note(trial, outcome)
+    taken = {name: one for name, one in builds.items() if not name or (on_host and one.steps)}
+    lessons = []
+    for name, build in taken.items():
+        if build.plan is not None and build.plan.sizes:
+            occasions = _occasions(results, name, build.plan, on_host)
+            # Devices have no choice at launch.
+            decision = decided(list(occasions.values()), most=MOST if on_host else 1)
+            if decision is not None and len(decision.shares) == len(occasions):
+                before = tuple(
+                    one.best / (results.typical(DEFAULT, text) or one.best) for text, one in occasions.items()
+                )
+                others = _others(results, name, occasions)
+                single = decided(list(occasions.values()), most=1)
+                lessons.append(Lesson(build.plan, target, on_host, decision, before, others, name, build.steps, single))
+    if not lessons:
+        raise NoLessonError("nothing with tile sizes was measured at all of them")
+    best = max(lessons, key=_worth)
+    first = lessons[0]
+    # What needs no other build is taken where it is as good.
+    as_good = all(own > other - LEAST_GAIN for own, other in zip(_worth(first), _worth(best), strict=True))
+    return first if as_good else best
+
+
+def _worth(lesson: Lesson) -> tuple[float, float]:
+    return lesson.decision.least, lesson.decision.mean
+
+
+def _others(results: Results, name: str, sizes: Iterable[str]) -> dict[str, int]:
+    """At how many sizes each other build is the fastest."""
+    builds = [version_of(results.ordered(text)[0]).build for text in sizes]
+    return {one: builds.count(one) for one in dict.fromkeys(builds) if one != name}
+
+
+def _occasions(results: Results, name: str, plan: KernelPlan, on_host: bool) -> dict[str, Occasion]:
+    """What was measured of one build, by the text of the sizes, where the default ran too. Raises NoLessonError where no numbers say what launches
+    find.
+    """
+    found: dict[str, Occasion] = {}
+    reason = ""
+    for text in results.seconds:
+        ordered = results.ordered(text)
+        best = results.typical(ordered[0], text) if ordered else None
+        if best is None or DEFAULT not in ordered:
+            continue
+        numbers = sizes_of(text)
+        scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
+        seconds: dict[Sizes, float] = {}
+        try:
+            for version in ordered:
+                one, typical = version_of(version), results.typical(version, text)
+                if one.build == name and typical is not None:
+                    sizes = _sizes(plan, on_host, one, scalars)
+                    seconds[sizes] = min(typical, seconds.get(sizes, typical))
+            length, _ = found_by_launch(plan, scalars, with_trips=False)
+        except UncountableError as why:
+            reason = f"{why}; --sizes should say all numbers that launches depend on"
+        else:
+            found[text] = Occasion(length, _trips(plan, scalars), seconds, best)
+    if reason and not found:
+        raise NoLessonError(reason)
+    return found
+
+
+def _trips(plan: KernelPlan, scalars: Mapping[str, int]) -> int:
+    """Iterations of the outermost loop; 0 where the numbers do not say them."""
+    try:
+        return found_by_launch(plan, scalars, with_trips=True)[1]
+    except UncountableError:
+        return 0
+
+
+def _sizes(plan: KernelPlan, on_host: bool, version: Version, scalars: Mapping[str, int]) -> Sizes:
+    """All tile sizes of a version of the plan. Raises UncountableError."""
+    if on_host and not version.sizes:
+        return sizes_on_hosts(plan, scalars)
+    said = dict(version.sizes)
+    return tuple(said.get(one.object.name, one.host if on_host else one.device) for one in plan.sizes)

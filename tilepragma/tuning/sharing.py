@@ -1,0 +1,82 @@
+"""Measurements as JSON lines, to be handed to another machine or another user and merged there.
+
+The first line is a header, {"tilepragma measurements": 1}; each other one an object with the fields of a Measurement.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, fields
+from typing import Any, TypeVar
+
+from tilepragma.tuning.database import Environment, KernelKey, Measurement, Outcome, Trial
+
+VERSION = 1
+_HEADER = "tilepragma measurements"
+_Part = TypeVar("_Part", KernelKey, Environment, Trial, Outcome)
+
+
+class SharingError(Exception):
+    """A file that cannot be merged; the message is a sentence, with the line where one is at fault."""
+
+
+def lines_of(measurements: Iterable[Measurement]) -> Iterator[str]:
+    """The lines of a file, each with its end."""
+    yield json.dumps({_HEADER: VERSION}) + "\n"
+    for one in measurements:
+        yield json.dumps(asdict(one), ensure_ascii=False) + "\n"
+
+
+def measurements_of(lines: Iterable[str]) -> Iterator[Measurement]:
+    """What a file holds. Raises SharingError where it is none of ours, or damaged."""
+    numbered = enumerate(lines, 1)
+    _, first = next(numbered, (1, ""))
+    header = _object(first, 1)
+    if header.get(_HEADER) != VERSION:
+        said = (
+            f"has version {header[_HEADER]}, not {VERSION}" if _HEADER in header else "is no export of tilepragma tune"
+        )
+        raise SharingError(f"line 1: it {said}")
+    for number, line in numbered:
+        whole = _object(line, number)
+        yield Measurement(
+            _part(KernelKey, whole.get("kernel"), number),
+            _part(Environment, whole.get("environment"), number),
+            _part(Trial, whole.get("trial"), number),
+            _checked(_part(Outcome, whole.get("outcome"), number), number),
+        )
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise SharingError(f"line {number}: it is no JSON object, so the file is cut off or damaged")
+    return value
+
+
+#: What stands in a field, by the annotation of its class.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "tuple[float, ...]": (list,),
+}
+
+
+def _part(of: type[_Part], value: object, number: int) -> _Part:
+    known = {one.name: _TYPES[str(one.type)] for one in fields(of)}
+    said = value if isinstance(value, dict) else {}
+    for name, types in known.items():
+        if name not in said or not isinstance(said[name], types) or isinstance(said[name], bool):
+            raise SharingError(f"line {number}: there is no {name} as it should be")
+    return of(**{name: said[name] for name in known})
+
+
+def _checked(outcome: Outcome, number: int) -> Outcome:
+    if not all(isinstance(one, (int, float)) and 0 <= one < float("inf") for one in (*outcome.seconds, outcome.spent)):
+        raise SharingError(f"line {number}: there are seconds that are none")
+    return Outcome(tuple(map(float, outcome.seconds)), outcome.failure, float(outcome.spent), outcome.date)

@@ -1,0 +1,67 @@
+"""The sizes to measure at: `n=256:4096:x2,m=512` and the like, all combinations of all values."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Mapping
+
+#: Combinations that are measured at most.
+MOST = 10_000
+_RANGE = re.compile(r"\s*([^=\s]+)\s*=\s*(\d+)(?::(\d+)(?::([x+])(\d+))?)?\s*")
+
+
+class SizeRangeError(Exception):
+    """Ranges that make no sense; the message is a sentence for the user."""
+
+
+def parse_ranges(words: Iterable[str]) -> tuple[dict[str, int], ...]:
+    """The combinations, in ascending order; one without any number where there are no words. Raises SizeRangeError.
+
+    A name that stands several times has the values of all its ranges.
+    """
+    values: dict[str, set[int]] = {}
+    for word in (part for whole in words for part in whole.split(",")):
+        found = _RANGE.fullmatch(word)
+        if found is None:
+            raise SizeRangeError(
+                f"--sizes {word}: write NAME=INTEGER, NAME=FIRST:LAST:xFACTOR or NAME=FIRST:LAST:+STEP, as in n=256:4096:x2"
+            )
+        values.setdefault(found[1], set()).update(_range(word, found))
+    count = 1
+    for one in values.values():
+        count *= len(one)
+    if count > MOST:
+        raise SizeRangeError(f"--sizes: there are {count} combinations, and more than {MOST} are not measured")
+    return tuple(
+        dict(zip(values, one, strict=True)) for one in itertools.product(*(sorted(each) for each in values.values()))
+    )
+
+
+def _range(word: str, found: re.Match[str]) -> list[int]:
+    first, last, way = int(found[2]), int(found[3] or found[2]), found[4] or "x"
+    step = int(found[5] or 2)
+    if last < first:
+        raise SizeRangeError(f"--sizes {word}: {last} is less than {first}")
+    if step < (2 if way == "x" else 1) or (way == "x" and first == 0 and last > 0):
+        raise SizeRangeError(f"--sizes {word}: it would never get to {last}")
+    values = []
+    value = first
+    while value <= last:
+        values.append(value)
+        if len(values) > MOST:
+            raise SizeRangeError(f"--sizes {word}: there are more than {MOST} values")
+        value = value * step if way == "x" else value + step
+        if value == 0:
+            break
+    return values
+
+
+def sizes_text(numbers: Mapping[str, int]) -> str:
+    """`m=512,n=256`: how sizes are named, in the database and for people."""
+    return ",".join(f"{name}={number}" for name, number in sorted(numbers.items()))
+
+
+def sizes_of(text: str) -> dict[str, int]:
+    """The numbers of such a name."""
+    return {name: int(number) for name, _, number in (word.rpartition("=") for word in text.split(",") if word)}
