@@ -94,12 +94,15 @@ def implied_argument(context: Context, implied: Implied, range_: SourceRange, lo
 def check_implied(implied: frozenset[DataObject], directive: KernelDirective, written: frozenset[DataObject]) -> None:
     """Raises SourceError where the kernel has other values of such variables than the user's functions see."""
     private = {name for clause in directive.privates for name in clause.names}
+    later = directive.asynchronous is not None or directive.asynchronous_default
     for one in implied:
-        changes = one.storage is Storage.SCALAR and one in written
-        if changes or one.host in private:
-            raise source_error(
-                directive.range,
-                f"a function called from the kernel uses '{one.host}', "
-                + ("which the kernel changes" if changes else "which is private to iterations"),
-                "pass it as an argument",
-            )
+        if one.storage is Storage.SCALAR and one in written:
+            why = "which the kernel changes"
+        elif one.host in private:
+            why = "which is private to iterations"
+        elif later and (one.storage is Storage.SCALAR or one.lengths[0] is None):
+            why = "which may have another value when an asynchronous kernel runs"
+        else:
+            continue
+        text = f"a function called from the kernel uses '{one.host}', {why}"
+        raise source_error(directive.range, text, "pass it as an argument")

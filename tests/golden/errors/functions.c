@@ -42,3 +42,10 @@ void shadows(int n, double *a)
     for (int i = 0; i < n; i++)
         a[i] = table[i % 2] + global_user(i);
 }
+void later(int n, double *a)
+{
+#pragma tilek kernel async
+    for (int i = 0; i < n; i++)
+        a[i] = global_user(i);
+#pragma tilek wait
+}
