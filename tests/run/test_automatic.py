@@ -36,6 +36,7 @@ KINDS = {
         ("median", DOALL),
         ("transpose", DOALL),
         ("tridiagonal", DOALL),
+        ("pivots", DOALL),
         ("", HOST_LOOPS),
     ),
     "traps": (
