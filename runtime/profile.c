@@ -155,6 +155,7 @@ size_t tilek_touched(const tilek_kernel *kernel, const tilek_call *call)
     for (int index = 0; index < kernel->array_count; ++index) {
         tilek_span span;
         tilek_message unused;
+        if ((kernel->arrays[index].flags & TILEK_UNKNOWN_EXTENT) != 0) return 0; /* the rest of them would pass for all */
         if (tilek_span_of(&kernel->arrays[index], &call->arrays[index], &span, &unused) != TILEK_OK) continue;
         if ((kernel->arrays[index].flags & TILEK_READS) != 0) bytes += span.device_bytes;
         if ((kernel->arrays[index].flags & TILEK_WRITES) != 0) bytes += span.device_bytes;

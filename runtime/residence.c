@@ -122,7 +122,7 @@ static int works_in_place(const tilek_residence *residence, const tilek_temporar
 {
     const tilek_place *place = &residence->place;
     return residence->form->is_hosts && place->backend->share != NULL && place->backend->limits(place->device)->shares_memory && !temporary->span.is_rows &&
-           !temporary->apart;
+           !temporary->apart && (residence->kernel->arrays[temporary->array].flags & TILEK_UNKNOWN_EXTENT) == 0;
 }
 
 static tilek_status refuse_copy(const tilek_array_shape *shape, tilek_message *why)
@@ -136,9 +136,13 @@ static tilek_status find_array(tilek_residence *residence, int index, tilek_mess
     const tilek_array_shape *shape = &residence->kernel->arrays[index];
     tilek_resident *array = &residence->arrays[index];
     const tilek_status status = tilek_span_of(shape, &residence->call->arrays[index], &array->span, why);
+    const int is_unknown = (shape->flags & TILEK_UNKNOWN_EXTENT) != 0;
+    if (is_unknown && array->span.start != NULL) array->span.bytes = array->span.device_bytes = shape->element_size; /* what is present there is all of it */
     if (status != TILEK_OK || array->span.bytes == 0) return status;
     switch (tilek_present_pin(shape, &residence->call->arrays[index], &array->span, &array->present)) {
-    case TILEK_INSIDE: return TILEK_OK;
+    case TILEK_INSIDE:
+        if (is_unknown) array->span = *tilek_present_span(array->present);
+        return TILEK_OK;
     case TILEK_PARTLY: tilek_say(why, "the section of %s is only partly present", shape->name); return TILEK_INVALID;
     case TILEK_ABSENT: break;
     }

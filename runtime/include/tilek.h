@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 5
+#define TILEK_ABI 6
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -78,7 +78,8 @@ enum { /* tilek_array_shape.flags */
     TILEK_READS = 1, TILEK_WRITES = 2,
     TILEK_COPY_IN = 4, TILEK_COPY_OUT = 8, /* what moves where the array is not present */
     TILEK_MUST_BE_PRESENT = 16,
-    TILEK_UNKNOWN_EXTENT = 32, /* there is no section; in kernels without launches only */
+    TILEK_UNKNOWN_EXTENT = 32, /* there is no section; in kernels without launches, or of arrays that are only read and apart from what is written: devices
+                                * need one that is present, and held as far as it is read */
     TILEK_TEMPORARY = 64, /* the kernel's own, for the time of a launch: the runtime allocates it, `base` is NULL in the call; its section is all of it */
     TILEK_DEVICES_ONLY = 128, /* of a temporary: no host launch touches it, so that there is none where no device may be chosen */
     TILEK_POSSIBLE_EXTENT = 256 /* the section holds all that may be touched, but the array may be smaller, or NULL: nothing may read or write all of it */

@@ -54,6 +54,25 @@ def test_what_may_not_be_there_is_neither_copied_nor_verified(
     assert (target.runtime in said.splitlines()[-1].split()) == in_place
 
 
+GATHERS = next(file for file in FILES if Path(file.path).stem == "gathers")
+
+
+def test_what_is_gathered_is_read_in_place_or_where_a_region_holds_it(
+    workshop: Workshop, target: TargetEnvironment, tmp_path: Path
+) -> None:
+    dump, program = str(tmp_path / "dump"), suite(workshop, GATHERS).build()
+    said = workshop.run(program, target, dump, "csr", TILEK_PROFILE="1", TILEK_STRICT="0")
+    rows = [line.split() for line in said.splitlines() if line.startswith(("multiply ", "add "))]
+    assert len([row for row in rows if target.runtime in row]) == 2
+    assert all("original" not in row and row[8] == "-" for row in rows)
+    on_host = target.name in ("serial", "threads")
+    assert (f"can be made, {REASON}; it runs on" in said) != on_host
+    said = workshop.run(program, target, dump, "region", TILEK_PROFILE="1", TILEK_STRICT="0")
+    assert any(line.startswith("look_up ") and target.runtime in line.split() for line in said.splitlines())
+    said = workshop.run(program, target, dump, "together", TILEK_PROFILE="1", TILEK_STRICT="0")
+    assert all(target.runtime not in line.split() for line in said.splitlines() if line.startswith("follow"))
+
+
 def test_a_data_region_lets_a_device_hold_it(workshop: Workshop, target: TargetEnvironment, tmp_path: Path) -> None:
     said = run_conditions(workshop, target, tmp_path, "upwind", TILEK_PROFILE="1", TILEK_STRICT="0")
     assert any(line.startswith("step_kernel ") and target.runtime in line.split() for line in said.splitlines())

@@ -197,7 +197,8 @@ class Entry(ABC):
             literal = None if self.dialect.hints else literal_value(object_.lengths[dimension])
             known = str(literal) if literal is not None else None
             lengths.append(known or self._length(object_, index, dimension))
-        whole = all(literal_value(bound.lower) == 0 for bound in argument.section) and not self.plan.divisions
+        whole = all(literal_value(bound.lower) == 0 for bound in argument.section)
+        whole = whole and not argument.is_gathered and not self.plan.divisions
         return Flat(
             tuple(lengths), None if whole else self.origin(self._extra(object_, ParameterKind.ORIGIN, index, 0))
         )

@@ -33,6 +33,8 @@ def array_bytes(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[ArrayByte
 
 def _array(argument: ArrayArgument, scalars: Mapping[str, int]) -> ArrayBytes:
     size = element_bytes(argument.object)
+    if argument.is_gathered:
+        raise UncountableError(f"'{argument.object.host}' is read at places that data say")
     for bound in argument.section:
         size *= max(host_value(bound.length, scalars), 0)
     copies = int(argument.copy_in) + int(argument.copy_out)

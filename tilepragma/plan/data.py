@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tilepragma.base.diagnostics import Diagnostic, Diagnostics
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.directives import DataClause, Live, Mode, Section
@@ -17,6 +17,7 @@ from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Declaration, Kernel
 from tilepragma.ir.polynomial import expression
 from tilepragma.plan.footprints import Footprints
+from tilepragma.plan.gathers import lacking_restrict
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
 from tilepragma.plan.sections import (
     inferred_section,
@@ -200,13 +201,14 @@ def _is_initialized(object_: DataObject, kernel: Kernel) -> bool:
 def _section(
     object_: DataObject, uses: list[Use], said: _Said, context: DataContext, footprints: Footprints | None
 ) -> tuple[tuple[SectionBound, ...], Diagnostic | None]:
-    """The section, and why the array may be smaller, where it may."""
+    """The section, and why the array may be smaller, where it may; no section where only that tells of a gathered array."""
     if object_.storage is Storage.SCALAR:
         if said.section is not None and said.section.dimensions:
             context.diagnostics.error(said.section.range, f"'{object_.host}' is no array, so it has no section")
         return (), None
     doubts: list[Diagnostic] = []
-    inferred = _inferred(object_, uses, context, footprints, doubts)
+    lacking = lacking_restrict(object_, context.uses) if said.section is None else None
+    inferred = _inferred(object_, uses, context, footprints, doubts, lacking)
     if said.section is not None:
         section = said_section(object_, said.section, inferred, context.diagnostics)
     elif object_.scope in (Scope.REGION, Scope.TEMPORARY):
@@ -222,8 +224,11 @@ def _inferred(
     context: DataContext,
     footprints: Footprints | None,
     doubts: list[Diagnostic],
+    lacking: tuple[DataObject, ...] | None,
 ) -> Callable[[SourceRange], tuple[SectionBound, ...]]:
-    """What finds the section from the accesses; where it holds more than is surely touched, `doubts` are added to."""
+    """What finds the section from the accesses; where it holds more than is surely touched, `doubts` are added to, and where nothing is known
+    of it that does not have to be: nothing is `lacking` for that.
+    """
 
     def section(_: SourceRange) -> tuple[SectionBound, ...]:
         trial = Diagnostics()
@@ -236,7 +241,19 @@ def _inferred(
         if possible is not None:
             doubts.extend(trial)
             return possible
-        context.diagnostics.add_all(trial)
+        if trial.has_errors and lacking == ():
+            doubts.extend(trial)
+            return ()
+        context.diagnostics.add_all(_with_restrict(one, lacking or ()) for one in trial)
         return found
 
     return section
+
+
+def _with_restrict(found: Diagnostic, lacking: Sequence[DataObject]) -> Diagnostic:
+    """What was found, with a remedy for cores that are `lacking` restrict alone."""
+    if not lacking:
+        return found
+    names = " and ".join(f"'{one.host}'" for one in lacking)
+    text = f"or declare {names} restrict, if nothing that the kernel writes is read through another of its pointers: cores need no extent then"
+    return replace(found, notes=(*found.notes, Diagnostic(Severity.NOTE, found.range, text)))

@@ -29,11 +29,11 @@ class SectionBound:
 class ArrayArgument:
     """An object that the kernel reaches by address: an array, or a scalar it writes (storage SCALAR, no section).
 
-    `section` has one bound a dimension: what a device must hold (empty where a
-    region that runs as written leaves it unknown). `reads`/`writes` are from the accesses, narrowed by the user's mode.
+    `section` has one bound a dimension: what a device must hold (empty where it is unknown: in a region that runs as written, and of gathered
+    arrays). `reads`/`writes` are from the accesses, narrowed by the user's mode.
     `copy_in`/`copy_out` say what moves when the object is not present; `present` demands presence. `doubt`: the section holds all that may
     be touched, but the array may be smaller, and this says why. No copy of such a section can be made: hosts work in the array itself, and
-    only compare where it may be with other arrays.
+    only compare where it may be with other arrays. Where there is no section then, the array is only read, and apart from all that is written.
     """
 
     object: DataObject
@@ -44,6 +44,11 @@ class ArrayArgument:
     copy_out: bool
     present: bool = False
     doubt: Diagnostic | None = None
+
+    @property
+    def is_gathered(self) -> bool:
+        """Whether the elements that are read are any: there is no section."""
+        return self.doubt is not None and not self.section
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,8 @@ def _arguments_consistent(plan: KernelPlan) -> Iterator[str]:
         yield "an object is passed twice"
     for argument in plan.arrays:
         name = argument.object.name
-        if len(argument.section) != argument.object.stored.rank and (argument.section or plan.as_written is None):
+        may_lack = plan.as_written is not None or (argument.is_gathered and not argument.writes)
+        if len(argument.section) != argument.object.stored.rank and (argument.section or not may_lack):
             yield f"the section of '{name}' has {len(argument.section)} dimensions"
         if argument.object.scope is Scope.TEMPORARY and argument.section != whole_section(argument.object):
             yield f"'{name}' is the plan's own, but its section is not the whole of it"

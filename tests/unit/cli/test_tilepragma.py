@@ -208,7 +208,7 @@ def test_check_notes_kernels_that_run_as_written(real_translator: None, capsys: 
     assert said.count("note: ") == 2
 
 
-UNKNOWN_EXTENT = """void f(int n, int s, const double *restrict a, double *restrict b) {
+UNKNOWN_EXTENT = """void f(int n, int s, const double *a, double *b) {
 #pragma tilek kernel
     for (int i = 0; i < n; i++) {
         int k = (int)(0.5 * (i + s));
@@ -226,7 +226,14 @@ def test_check_says_which_section_would_let_a_kernel_be_distributed(
     said = capsys.readouterr().err
     assert "note: kernel 'f' runs as written, on one core: the extent of 'a' cannot be found" in said
     assert "in.c:5:16: note: add data(a[0:N1]) to the kernel directive, with the length of 'a' for N1" in said
+    assert "in.c:5:16: note: or declare 'a' and 'b' restrict, if nothing that the kernel writes is read through" in said
     assert "independent" not in said
+    Path("in.c").write_text(UNKNOWN_EXTENT.replace("double *", "double *restrict "))
+    assert tilepragma.run(["check", "in.c"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith("in.c:2:1: note: kernel 'f' runs on the host, and on devices only where a data region holds")
+    assert "add data(a[0:N1]) to the kernel directive" in said
+    assert "restrict," not in said
     Path("in.c").write_text(UNKNOWN_EXTENT.replace("tilek kernel", "tilek kernel data(a[0:n])"))
     assert tilepragma.run(["check", "in.c"]) == 0
     assert capsys.readouterr().err == ""

@@ -9,7 +9,7 @@ from tilepragma.ir.dump import plain_text
 
 SOURCE = """
 static const int step[3] = {{-1, 0, 2}};
-void f(int n, int m, const int *restrict a, int *restrict b, const unsigned char *restrict c, unsigned u) {{
+void f(int n, int m, const int *a, int *restrict b, const unsigned char *restrict c, unsigned u) {{
 #pragma tilek kernel data(c[0:n])
     for (int i = 0; i < n; i++) {{ {} }}
 }}"""
