@@ -160,15 +160,15 @@ def _least_remainders(
             least = least + Polynomial(((monomial, factor),))
             continue
         (atom, *others) = monomial
-        divisor = atom.right if isinstance(atom, Binary) and atom.operator == "%" else None
-        if others or not isinstance(divisor, IntegerLiteral) or divisor.value < 1:
+        by = atom.right if isinstance(atom, Binary) and atom.operator in ("%", "&") else None
+        if others or not isinstance(by, IntegerLiteral) or by.value < 1:
             return None
         try:
             found = ranges.of(atom)
         except UnboundedError:
             return None
         end = (found.low if factor > 0 else found.high).constant
-        furthest = divisor.value - 1 if factor < 0 else 1 - divisor.value
+        furthest = by.value - 1 if factor < 0 else 1 - by.value
         least = least + number(factor * (furthest if end is None else end))
     return least
 

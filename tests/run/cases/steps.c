@@ -205,3 +205,23 @@ CASE(negative_remainders)
             free(a);
         }
 }
+
+// case low_bits: columns begin at the low bits of numbers that are negative too
+static void low_bits(int n, int first, long a[n][n])
+{
+#pragma tilek kernel
+    for (int c = 0; c < 2; c++)
+        for (int i = 1; i < n; i++)
+            for (int j = (i - first + c) & 1; j < n; j += 2)
+                a[i][j] += 10 * i + a[i - 1][j];
+}
+CASE(low_bits)
+{
+    EACH_SIZE(n)
+        for (int first = -1; first < 9; first += 3) {
+            long *a = calloc(n * n + 1, sizeof *a);
+            low_bits((int)n, first, (long (*)[n + !n])a);
+            check_record("a", a, n * n * sizeof *a);
+            free(a);
+        }
+}

@@ -259,6 +259,7 @@ def with_condition(made: KernelPlan, condition: Expression) -> KernelPlan:
         ("int j = 1 + (i + c) % 2; j < n", "j 0 < n", "j >= 1 + i + c % 2 && j - 1 + i + c % 2 % 2 == 0"),
         ("int j = 1 + i % 2; j <= n - 2", "j 1 <= n - 2", "j >= 1 + i % 2 && j - 1 + i % 2 % 2 == 0"),
         ("int j = 2 - i % 2; j < n", "j 1 < n", "j >= 2 - i % 2 && j - 2 - i % 2 % 2 == 0"),
+        ("int j = 1 + ((i + c) & 1); j < n", "j 1 < n", "j >= 1 + i + c & 1 && j - 1 + i + c & 1 % 2 == 0"),
         ("int j = (i - 5) % 3; j < n", "j -2 < n", "j >= i - 5 % 3 && (long)j - (long)i - 5 % 3 % 3 == 0"),
     ],
 )
