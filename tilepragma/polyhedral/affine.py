@@ -295,7 +295,9 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
 def _low_bits(atom: Binary, frame: Frame) -> isl.PwAff:
     """x & (2^k - 1) is x mod 2^k, never negative: signed integers are of two's complement, and what wraps does so at 32 bits or more."""
     mask = constant_value(atom.right, frame)
-    if mask is None or not 0 < mask < 1 << 32 or mask & (mask + 1):
+    if mask is None:
+        raise NotAffineError(atom, _why(atom))
+    if not 0 < mask < 1 << 32 or mask & (mask + 1):
         raise NotAffineError(atom, "keeps bits other than the lowest")
     if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
         raise NotAffineError(atom, "is not an integer")

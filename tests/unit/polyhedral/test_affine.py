@@ -43,6 +43,7 @@ def test_affine_subscripts_are_exact(subscript: str, wanted: str) -> None:
         ("i * i", "'i * i' multiplies 'i' by a value that is no constant"),
         ("(unsigned char)i", "'(unsigned char)i' is not a sum of iterators and invariant values"),
         ("i / n", "'i / n' divides by a value that is no positive constant"),
+        ("i & n", "'i & n' is not a sum of iterators and invariant values"),
         ("i & 6", "'i & 6' keeps bits other than the lowest"),
         ("(i - u) & 0xffffffffffl", "'(i - u) & 0xffffffffffl' keeps bits other than the lowest"),
         ("(i - u) % 3u", "'(i - u) % 3u' divides an unsigned value that may have wrapped"),
