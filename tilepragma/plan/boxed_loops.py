@@ -4,6 +4,13 @@
 
 Workers must know bounds before they start. Where only one end of the inner loop moves, one for one with a loop around, half of the box is
 iterations at least, and neighbouring workers are neighbours along the inner loop; else few may be, and the loop stays as it is.
+
+So are loops in short steps that begin at a remainder, as those of one colour do:
+
+    for (i …) for (j = 1 + (i + c) % 2; j < n; j += 2) S;
+    for (i …) for (j = 0; j < n; j++) if (j >= 1 + (i + c) % 2 && (j - (i + c) % 2 - 1) % 2 == 0) S;
+
+C's remainder of what is negative is too: there the second loop begins so early that none is missed.
 """
 
 from __future__ import annotations
@@ -11,12 +18,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tilepragma.ir.expressions import Binary, Expression, access_to, conjunction
+from tilepragma.ir.expressions import Binary, Expression, IntegerLiteral, access_to, conjunction, integer
 from tilepragma.ir.looptree import Block, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
+from tilepragma.ir.traversal import loops_in, mentions
 from tilepragma.ir.types import INT, is_signed
 from tilepragma.plan.chains import chain_from
 from tilepragma.plan.staging_references import Span, loop_ends, taken_out
+from tilepragma.plan.value_ranges import UnboundedError, ValueRanges
+
+#: The longest step of which the elements left out still lie in the 32 bytes of memory (of doubles) that those between are read with.
+_LONGEST_STEP = 4
 
 
 @dataclass(frozen=True)
@@ -46,6 +58,11 @@ def boxed(nest: Loop, loops: Sequence[Loop], on_host: Callable[[Expression], boo
                 boxes[one.index] = _over(one, ends, box)
                 conditions.append(_condition(one, ends, box))
                 ends = box
+        elif ends is None and one.index != dealt[0] and not on_host(one.lower):
+            points = _every_point(one, nest, on_host)
+            if points is not None:
+                boxes[one.index] = points
+                conditions.append(_is_start_or_steps_away(one, points))
         if ends is not None:
             around.append((one, ends))
     if not boxes:
@@ -116,6 +133,56 @@ def _condition(loop: Loop, ends: Span, box: Span) -> Expression:
     if box.least != ends.least:
         return Binary(">=", iterator, loop.lower, INT)
     return Binary(loop.comparison, iterator, loop.upper, INT)
+
+
+def _every_point(loop: Loop, nest: Loop, on_host: Callable[[Expression], bool]) -> Loop | None:
+    """The loop over all points from the first that a loop in steps may begin at on; None of others than begin at a remainder."""
+    step = polynomial(loop.step).constant
+    if step is None or not 2 <= step <= _LONGEST_STEP or loop.comparison not in ("<", "<=") or not on_host(loop.upper):
+        return None
+    inner = (bound for one in loops_in(loop.body) for bound in (one.lower, one.upper, one.step))
+    if any(mentions(bound, loop.iterator) for bound in inner):
+        # They may stand around the condition, and read what is there for the user's iterations only.
+        return None
+    least = _least_remainders(polynomial(loop.lower), ValueRanges(Block((nest,)), on_host), on_host)
+    if least is None or not is_signed(loop.iterator.element) or not _keeps_order(loop):
+        return None
+    return replace(loop, lower=expression(least), step=integer(1))
+
+
+def _least_remainders(
+    value: Polynomial, ranges: ValueRanges, on_host: Callable[[Expression], bool]
+) -> Polynomial | None:
+    """A value that is known at launch and never greater, of a sum of what is known there and of remainders by numbers."""
+    least = number(0)
+    for monomial, factor in value.terms:
+        if all(map(on_host, monomial)):
+            least = least + Polynomial(((monomial, factor),))
+            continue
+        (atom, *others) = monomial
+        by = atom.right if isinstance(atom, Binary) and atom.operator in ("%", "&") else None
+        if others or not isinstance(by, IntegerLiteral) or by.value < 1:
+            return None
+        try:
+            found = ranges.of(atom)
+        except UnboundedError:
+            return None
+        end = (found.low if factor > 0 else found.high).constant
+        furthest = by.value - 1 if factor < 0 else 1 - by.value
+        least = least + number(factor * (furthest if end is None else end))
+    return least
+
+
+def _is_start_or_steps_away(loop: Loop, points: Loop) -> Expression:
+    """Whether one of the points is among those of the loop in steps."""
+    iterator, least = access_to(loop.iterator), polynomial(points.lower).constant
+    # Distances from what is not negative are no greater than the iterator.
+    if loop.iterator.element == INT and loop.lower.type == INT and least is not None and least >= 0:
+        distance: Expression = Binary("-", iterator, loop.lower, INT)
+    else:
+        distance = expression(polynomial(iterator) - polynomial(loop.lower))
+    steps = Binary("==", Binary("%", distance, loop.step, distance.type), integer(0), INT)
+    return conjunction((Binary(">=", iterator, loop.lower, INT), steps))
 
 
 def _rebuilt(chain: tuple[Loop, ...], boxes: Mapping[int, Loop], condition: Expression, innermost: int) -> Loop:

@@ -14,7 +14,9 @@ from tilepragma.plan.kernel_plan import HostCondition, Launch, Step
 def scalar_arguments(kernel: Kernel, steps: Iterable[Step], shared: Iterable[DataObject]) -> tuple[DataObject, ...]:
     """Outside scalars that the steps read, other than those reached by address or owned by an instance."""
     read = {use.object for use in function_uses(kernel.functions) if use.reads}
-    read |= set(_read_by(kernel, steps, inside=False))
+    # One function on the host goes through loops and all launches beside them, whose bounds it evaluates.
+    steps = tuple(steps)
+    read |= set(_read_by(kernel, steps, inside=not all(isinstance(step, Launch) for step in steps)))
     read -= set(shared)
     return tuple(
         object_
@@ -24,7 +26,7 @@ def scalar_arguments(kernel: Kernel, steps: Iterable[Step], shared: Iterable[Dat
 
 
 def _read_by(kernel: Kernel, steps: Iterable[Step], *, inside: bool) -> Iterator[DataObject]:
-    """What launches read; what host loops and conditions read, and the bounds of launches `inside` them."""
+    """What launches read; what host loops and conditions read, and the bounds of launches `inside` them or beside them."""
     for step in steps:
         if isinstance(step, Launch):
             own = set(step.privates) - set(step.first_privates) | _iterators(step.body)

@@ -257,6 +257,8 @@ def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
     try:
         if isinstance(atom, Binary) and atom.operator in ("/", "%"):
             return _division(atom, frame)
+        if isinstance(atom, Binary) and atom.operator == "&":
+            return _low_bits(atom, frame)
         if isinstance(atom, Conditional):
             return _choice(atom, frame)
         if isinstance(atom, Call) and atom.callee is Callee.HELPER:
@@ -288,6 +290,18 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
         raise NotAffineError(atom, "divides an unsigned value that may have wrapped")
     dividend, by = affine(atom.left, frame), frame.number(divisor)
     return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
+
+
+def _low_bits(atom: Binary, frame: Frame) -> isl.PwAff:
+    """x & (2^k - 1) is x mod 2^k, never negative: signed integers are of two's complement, and what wraps does so at 32 bits or more."""
+    mask = constant_value(atom.right, frame)
+    if mask is None:
+        raise NotAffineError(atom, _why(atom))
+    if not 0 < mask < 1 << 32 or mask & (mask + 1):
+        raise NotAffineError(atom, "keeps bits other than the lowest")
+    if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
+        raise NotAffineError(atom, "is not an integer")
+    return affine(atom.left, frame).mod_val(whole_number(frame.context, mask + 1))
 
 
 def constant_value(expression: Expression, frame: Frame) -> int | None:

@@ -64,7 +64,8 @@ class Part:
     @property
     def at_once(self) -> tuple[int, ...]:
         """Of these, the levels that are worth running at once."""
-        return tuple(level for level in self.free if _worth_running_at_once(self.statements, self.outer, level))
+        around = tuple(range(self.outer))
+        return tuple(level for level in self.free if _worth_running_at_once(self.statements, around, level))
 
 
 @dataclass(frozen=True)
@@ -148,10 +149,10 @@ class _Decision:
         statements = _without_constant_rows(schedule.statements, outer)
         band = _outermost_band(statements, outer)
         carrying = tuple(level for level in band if _carries(statements, inside, level))
-        kind = PartKind.SERIAL
-        if any(level not in carrying and _worth_running_at_once(statements, outer, level) for level in band):
+        kind, around = PartKind.SERIAL, tuple(range(outer))
+        if any(level not in carrying and _worth_running_at_once(statements, around, level) for level in band):
             kind = PartKind.DOALL
-        elif sum(_worth_running_at_once(statements, outer, level) for level in carrying) > 1:
+        elif _moves_apart(statements, around, carrying):
             kind = PartKind.WAVEFRONT
         return Part(kind, statements, outer, band, carrying)
 
@@ -253,24 +254,30 @@ def _row_maps(statements: tuple[StatementSchedule, ...], level: int) -> dict[str
     return {each.statement.name: affine_map(each.statement, each.rows[level : level + 1]) for each in statements}
 
 
-def _worth_running_at_once(statements: tuple[StatementSchedule, ...], outer: int, level: int) -> bool:
-    """Whether the row at this level moves the deepest statements, over more than a few values for each outer point."""
+def _moves_apart(statements: tuple[StatementSchedule, ...], around: tuple[int, ...], levels: tuple[int, ...]) -> bool:
+    """Whether one of the rows at these levels moves over more than a few values while another stays: t and t + c do not, of c < 2."""
+    moving = [level for level in levels if _worth_running_at_once(statements, around, level)]
+    return any(_worth_running_at_once(statements, (*around, moving[0]), level) for level in moving[1:])
+
+
+def _worth_running_at_once(statements: tuple[StatementSchedule, ...], around: tuple[int, ...], level: int) -> bool:
+    """Whether the row at this level moves the deepest statements, over more than a few values for each point of the rows around."""
     deepest = max(each.statement.depth for each in statements)
     return all(
-        any(each.rows[level].coefficients) and not _is_short(each, outer, level)
+        any(each.rows[level].coefficients) and not _is_short(each, around, level)
         for each in statements
         if each.statement.depth == deepest
     )
 
 
-def _is_short(each: StatementSchedule, outer: int, level: int) -> bool:
-    """Whether { phi(i') - phi(i) : i, i' in the domain, at the same outer point } is below SHORT_TRIP for all parameters."""
-    rows = affine_map(each.statement, (*each.rows[:outer], each.rows[level])).intersect_domain(each.statement.domain)
-    points = rows.range()
+def _is_short(each: StatementSchedule, around: tuple[int, ...], level: int) -> bool:
+    """Whether { phi(i') - phi(i) : i, i' in the domain, at the same point around } is below SHORT_TRIP for all parameters."""
+    rows = tuple(each.rows[one] for one in (*around, level))
+    points = affine_map(each.statement, rows).intersect_domain(each.statement.domain).range()
     pairs = isl.Map.from_domain_and_range(points, points)
-    for index in range(outer):
+    for index in range(len(around)):
         pairs = pairs.equate(isl.dim_type.in_, index, isl.dim_type.out, index)
-    spread = pairs.deltas().project_out(isl.dim_type.set, 0, outer)
+    spread = pairs.deltas().project_out(isl.dim_type.set, 0, len(around))
     spread = spread.project_out(isl.dim_type.param, 0, spread.dim(isl.dim_type.param))
     greatest = spread.dim_max_val(0)
     return bool(greatest.is_int()) and greatest.to_python() < SHORT_TRIP

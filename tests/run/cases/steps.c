@@ -144,3 +144,84 @@ CASE(colours)
         free(a); free(v);
     }
 }
+
+// case colours_in_rows: two colours of a flat array, which devices deal out by columns too
+static void colours_in_rows(int n, double h2, double *u, const double *f)
+{
+#pragma tilek kernel
+    for (int c = 0; c < 2; c++)
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1 + (i + c) % 2; j < n - 1; j += 2)
+                u[i*n+j] = 0.25*(u[(i-1)*n+j]+u[(i+1)*n+j]+u[i*n+j-1]+u[i*n+j+1]-h2*f[i*n+j]);
+}
+CASE(colours_in_rows)
+{
+    EACH_SIZE(n) {
+        double *u = check_doubles(n * n), *f = check_doubles(n * n);
+        colours_in_rows((int)n, 0.5, u, f);
+        check_record("u", u, n * n * sizeof *u);
+        free(u); free(f);
+    }
+}
+
+// case red_then_black: a nest a colour, each beginning its columns in its own way
+static void red_then_black(int n, float u[n][n])
+{
+#pragma tilek kernel
+    {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1 + i % 2; j < n - 1; j += 2)
+                u[i][j] = 0.25f * (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1]);
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 2 - i % 2; j <= n - 2; j += 2)
+                u[i][j] = 0.25f * (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1]);
+    }
+}
+CASE(red_then_black)
+{
+    EACH_SIZE(n) {
+        float *u = check_floats(n * n);
+        red_then_black((int)n, (float (*)[n + !n])u);
+        check_record("u", u, n * n * sizeof *u);
+        free(u);
+    }
+}
+
+// case negative_remainders: columns begin before those of positive rows where C's remainder is negative
+static void negative_remainders(int n, int first, long a[n][n])
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        for (int j = 2 + (i - first) % 3; j < n; j += 3)
+            a[i][j] += 10 * i + j;
+}
+CASE(negative_remainders)
+{
+    EACH_SIZE(n)
+        for (int first = -1; first < 9; first += 3) {
+            long *a = calloc(n * n + 1, sizeof *a);
+            negative_remainders((int)n, first, (long (*)[n + !n])a);
+            check_record("a", a, n * n * sizeof *a);
+            free(a);
+        }
+}
+
+// case low_bits: columns begin at the low bits of numbers that are negative too
+static void low_bits(int n, int first, long a[n][n])
+{
+#pragma tilek kernel
+    for (int c = 0; c < 2; c++)
+        for (int i = 1; i < n; i++)
+            for (int j = (i - first + c) & 1; j < n; j += 2)
+                a[i][j] += 10 * i + a[i - 1][j];
+}
+CASE(low_bits)
+{
+    EACH_SIZE(n)
+        for (int first = -1; first < 9; first += 3) {
+            long *a = calloc(n * n + 1, sizeof *a);
+            low_bits((int)n, first, (long (*)[n + !n])a);
+            check_record("a", a, n * n * sizeof *a);
+            free(a);
+        }
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -10,11 +11,13 @@ from tests.support.c_functions import ROOT
 from tests.unit.plan.source import plan
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.dump import expression_text
-from tilepragma.ir.looptree import If, TileNest
+from tilepragma.ir.expressions import Binary, Expression
+from tilepragma.ir.looptree import Block, If, Statement, TileNest
 from tilepragma.ir.polynomial import expression
-from tilepragma.ir.traversal import walk
+from tilepragma.ir.traversal import walk, with_blocks
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.staging import staged_arrays
+from tilepragma.plan.verifier_proofs import prove
 from tilepragma.plan.worker_accesses import accesses_of, uncoalesced
 from tilepragma.report.source_text import plain_text
 
@@ -235,6 +238,74 @@ def test_triangles_are_dealt_out_over_their_boxes(inner: str, wanted: list[str])
     )
     assert heads(made) == wanted
     assert made.as_written is None
+
+
+def with_condition(made: KernelPlan, condition: Expression) -> KernelPlan:
+    """The plan whose launches on devices ask for this where they ask for anything."""
+
+    def changed(block: Block) -> Block:
+        return replace(block, statements=tuple(map(statement, block.statements)))
+
+    def statement(one: Statement) -> Statement:
+        inner = with_blocks(one, changed)
+        return replace(inner, condition=condition) if isinstance(inner, If) else inner
+
+    return replace(made, device_steps=tuple(replace(one, body=changed(one.body)) for one in made.device))
+
+
+@pytest.mark.parametrize(
+    ("inner", "box", "guard"),
+    [
+        ("int j = 1 + (i + c) % 2; j < n", "j 0 < n", "j >= 1 + i + c % 2 && j - 1 + i + c % 2 % 2 == 0"),
+        ("int j = 1 + i % 2; j <= n - 2", "j 1 <= n - 2", "j >= 1 + i % 2 && j - 1 + i % 2 % 2 == 0"),
+        ("int j = 2 - i % 2; j < n", "j 1 < n", "j >= 2 - i % 2 && j - 2 - i % 2 % 2 == 0"),
+        ("int j = 1 + ((i + c) & 1); j < n", "j 1 < n", "j >= 1 + i + c & 1 && j - 1 + i + c & 1 % 2 == 0"),
+        ("int j = (i - 5) % 3; j < n", "j -2 < n", "j >= i - 5 % 3 && (long)j - (long)i - 5 % 3 % 3 == 0"),
+    ],
+)
+def test_a_colour_is_dealt_out_over_all_its_points(inner: str, box: str, guard: str) -> None:
+    step = 3 if "% 3" in inner else 2
+    made = region(
+        "int n, int c, float a[n][n], const float b[n][n]",
+        f"for (int i = 1; i < n; i++) for ({inner}; j += {step}) a[i][j + 2] += b[i][j + 2];",
+    )
+    assert heads(made) == ["i 1 < n", box]
+    assert neighbours(made) == ["j"]
+    assert prove(made) == ()
+    (found,) = [one for launch in made.device for one in walk(launch.body) if isinstance(one, If)]
+    assert re.sub(r"\((?!long)|(?<!long)\)", "", expression_text(found.condition)) == guard
+    # Without half of its condition the box is not the loop; but within a step of the least the loop's own start is found by its residue.
+    assert isinstance(found.condition, Binary)
+    assert prove(with_condition(made, found.condition.left))
+    assert bool(prove(with_condition(made, found.condition.right))) == (box in ("j 0 < n", "j -2 < n"))
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "int j = 1 + i % 8; j < n; j += 8",
+        "int j = index[i] % 2; j < n; j += 2",
+        "int j = n; j > i % 2; j -= 2",
+        "unsigned j = i % 2; j < 100u; j += 2",
+        "int j = m * (i % 2); j < n; j += 2",
+    ],
+)
+def test_other_loops_in_steps_stay_in_their_rows(inner: str) -> None:
+    made = region(
+        "int n, int m, const int *restrict index, float b[n][n]",
+        f"for (int i = 0; i < n; i++) for ({inner}) b[i][j] = b[i][j] * 2 + i;",
+        "data(index[0:n])",
+    )
+    assert len(heads(made)) == 1
+
+
+def test_bounds_inside_a_colour_are_not_asked_for_other_points() -> None:
+    made = region(
+        "int n, const int *restrict index, float b[n][n][n]",
+        "for (int i = 0; i < n; i++) for (int j = 1 + i % 2; j < n; j += 2) for (int k = 0; k < index[j]; k++) b[i][j][k] += 1;",
+        "data(index[0:n])",
+    )
+    assert len(heads(made)) == 1
 
 
 def test_neighbours_of_a_triangle_read_neighbouring_columns() -> None:

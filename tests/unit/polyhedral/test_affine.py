@@ -21,6 +21,8 @@ ARRAYS = "int n, int m, unsigned u, float x, int *index, double *a, double b[n][
         ("(long)i + (size_t)n", "{ S0[i] -> a[i + n] : 0 <= i < n }"),
         ("i / 2", "{ S0[i] -> a[floor(i/2)] : 0 <= i < n }"),
         ("i % 4", "{ S0[i] -> a[i mod 4] : 0 <= i < n }"),
+        ("(i - 5) & 3", "{ S0[i] -> a[(i - 5) mod 4] : 0 <= i < n }"),
+        ("(i - u) & 1u", "{ S0[i] -> a[(i - u) mod 2] : 0 <= i < n }"),
         ("(i - 5) % 4", "{ S0[i] -> a[(i-5) mod 4] : 5 <= i < n; S0[i] -> a[-((5-i) mod 4)] : 0 <= i < 5 and i < n }"),
         ("(i - 5) / 4", "{ S0[i] -> a[floor((i-5)/4)] : 5 <= i < n; S0[i] -> a[-floor((5-i)/4)] : 0 <= i < 5 and i < n }"),
         ("(i < m ? i : m)", "{ S0[i] -> a[min(i, m)] : 0 <= i < n }"),
@@ -31,7 +33,7 @@ def test_affine_subscripts_are_exact(subscript: str, wanted: str) -> None:
     made = scop(ARRAYS, f"for (int i = 0; i < n; i++) a[{subscript}] = x;", "#include <stddef.h>")
     (reference,) = references(made, "a")
     assert reference.exact and reference.kind is AccessKind.MUST_WRITE
-    assert reference.relation.is_equal(isl.Map("[n, m] -> " + wanted, context=made.context))
+    assert reference.relation.is_equal(isl.Map("[n, m, u] -> " + wanted, context=made.context))
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,9 @@ def test_affine_subscripts_are_exact(subscript: str, wanted: str) -> None:
         ("i * i", "'i * i' multiplies 'i' by a value that is no constant"),
         ("(unsigned char)i", "'(unsigned char)i' is not a sum of iterators and invariant values"),
         ("i / n", "'i / n' divides by a value that is no positive constant"),
+        ("i & n", "'i & n' is not a sum of iterators and invariant values"),
+        ("i & 6", "'i & 6' keeps bits other than the lowest"),
+        ("(i - u) & 0xffffffffffl", "'(i - u) & 0xffffffffffl' keeps bits other than the lowest"),
         ("(i - u) % 3u", "'(i - u) % 3u' divides an unsigned value that may have wrapped"),
         ("(x > 1 ? i : 0)", "'x > 1' does not compare integers"),
         ("k", "'k' changes inside the kernel"),

@@ -34,6 +34,13 @@ FEW = """
         for (int j = 0; j < 4; j++)
             a[i][j] = a[i - 1][j];
 """
+COLOURS = """
+    for (int t = 0; t < m; t++)
+        for (int colour = 0; colour < 2; colour++)
+            for (int i = 1; i < n - 1; i++)
+                for (int j = 1 + (i + colour) % 2; j < n - 1; j += 2)
+                    a[i][j] = a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1];
+"""
 
 
 def program(nest: str | CFunction) -> Program:
@@ -100,6 +107,13 @@ def test_statements_that_do_not_tie_each_other_are_taken_apart_only_where_that_r
 
 def test_a_row_of_four_values_is_not_worth_a_launch() -> None:
     assert only(FEW).kind is PartKind.SERIAL
+
+
+def test_time_and_the_colour_skewed_by_it_make_no_wavefronts() -> None:
+    # Of the tiles of t and t + colour hardly two could run at once.
+    (stepped,) = parts(COLOURS)
+    assert isinstance(stepped, RowLoop)
+    assert stepped.statements[0].rows[-1].coefficients == (1, 0, 0, 0)
 
 
 @pytest.mark.parametrize("nest", [GAUSS_SEIDEL, LU, COLUMN_SUMS, TWO_NESTS])
