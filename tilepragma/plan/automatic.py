@@ -234,19 +234,8 @@ def reloads_less(answer: Automatic, other: Automatic) -> bool:
     return answer.steps is not None and _reloading(answer) < _reloading(other)
 
 
-def steps_better(answer: Automatic | None, other: Automatic) -> bool:
-    """Whether there is an answer whose innermost loops are known to step through memory in fewer strides, or to go there less."""
-    if answer is None or not is_settled(answer):
-        return False
-    return has_fewer_strides(answer, other) or reloads_less(answer, other)
-
-
-def jams(answer: Automatic | None, other: Automatic) -> bool:
-    """Whether there is an answer with rows side by side, in no more launches than the other one has."""
-    return answer is not None and answer.side_by_side and _launch_count(answer) <= _launch_count(other)
-
-
-def _launch_count(answer: Automatic) -> int:
+def launch_count(answer: Automatic) -> int:
+    """Launches on cores and on devices."""
     return sum(1 for steps in (answer.host_steps, answer.device_steps) for _ in launches_in(steps))
 
 

@@ -13,7 +13,16 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
-from tilepragma.plan.automatic import STRATEGIES, Choice, choose, is_better, is_settled, jams, steps_better
+from tilepragma.plan.automatic import (
+    STRATEGIES,
+    Choice,
+    choose,
+    has_fewer_strides,
+    is_better,
+    is_settled,
+    launch_count,
+    reloads_less,
+)
 from tilepragma.plan.chain_checks import check_for_loop, check_hoisted
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
@@ -413,9 +422,10 @@ def _with_scalars(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
     if other is None or other.statement_count > _MOST_EXPANDED:
         return None
     choice = other.choice((hyperplanes,))
-    if not steps_better(choice.taken, taken):
+    found = choice.taken if is_settled(choice.taken) else None
+    if found is None or not (has_fewer_strides(found, taken) or reloads_less(found, taken)):
         choice = other.choice((structure,)) if taken.strategy == STRUCTURE else choice
-        if not jams(choice.taken, taken):
+        if choice.taken is None or not choice.taken.side_by_side or launch_count(choice.taken) > launch_count(taken):
             return None
     return other.planned(choice, diagnostics)
 
