@@ -18,7 +18,7 @@ from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.drafts import WORTH_COUNTING, counts_as_work
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.jammed_rows import JAMMED_ROWS
-from tilepragma.plan.kernel_plan import HostLoop, launches_in
+from tilepragma.plan.kernel_plan import HostLoop
 from tilepragma.plan.overlapped_plan import OVERLAPPING, overlapped
 from tilepragma.plan.proof import rows_that_meet
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
@@ -232,11 +232,6 @@ def _keeps_planes(answer: Automatic) -> bool:
 def reloads_less(answer: Automatic, other: Automatic) -> bool:
     """Whether innermost loops of the answer are known to go to memory less for what could stay in registers."""
     return answer.steps is not None and _reloading(answer) < _reloading(other)
-
-
-def launch_count(answer: Automatic) -> int:
-    """Launches on cores and on devices."""
-    return sum(1 for steps in (answer.host_steps, answer.device_steps) for _ in launches_in(steps))
 
 
 def _times(number: float) -> str:

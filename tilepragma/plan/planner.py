@@ -13,16 +13,7 @@ from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
-from tilepragma.plan.automatic import (
-    STRATEGIES,
-    Choice,
-    choose,
-    has_fewer_strides,
-    is_better,
-    is_settled,
-    launch_count,
-    reloads_less,
-)
+from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled, reloads_less
 from tilepragma.plan.chain_checks import check_for_loop, check_hoisted
 from tilepragma.plan.chains import ChainContext
 from tilepragma.plan.clause_names import check_names
@@ -425,9 +416,13 @@ def _with_scalars(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
     found = choice.taken if is_settled(choice.taken) else None
     if found is None or not (has_fewer_strides(found, taken) or reloads_less(found, taken)):
         choice = other.choice((structure,)) if taken.strategy == STRUCTURE else choice
-        if choice.taken is None or not choice.taken.side_by_side or launch_count(choice.taken) > launch_count(taken):
+        if choice.taken is None or not choice.taken.side_by_side or _launches(choice.taken) > _launches(taken):
             return None
     return other.planned(choice, diagnostics)
+
+
+def _launches(answer: Automatic) -> int:
+    return sum(1 for steps in (answer.host_steps, answer.device_steps) for _ in launches_in(steps))
 
 
 def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:
