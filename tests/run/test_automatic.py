@@ -36,7 +36,6 @@ KINDS = {
         ("median", DOALL),
         ("transpose", DOALL),
         ("tridiagonal", DOALL),
-        ("pivots", DOALL),
         ("", HOST_LOOPS),
     ),
     "traps": (

@@ -68,7 +68,7 @@ from tilepragma.plan.rows import RowKernel, flattened, with_names_written_out, w
 from tilepragma.plan.scalar_arguments import scalar_arguments
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
-from tilepragma.plan.structure import STRUCTURE, structure
+from tilepragma.plan.structure import structure
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import (
     allowed_targets,
@@ -398,7 +398,7 @@ def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
 
 def _with_scalars(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
     """The plan by hyperplanes of the region with scalars expanded, where its innermost loops step in fewer strides or keep in registers what
-    those of the user's do not; or of its own loops, where rows then stand side by side; None elsewhere.
+    those of the user's do not; None elsewhere.
     """
     taken = attempt.choice(STRATEGIES).taken
     if taken is None or (
@@ -413,16 +413,11 @@ def _with_scalars(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None
     if other is None or other.statement_count > _MOST_EXPANDED:
         return None
     choice = other.choice((hyperplanes,))
-    found = choice.taken if is_settled(choice.taken) else None
-    if found is None or not (has_fewer_strides(found, taken) or reloads_less(found, taken)):
-        choice = other.choice((structure,)) if taken.strategy == STRUCTURE else choice
-        if choice.taken is None or not choice.taken.side_by_side or _launches(choice.taken) > _launches(taken):
-            return None
+    if choice.taken is None or not is_settled(choice.taken):
+        return None
+    if not has_fewer_strides(choice.taken, taken) and not reloads_less(choice.taken, taken):
+        return None
     return other.planned(choice, diagnostics)
-
-
-def _launches(answer: Automatic) -> int:
-    return sum(1 for steps in (answer.host_steps, answer.device_steps) for _ in launches_in(steps))
 
 
 def _errors(found: Diagnostics) -> tuple[Diagnostic, ...]:

@@ -159,8 +159,6 @@ class Automatic:
     """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
     jammed: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)
     """the same with rows side by side where loops on cores wait for themselves, if there are any"""
-    side_by_side: bool = False
-    """whether this is it"""
 
     @property
     def is_settled(self) -> bool:

@@ -134,7 +134,7 @@ def _as_it_stands(region: Region) -> Automatic | Refusal:
         answer = make_automatic(STRUCTURE, region, *drafts, tuple(strips.sizes), tuple(dict.fromkeys(notes)))
         if isinstance(answer, Refusal):
             return answer
-        return dataclasses.replace(answer, steps=steps, strips=bool(strips.sizes), side_by_side=jam)
+        return dataclasses.replace(answer, steps=steps, strips=bool(strips.sizes))
 
     answer = made(jam=False)
     if isinstance(answer, Refusal) or region.ordered or not any_waits(host):

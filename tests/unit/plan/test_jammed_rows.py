@@ -50,9 +50,6 @@ def trip(loop: Loop) -> int | None:
         ("b[i][0] = 1; " + WAITS + " for (k = n - 2; k >= 0; k--) b[i][k] += b[i][k + 1];", ["j", "k"]),
         # What a row leaves in a scalar is its own while the row runs in one go.
         ("carried = a[i][0]; b[i][0] = carried * carried; " + WAITS, ["j"]),
-        # What a row hands on gets one for each row.
-        ("carried = a[i][0]; for (j = 1; j < n; j++) { carried = a[i][j] / (2 + carried); b[i][j] = carried; }", ["j"]),
-        ("double own = a[i][0]; for (j = 1; j < n; j++) { own = a[i][j] / (2 + own); b[i][j] = own; }", ["j"]),
         # A loop that carries nothing stays with its row.
         (WAITS + " for (k = 0; k < n; k++) a[i][k] = b[i][k];", ["j"]),
         ("for (k = 1; k < n; k++) for (j = k; j < n; j++) b[i][j] = a[i][j] / (2 + b[i][j - 1]);", ["j"]),
@@ -69,8 +66,8 @@ def test_rows_stand_side_by_side_in_loops_that_wait(body: str, jammed: list[str]
     [
         # Nothing waits.
         "for (j = 1; j < n; j++) b[i][j] = a[i][j] / 2;",
-        # The last row's value is wanted, so that rows may not have one each.
-        "carried = a[i][0]; for (j = 1; j < n; j++) { carried = a[i][j] / (2 + carried); b[i][j] = carried; } s[0] = carried;",
+        # Rows would lose what the loop hands on.
+        "carried = a[i][0]; for (j = 1; j < n; j++) { carried = a[i][j] / (2 + carried); b[i][j] = carried; }",
         # Rows are not of one length.
         "for (j = 1; j < i; j++) b[i][j] = a[i][j] / (2 + b[i][j - 1]);",
         "for (j = 1; j * 1 < 9 && j < n; j++) for (k = 0; k < n; k++) b[i][j] = a[i][k] / (2 + b[i][j - 1]);",
