@@ -1,4 +1,4 @@
-"""The commands on one source file: translate, check, explain, tune."""
+"""The commands on one source file: translate, check, explain, tune, bench."""
 
 from __future__ import annotations
 
@@ -61,6 +61,12 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         from tilepragma.cli import explore, tune
 
         problem = tune.usage_problem(options) if options.quick else explore.usage_problem(options)
+        if problem:
+            raise WrongUsageError(problem)
+    if options.command == "bench":
+        from tilepragma.cli import bench
+
+        problem = bench.usage_problem(options)
         if problem:
             raise WrongUsageError(problem)
     command = read_command(compiler_options)
@@ -151,19 +157,21 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
         return _explain(options, request, result)
     if options.command == "translate":
         _write(options, result)
-    elif options.command == "tune":
-        return _tune(options, request, result)
+    elif options.command in ("tune", "bench"):
+        return _measured(options, request, result)
     return 0
 
 
-def _tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """Returns the exit status. Raises WrongUsageError for sizes that are none."""
+def _measured(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """`tune` or `bench`; returns the exit status. Raises WrongUsageError for sizes that are none."""
+    from tilepragma.cli.bench import bench
     from tilepragma.cli.explore import explore
     from tilepragma.cli.tune import tune
     from tilepragma.report.sizes import SizeError
 
     try:
-        return (tune if options.quick else explore)(options, request, result)
+        command = bench if options.command == "bench" else tune if options.quick else explore
+        return command(options, request, result)
     except SizeError as error:
         raise WrongUsageError(str(error)) from None
 
