@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 6
+#define TILEK_ABI 7
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -255,6 +255,7 @@ typedef struct tilek_call {
     int64_t trips;            /* iterations of the region's outermost loop, -1 where endless; for `choices` of the kernel that ask for them */
     void *state;              /* the runtime's; NULL at first */
     const int64_t *row_bases; /* see tilek_row_use */
+    int layout;               /* the runtime's; 0 at first: which tile sizes the call takes (sizes.h) */
 } tilek_call;
 
 /* What host functions receive. Counts and strides of loop l's tile t: tiles[first_tile[l] + t]. */
