@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import MadePrograms
-from tilepragma.cli.machines import calibrated, environment_of
+from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.driver import (
     TranslateRequest,
     TranslateResult,
@@ -55,7 +55,7 @@ class Explored:
     def space(self, points: Points, with_sizes: bool) -> tuple[dict[str, Version], Space]:
         """The versions by their texts, and the order in which the tuner tries them at each point; without other tile sizes unless asked for."""
         serves = "threads" if self.on_host and self.target == "opencl" else self.target
-        return space_of(self.builds, points, serves, calibrated(self.target), with_sizes)
+        return space_of(self.builds, points, serves, ordering(self.target, serves), with_sizes)
 
     def take(self, versions: Mapping[str, Version], points: Points) -> Take:
         """What makes trials, or says what came of them before."""
