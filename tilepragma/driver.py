@@ -17,7 +17,8 @@ from tilepragma.base.source_scan import scan_source
 
 if TYPE_CHECKING:
     from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
-    from tilepragma.ir.directives import Target, TemporalTiles
+    from tilepragma.ir.directives import Target as Target
+    from tilepragma.ir.directives import TemporalTiles
     from tilepragma.ir.looptree import Kernel, TranslationUnit
     from tilepragma.model import devices
     from tilepragma.model.descriptor_files import KnownDevice
@@ -310,6 +311,14 @@ def device_named(name: str) -> Device:
     from tilepragma.model.descriptor_files import named_device
 
     return named_device(name)
+
+
+def usual_processor(cores: int) -> Device:
+    """A processor as most are, with so many cores: what can be said of one that nobody has calibrated."""
+    from tilepragma.model.devices import Processor
+
+    found = device_named("processor")
+    return found.with_cores(cores) if isinstance(found, Processor) else found
 
 
 def known_devices() -> Iterable[KnownDevice]:
