@@ -51,7 +51,12 @@ def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[int, .
     if not plan.choices:
         return default
     found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
-    return next((one.sizes for one in plan.choices if _within(found, _limits(one))), default)
+    return chosen_sizes(plan.choices, found) or default
+
+
+def chosen_sizes(choices: Sequence[SizeChoice], found: tuple[int, int]) -> tuple[int, ...] | None:
+    """The tile sizes of the first choice that holds for the bytes and trips that a launch finds; None where none does."""
+    return next((one.sizes for one in choices if _within(found, _limits(one))), None)
 
 
 def found_by_launch(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bool) -> tuple[int, int]:
