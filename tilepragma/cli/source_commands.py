@@ -1,4 +1,4 @@
-"""The commands on one source file: translate, check, explain, tune, report."""
+"""The commands on one source file: translate, check, explain, tune, bench, report."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         problem = tune.usage_problem(options) if options.quick else explore.usage_problem(options)
         if problem:
             raise WrongUsageError(problem)
-    if options.command == "report":
-        from tilepragma.cli import measurement_report
+    if options.command in ("bench", "report"):
+        from tilepragma.cli import bench, measurement_report
 
-        problem = measurement_report.usage_problem(options)
+        problem = (bench if options.command == "bench" else measurement_report).usage_problem(options)
         if problem:
             raise WrongUsageError(problem)
     command = read_command(compiler_options)
@@ -157,8 +157,8 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
         return _explain(options, request, result)
     if options.command == "translate":
         _write(options, result)
-    elif options.command == "tune":
-        return _tune(options, request, result)
+    elif options.command in ("tune", "bench"):
+        return _measured(options, request, result)
     elif options.command == "report":
         from tilepragma.cli.measurement_report import Source, report
 
@@ -166,14 +166,16 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
     return 0
 
 
-def _tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """Returns the exit status. Raises WrongUsageError for sizes that are none."""
+def _measured(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """`tune` or `bench`; returns the exit status. Raises WrongUsageError for sizes that are none."""
+    from tilepragma.cli.bench import bench
     from tilepragma.cli.explore import explore
     from tilepragma.cli.tune import tune
     from tilepragma.report.sizes import SizeError
 
     try:
-        return (tune if options.quick else explore)(options, request, result)
+        command = bench if options.command == "bench" else tune if options.quick else explore
+        return command(options, request, result)
     except SizeError as error:
         raise WrongUsageError(str(error)) from None
 

@@ -1,4 +1,4 @@
-"""The `tilepragma` command: translate, check, explain, tune, report, devices, and what a build needs to know."""
+"""The `tilepragma` command: translate, check, explain, tune, bench, report, devices, and what a build needs to know."""
 
 from __future__ import annotations
 
@@ -166,6 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--loops", action="store_true", help="note what each loop is: DOALL, DOACROSS or sequential")
     _add_explain(commands)
     _add_tune(commands)
+    _add_bench(commands)
     _add_report(commands)
     _add_devices(commands)
     return parser
@@ -268,14 +269,7 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "[options of the C compiler] -- PROGRAM [ARGUMENT …]\n"
         "       tilepragma tune --export FILE | --merge FILE"
     )
-    tune.add_argument(
-        "--sizes",
-        metavar="NAME=RANGE",
-        action="extend",
-        nargs=1,
-        default=[],
-        help="numbers to measure at, for parameters of the kernels: n=512, n=256:4096:x2, n=100:900:+200; all combinations of several",
-    )
+    _add_ranges(tune)
     tune.add_argument("--budget", metavar="TIME", help="how long to measure: 90s, 10m, 2h (default: 60s)")
     tune.add_argument(
         "--versions",
@@ -331,6 +325,31 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     report.add_argument(
         "--note", metavar="TEXT", default="", help="a remark for the top of the page, such as what else the machine did"
+    )
+
+
+def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "time the functions around kernels on each target against the same source as plain C, and compare results"
+    bench = _add_source_command(commands, "bench", about)
+    _add_ranges(bench)
+    bench.add_argument("--kernel", metavar="K", default="", help="the function around this kernel only")
+    bench.add_argument(
+        "--target",
+        metavar="LIST",
+        default="",
+        help="where to run: serial, threads, opencl, cuda (default: threads, and the devices that are here)",
+    )
+    bench.add_argument("--json", metavar="FILE", help="write all calls' seconds there, too")
+
+
+def _add_ranges(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--sizes",
+        metavar="NAME=RANGE",
+        action="extend",
+        nargs=1,
+        default=[],
+        help="numbers to measure at, for parameters of the kernels: n=512, n=256:4096:x2, n=100:900:+200; all combinations of several",
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,7 @@ class Bench:
     def seconds(self, trial: Trial, default: Outcome | None) -> tuple[float, ...]:
         """The kernel's seconds in each call; `default` is what came of the first run of the default. Raises ProgramError."""
         version = self.versions[trial.version]
-        calls = _calls(default) if self.has_calls else 1
+        calls = calls_in_a_run(default.seconds if default is not None else ()) if self.has_calls else 1
         words = self.command(version.build, self.points[trial.sizes], calls)
         variables = {"TILEK_TARGET": self.target}
         if version.sizes:
@@ -90,11 +90,11 @@ class Bench:
         return self.seconds(trial, study.outcomes(DEFAULT, trial.sizes).get(0))
 
 
-def _calls(default: Outcome | None) -> int:
-    """Calls of a run, the first one included."""
-    if default is None or not default.seconds:
+def calls_in_a_run(known: Sequence[float]) -> int:
+    """Calls of a run, the first one included, where these are the seconds of some."""
+    if not known:
         return 1 + _FEWEST
-    return 1 + min(max(int(_SECONDS / max(*default.seconds, 1e-9)), _FEWEST), _MOST)
+    return 1 + min(max(int(_SECONDS / max(*known, 1e-9)), _FEWEST), _MOST)
 
 
 def recorded(
