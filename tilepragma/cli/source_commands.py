@@ -1,4 +1,4 @@
-"""The commands on one source file: translate, check, explain, tune, bench."""
+"""The commands on one source file: translate, check, explain, tune, bench, report."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         problem = tune.usage_problem(options) if options.quick else explore.usage_problem(options)
         if problem:
             raise WrongUsageError(problem)
-    if options.command == "bench":
-        from tilepragma.cli import bench
+    if options.command in ("bench", "report"):
+        from tilepragma.cli import bench, measurement_report
 
-        problem = bench.usage_problem(options)
+        problem = (bench if options.command == "bench" else measurement_report).usage_problem(options)
         if problem:
             raise WrongUsageError(problem)
     command = read_command(compiler_options)
@@ -82,7 +82,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
         device=chosen_device("--device", options.device),
-        kept=options.command != "tune",
+        kept=options.command not in ("tune", "report"),  # what was measured is what launches take without
         last="verify",
         dump=frozenset(options.dump),
     )
@@ -159,6 +159,10 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
         _write(options, result)
     elif options.command in ("tune", "bench"):
         return _measured(options, request, result)
+    elif options.command == "report":
+        from tilepragma.cli.measurement_report import Source, report
+
+        return report(options, Source(request, result))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The `tilepragma` command: translate, check, explain, tune, bench, devices, and what a build needs to know."""
+"""The `tilepragma` command: translate, check, explain, tune, bench, report, devices, and what a build needs to know."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ def run(arguments: Sequence[str]) -> int:
             return _share(options, others)
         if options.input is None:
             options.parser.error("the following arguments are required: IN.c")
+    if options.command == "report" and options.input is None:
+        return _report(options, others)
     if options.command in ("explain", "tune"):
         options.size += [word for word in others if _SIZE.match(word)]
         others = [word for word in others if not _SIZE.match(word)]
@@ -70,6 +72,24 @@ def _share(options: argparse.Namespace, others: Sequence[str]) -> int:
     from tilepragma.cli.sharing import export, merge
 
     return export(options.export) if options.export else merge(options.merge)
+
+
+def _report(options: argparse.Namespace, others: Sequence[str]) -> int:
+    """Of all kernels that were measured, without a source."""
+    if others or options.device:
+        options.parser.error(f"{(others or ['--device'])[0]} goes with a source: tilepragma report IN.c")
+    from tilepragma.cli.measurement_report import report, usage_problem
+
+    problem = usage_problem(options)
+    if problem:
+        options.parser.error(problem)
+    try:
+        return report(options, None)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        print(f"tilepragma: error: {error.filename or options.output}: {error.strerror}", file=sys.stderr)
+        return WRONG_USAGE
 
 
 def _devices(options: argparse.Namespace) -> int:
@@ -147,6 +167,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_explain(commands)
     _add_tune(commands)
     _add_bench(commands)
+    _add_report(commands)
     _add_devices(commands)
     return parser
 
@@ -280,6 +301,30 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     tune.add_argument(
         "--no-keep", dest="keep", action="store_false", help="write no IN.tilek.json, only say what is fastest"
+    )
+
+
+def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "make a page of what tune has measured: versions over inputs, what adapting is worth, tile sizes, roofline (docs/TUNING.md)"
+    report = _add_source_command(commands, "report", about, needs_input=False)
+    report.usage = (
+        "tilepragma report [IN.c] [--kernel K] [--target LIST] [--trace FILE.json] [--note TEXT] [--device NAME] [-o DIR|FILE.html] "
+        "[options of the C compiler]"
+    )
+    report.add_argument(
+        "-o",
+        dest="output",
+        default="tilepragma-report",
+        metavar="DIR|FILE.html",
+        help="a folder for report.html and its pictures as PNG, or a file for the page alone, or - (default: %(default)s)",
+    )
+    report.add_argument("--kernel", metavar="K", default="", help="this kernel only (default: all, or those of IN.c)")
+    report.add_argument("--target", metavar="LIST", default="", help="measurements on these targets (default: all)")
+    report.add_argument(
+        "--trace", metavar="FILE.json", default="", help="draw this run over time: what TILEK_PROFILE=FILE.json wrote"
+    )
+    report.add_argument(
+        "--note", metavar="TEXT", default="", help="a remark for the top of the page, such as what else the machine did"
     )
 
 

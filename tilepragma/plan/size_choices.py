@@ -51,11 +51,11 @@ def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[int, .
     if not plan.choices:
         return default
     found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
-    return chosen(plan.choices, found) or default
+    return chosen_sizes(plan.choices, found) or default
 
 
-def chosen(choices: Sequence[SizeChoice], found: tuple[int, int]) -> tuple[int, ...] | None:
-    """The sizes of the first choice that holds for the bytes and iterations that a launch finds; None where none does."""
+def chosen_sizes(choices: Sequence[SizeChoice], found: tuple[int, int]) -> tuple[int, ...] | None:
+    """The tile sizes of the first choice that holds for the bytes and trips that a launch finds; None where none does."""
     return next((one.sizes for one in choices if _within(found, _limits(one))), None)
 
 
