@@ -20,7 +20,7 @@ from tilepragma.cli.rooflines import MeasuredPoints, rooflines
 from tilepragma.cli.run_timeline import timeline
 from tilepragma.cli.tune import chosen_kernels
 from tilepragma.driver import TARGET_NAMES, kernel_digest
-from tilepragma.report.measurements_page import MeasurementsPage
+from tilepragma.report.measurements_page import KernelSection, MeasurementsPage
 from tilepragma.report.png import MissingMatplotlibError, png
 from tilepragma.tuning.database import MeasurementsError, database_path, opened
 from tilepragma.tuning.input_space import input_space
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _DONE, _FAILED, _WRONG_USAGE = 0, 1, 2
 #: The name of the page in a folder.
 _PAGE = "report.html"
+#: Kernels that a heading names.
+_NAMED = 5
 
 
 class _ReportError(Exception):
@@ -127,8 +129,14 @@ def _page(options: argparse.Namespace, sources: Sequence[Source]) -> Measurement
     if not sections and not timelines:
         raise _ReportError("there is nothing to report: of no kernel the default was measured; 'tilepragma tune' does")
     drawn, missing = rooflines(points)
-    title = "A run over time" if not sections else f"Measured: {', '.join(dict.fromkeys(one.name for one in sections))}"
-    return MeasurementsPage(title, options.note, _made(used), tuple(sections), drawn, missing, timelines)
+    return MeasurementsPage(_heading(sections), options.note, _made(used), tuple(sections), drawn, missing, timelines)
+
+
+def _heading(sections: Sequence[KernelSection]) -> str:
+    names = list(dict.fromkeys(one.name for one in sections))
+    if not names:
+        return "A run over time"
+    return f"Measured: {', '.join(names) if len(names) <= _NAMED else f'{len(names)} kernels'}"
 
 
 def _timeline(path: Path) -> Figure:
