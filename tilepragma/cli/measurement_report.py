@@ -20,7 +20,7 @@ from tilepragma.cli.rooflines import MeasuredPoints, rooflines
 from tilepragma.cli.run_timeline import timeline
 from tilepragma.cli.tune import chosen_kernels
 from tilepragma.driver import TARGET_NAMES, kernel_digest
-from tilepragma.report.measurements_page import MeasurementsPage
+from tilepragma.report.measurements_page import KernelSection, MeasurementsPage
 from tilepragma.report.png import MissingMatplotlibError, png
 from tilepragma.tuning.database import MeasurementsError, database_path, opened
 from tilepragma.tuning.input_space import input_space
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _DONE, _FAILED, _WRONG_USAGE = 0, 1, 2
 #: The name of the page in a folder.
 _PAGE = "report.html"
+#: Kernels that a heading names.
+_NAMED = 5
 
 
 class _ReportError(Exception):
@@ -50,6 +52,10 @@ class Source:
 
     request: TranslateRequest
     result: TranslateResult
+
+
+#: What was measured of a kernel, and its source and plan where these are at hand.
+_Subject = tuple[MeasuredKernel, Source | None, "KernelPlan | None"]
 
 
 def usage_problem(options: argparse.Namespace) -> str:
@@ -81,12 +87,12 @@ def _is_page(name: str) -> bool:
     return name == "-" or Path(name).suffix.lower() in (".html", ".htm")
 
 
-def report(options: argparse.Namespace, source: Source | None) -> int:
-    """Make the page of what was measured, of all kernels or of those of a source; returns the exit status. Raises OSError where it cannot be
+def report(options: argparse.Namespace, sources: Sequence[Source]) -> int:
+    """Make the page of what was measured, of all kernels or of those of some sources; returns the exit status. Raises OSError where it cannot be
     written.
     """
     try:
-        page = _page(options, source)
+        page = _page(options, sources)
     except _ReportError as error:
         if str(error):
             print_error("tilepragma", str(error))
@@ -98,14 +104,14 @@ def report(options: argparse.Namespace, source: Source | None) -> int:
     return _DONE
 
 
-def _page(options: argparse.Namespace, source: Source | None) -> MeasurementsPage:
+def _page(options: argparse.Namespace, sources: Sequence[Source]) -> MeasurementsPage:
     """Raises _ReportError, MeasurementsError."""
     timelines = (_timeline(Path(options.trace)),) if options.trace else ()
-    subjects: list[tuple[MeasuredKernel, KernelPlan | None]] = []
-    if not options.trace or source is not None or options.kernel or database_path().is_file():
-        subjects = _subjects(options, source, _all())
+    subjects: list[_Subject] = []
+    if not options.trace or sources or options.kernel or database_path().is_file():
+        subjects = _subjects(options, sources, _all())
     sections, points, used = [], [], []
-    for measured, plan in subjects:
+    for measured, source, plan in subjects:
         space = input_space(measured.trials)
         if space is None:
             print_error("tilepragma", f"{_title(measured)} is left out: its default was measured at no input")
@@ -123,8 +129,14 @@ def _page(options: argparse.Namespace, source: Source | None) -> MeasurementsPag
     if not sections and not timelines:
         raise _ReportError("there is nothing to report: of no kernel the default was measured; 'tilepragma tune' does")
     drawn, missing = rooflines(points)
-    title = "A run over time" if not sections else f"Measured: {', '.join(dict.fromkeys(one.name for one in sections))}"
-    return MeasurementsPage(title, options.note, _made(used), tuple(sections), drawn, missing, timelines)
+    return MeasurementsPage(_heading(sections), options.note, _made(used), tuple(sections), drawn, missing, timelines)
+
+
+def _heading(sections: Sequence[KernelSection]) -> str:
+    names = list(dict.fromkeys(one.name for one in sections))
+    if not names:
+        return "A run over time"
+    return f"Measured: {', '.join(names) if len(names) <= _NAMED else f'{len(names)} kernels'}"
 
 
 def _timeline(path: Path) -> Figure:
@@ -148,27 +160,36 @@ def _all() -> list[MeasuredKernel]:
 
 
 def _subjects(
-    options: argparse.Namespace, source: Source | None, found: Sequence[MeasuredKernel]
-) -> list[tuple[MeasuredKernel, KernelPlan | None]]:
-    """What to report, each with its plan where the source is at hand. Raises _ReportError where there is nothing."""
+    options: argparse.Namespace, sources: Sequence[Source], found: Sequence[MeasuredKernel]
+) -> list[_Subject]:
+    """What to report, each with its source and plan where these are at hand. Raises _ReportError where there is nothing."""
     targets = _listed(options.target)
     there = [one for one in found if not targets or one.environment.target in targets]
     on = f" on {' or '.join(targets)}" if targets else ""
-    if source is None:
-        return [(one, None) for one in _named(options.kernel, there, on)]
-    plans = chosen_kernels(options.kernel, source.result, source.request)
-    if plans is None:
-        raise _ReportError("", _WRONG_USAGE)
-    subjects: list[tuple[MeasuredKernel, KernelPlan | None]] = []
-    for plan in plans:
+    if not sources:
+        return [(one, None, None) for one in _named(options.kernel, there, on)]
+    subjects: list[_Subject] = []
+    for source, plan in _plans(options.kernel, sources):
         own = [one for one in there if one.kernel.digest == kernel_digest(source.result, plan)]
         own = [one for one in own if one.kernel.name == plan.kernel.name]
-        subjects += [(one, plan) for one in own]
+        subjects += [(one, source, plan) for one in own]
         if not own:
             _say_unmeasured(plan, there, source.request, on)
     if not subjects:
         raise _ReportError("")
     return subjects
+
+
+def _plans(name: str, sources: Sequence[Source]) -> list[tuple[Source, KernelPlan]]:
+    """The kernels of that name, or all. Raises _ReportError where there are none, which was said."""
+    having = [one for one in sources if any(name in ("", plan.kernel.name) for plan in one.result.plans)]
+    found = []
+    for one in having or sources:
+        plans = chosen_kernels(name, one.result, one.request)
+        if plans is None:
+            raise _ReportError("", _WRONG_USAGE)
+        found += [(one, plan) for plan in plans]
+    return found
 
 
 def _say_unmeasured(plan: KernelPlan, there: Sequence[MeasuredKernel], request: TranslateRequest, on: str) -> None:

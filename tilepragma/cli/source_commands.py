@@ -160,10 +160,20 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
     elif options.command in ("tune", "bench"):
         return _measured(options, request, result)
     elif options.command == "report":
-        from tilepragma.cli.measurement_report import Source, report
-
-        return report(options, Source(request, result))
+        return _report(options, request, result)
     return 0
+
+
+def _report(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """Of this source and those that are named behind it; returns the exit status."""
+    from tilepragma.cli.measurement_report import Source, report
+
+    sources = [Source(request, result)]
+    for name in options.more:
+        other = replace(request, source=name)
+        sources.append(Source(other, translate(other)))
+        print_diagnostics(sources[-1].result.diagnostics, name, None)
+    return report(options, sources) if all(one.result.succeeded for one in sources) else 1
 
 
 def _measured(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:

@@ -52,8 +52,11 @@ def run(arguments: Sequence[str]) -> int:
             return _share(options, others)
         if options.input is None:
             options.parser.error("the following arguments are required: IN.c")
-    if options.command == "report" and options.input is None:
-        return _report(options, others)
+    if options.command == "report":
+        options.more = [word for word in others if not word.startswith("-")]
+        others = [word for word in others if word not in options.more]
+        if options.input is None:
+            return _report(options, others)
     if options.command in ("explain", "tune"):
         options.size += [word for word in others if _SIZE.match(word)]
         others = [word for word in others if not _SIZE.match(word)]
@@ -84,7 +87,7 @@ def _report(options: argparse.Namespace, others: Sequence[str]) -> int:
     if problem:
         options.parser.error(problem)
     try:
-        return report(options, None)
+        return report(options, ())
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -308,7 +311,7 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     about = "make a page of what tune has measured: versions over inputs, what adapting is worth, tile sizes, roofline (docs/TUNING.md)"
     report = _add_source_command(commands, "report", about, needs_input=False)
     report.usage = (
-        "tilepragma report [IN.c] [--kernel K] [--target LIST] [--trace FILE.json] [--note TEXT] [--device NAME] [-o DIR|FILE.html] "
+        "tilepragma report [IN.c …] [--kernel K] [--target LIST] [--trace FILE.json] [--note TEXT] [--device NAME] [-o DIR|FILE.html] "
         "[options of the C compiler]"
     )
     report.add_argument(
@@ -318,7 +321,9 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         metavar="DIR|FILE.html",
         help="a folder for report.html and its pictures as PNG, or a file for the page alone, or - (default: %(default)s)",
     )
-    report.add_argument("--kernel", metavar="K", default="", help="this kernel only (default: all, or those of IN.c)")
+    report.add_argument(
+        "--kernel", metavar="K", default="", help="this kernel only (default: all, or those of the sources)"
+    )
     report.add_argument("--target", metavar="LIST", default="", help="measurements on these targets (default: all)")
     report.add_argument(
         "--trace", metavar="FILE.json", default="", help="draw this run over time: what TILEK_PROFILE=FILE.json wrote"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -64,14 +64,13 @@ def roofline_figure(groups: Sequence[tuple[str, Sequence[KernelPoint]]], device:
     """The roofs of a device, and the points of kernels by their names; the last point of each has the largest sign. Each has one."""
     sheet = new_sheet()
     points = [one for _, found in groups for one in found]
-    double = any(one.double for one in points)
-    top = peak(device, double)
+    tops = {double: peak(device, double) for double in sorted({one.double for one in points})}
+    top = max(tops.values())
     furthest = [one.bandwidth for one in device.memories[-1:] if one.bandwidth]
-    ridge = [top / bandwidth for bandwidth in furthest]
-    across = log_scale([*(one.intensity for one in points), *ridge], WIDTH)
-    up = log_scale([*(one.rate / _GIGA for one in points), top / _GIGA], _HIGH)
+    across = log_scale([*(one.intensity for one in points), *(top / bandwidth for bandwidth in furthest)], WIDTH)
+    up = log_scale([*(one.rate / _GIGA for one in points), *(one / _GIGA for one in tops.values())], _HIGH)
     draw_field(sheet, across, up, ("operations for each byte, each array moved once", "GFLOP/s"))
-    entries = _draw_roofs(sheet, device, top, across, up)
+    entries = [*_draw_arithmetic(sheet, tops, across, up), *_draw_memories(sheet, device, top, across, up)]
     looks = [LOOKS[place % len(LOOKS)] for place in range(len(groups))]
     for (_, found), look in zip(groups, looks, strict=True):
         for one in found[:-1]:
@@ -79,17 +78,24 @@ def roofline_figure(groups: Sequence[tuple[str, Sequence[KernelPoint]]], device:
         last = found[-1]
         sheet.draw(marker(look, (across.at(last.intensity), -up.at(last.rate / _GIGA)), 5.5, "point"))
     named = [(look, name) for (name, _), look in zip(groups, looks, strict=True)]
-    precision = "double" if double else "single"
-    arithmetic = Look(INK, "", ""), f"arithmetic, {top / _GIGA:.3g} GFLOP/s in {precision} precision"
-    draw_legend(sheet, [*named, arithmetic, *entries], 48.0)
+    draw_legend(sheet, [*named, *entries], 48.0)
     title = f"Roofline of {device.name}"
     return Figure("roofline", title, caption, sheet.finished((), title, caption))
 
 
-def _draw_roofs(sheet: Sheet, device: Device, top: float, across: Scale, up: Scale) -> list[tuple[Look, str]]:
-    """The roof of arithmetic and one of each memory whose bandwidth is known; returns what the legend says of the memories."""
-    y = -up.at(top / _GIGA)
-    sheet.draw(path([(0, y), (across.length, y)], stroke=INK, stroke_width=LINE, class_="roof"), (0.0, y))
+def _draw_arithmetic(sheet: Sheet, tops: Mapping[bool, float], across: Scale, up: Scale) -> list[tuple[Look, str]]:
+    """The roof of each precision that kernels have; returns what the legend says of them."""
+    entries = []
+    for double, top in tops.items():
+        y = -up.at(top / _GIGA)
+        sheet.draw(path([(0, y), (across.length, y)], stroke=INK, stroke_width=LINE, class_="roof"), (0.0, y))
+        precision = "double" if double else "single"
+        entries.append((Look(INK, "", ""), f"arithmetic, {top / _GIGA:.3g} GFLOP/s in {precision} precision"))
+    return entries
+
+
+def _draw_memories(sheet: Sheet, device: Device, top: float, across: Scale, up: Scale) -> list[tuple[Look, str]]:
+    """The roof of each memory whose bandwidth is known, up to that of arithmetic; returns what the legend says of them."""
     entries = []
     for memory, dashes in zip(reversed(device.memories), _DASHES, strict=False):
         if memory.bandwidth is None:

@@ -93,9 +93,9 @@ def digest(source: str) -> str:
     return kernel_digest(result, result.plans[0])
 
 
-def measure(times: dict[str, dict[str, float]] = TIMES, source: str = SOURCE) -> None:
+def measure(times: dict[str, dict[str, float]] = TIMES, source: str = SOURCE, name: str = "sweep") -> None:
     with opened(database_path()) as database:
-        study = database.study(KernelKey("in.c", "sweep", digest(source)), ENVIRONMENT)
+        study = database.study(KernelKey("in.c", name, digest(source)), ENVIRONMENT)
         for sizes, found in times.items():
             for version, time in found.items():
                 study.add(Trial(version, sizes, 0), Outcome((1e-6 * time,), "", 0.1, "2026-01-02T03:04:05"))
@@ -270,6 +270,24 @@ def _status(*arguments: str) -> int:
         return report(*arguments)
     except SystemExit as ended:  # argparse's way to say that usage is wrong
         return int(ended.code or 0)
+
+
+def test_several_sources_stand_on_one_page() -> None:
+    measure()
+    Path("more.c").write_text(SOURCE.replace("/ 3", "/ 4").replace("sweep", "other"))
+    measure(source=Path("more.c").read_text(), name="other")
+    found = page("in.c", "-O3", "more.c")
+    assert [one for one in found.headings if " on threads" in one] == ["sweep on threads in.c", "other on threads in.c"]
+    assert "<b>Roofline of a machine.</b>" in Path("page.html").read_text()
+    assert page("in.c", "more.c", "--kernel", "other").row("other on threads")[1] == "2"
+
+
+def test_a_second_source_with_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    measure()
+    Path("more.c").write_text("#pragma tilek kernel\nint x;\n")
+    assert report("in.c", "more.c", "-o", "page.html") == 1
+    assert "more.c:1:" in capsys.readouterr().err
+    assert not Path("page.html").exists()
 
 
 def test_another_text_of_the_kernel_has_other_measurements(capsys: pytest.CaptureFixture[str]) -> None:

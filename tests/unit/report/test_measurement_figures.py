@@ -91,6 +91,12 @@ def test_roofline_has_every_run_and_every_known_roof() -> None:
     assert all(math.isfinite(value) for value in numbers(figure))
 
 
+def test_both_precisions_have_their_roofs() -> None:
+    figure = roofline_figure([("a", [point(20.0, 25.0)]), ("b", [point(20.0, 25.0, double=True)])], DEVICE, "")
+    assert len(elements(figure, "roof")) == 3
+    assert "50 GFLOP/s in double precision" in figure.svg
+
+
 def test_measured_sizes_that_matter_most_with_the_fastest_of_the_others() -> None:
     times = {(8, 8, 1): 4.0, (16, 8, 1): 1.0, (16, 8, 2): 1.5, (8, 32, 2): 2.0, (32, 8, 1): 9.0}
     found = measured_landscape(("a", "b", "c"), times, (8, 8, 1), "a machine", "At n=5.")
