@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "steps.h"
 
+#include "environment.h"
+#include "even_blocks.h"
 #include "message.h"
 #include "sizes.h"
 
@@ -139,6 +141,15 @@ int tilek_waves_end(tilek_run *run)
 }
 
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
+
+int64_t tilek_even_size(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit)
+{
+    const tilek_size *own = &run->kernel->sizes[size];
+    const int is_usual = run->machine.limits == NULL && run->sizes[size] == own->host; /* devices have their own; a choice may say another */
+    if (is_usual && tilek_given_size(run->kernel->name, own->name, -1) < 0)
+        run->sizes[size] = tilek_even_blocks(own->host, lower, upper, unit, run->machine.threads);
+    return run->sizes[size];
+}
 
 /* Every launch once, in order. */
 static void go_straight(tilek_run *run)

@@ -140,12 +140,14 @@ class Division:
 @dataclass(frozen=True)
 class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds and bodies for a number, at least 1, that is
-    known at launch. `host` and `device` are what is taken where nobody says anything else.
+    known at launch. `host` and `device` are what is taken where nobody says anything else. Where `unit` is not 0, blocks of so many rows are dealt to
+    threads on hosts, which take a multiple of the unit in place of `host`, so that all threads have about as many rows (`even_blocks.py`).
     """
 
     object: DataObject
     host: int
     device: int
+    unit: int = 0
 
 
 @dataclass(frozen=True)
