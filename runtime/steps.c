@@ -128,13 +128,18 @@ int tilek_wave(tilek_run *run, int launch, const tilek_bounds loops[], const voi
     int stop;
     run->is_wave = 1;
     run->wave = wave;
+    run->wave_launch = launch;
     stop = tilek_step(run, launch, loops, values);
     run->is_wave = 0;
+    if (run->status == TILEK_OK) ++run->planned[launch].waves;
     return stop;
 }
 
 int tilek_waves_end(tilek_run *run)
 {
+    tilek_planned *planned = &run->planned[run->wave_launch];
+    planned->most_waves = tilek_maximum(planned->most_waves, planned->waves);
+    planned->waves = 0;
     if (run->perform == NULL || run->finish == NULL) return 0;
     run->status = run->finish(run, run->why);
     return run->status != TILEK_OK;
@@ -176,7 +181,7 @@ tilek_status tilek_rehearse(tilek_run *run, tilek_message *why)
     for (int launch = 0; launch < run->launch_count; ++launch) {
         tilek_planned *planned = &run->planned[launch];
         planned->seen = planned->runs = 0;
-        planned->most_instances = planned->most_workers = planned->most_iterations = 0;
+        planned->most_instances = planned->most_workers = planned->most_iterations = planned->waves = planned->most_waves = 0;
     }
     run->perform = NULL;
     run->unseen = run->launch_count;

@@ -254,4 +254,4 @@ def _launch(
         else:
             tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.THREAD)
         body = (loop,)
-    return DraftLaunch(Block(body), tiles, pipelined=not loops.device)
+    return DraftLaunch(Block(body), tiles, pipelined=True)
