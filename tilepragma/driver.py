@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +17,17 @@ from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
 
 if TYPE_CHECKING:
+    from tilepragma.base.ranges import SourceRange
     from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
     from tilepragma.ir.directives import Target, TemporalTiles
     from tilepragma.ir.looptree import Kernel, TranslationUnit
     from tilepragma.model import devices
     from tilepragma.model.descriptor_files import KnownDevice
     from tilepragma.model.devices import Device as Device
+    from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kept_sizes import KeptSizes
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
-    from tilepragma.plan.kernel_plan import RegisterCounts
+    from tilepragma.plan.kernel_plan import PlanVersion, RegisterCounts
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
     from tilepragma.report.facts import KernelFacts
@@ -162,9 +165,26 @@ def plan(state: State) -> State:
                 raise
             continue
         if made is not None:
-            planned.append(with_kept_sizes(made, kept, state.diagnostics))
+            make = partial(_version, state.unit, kernel, made.plan, defaults)
+            planned.append(with_kept_sizes(made, kept, state.diagnostics, make))
     chosen, asked = _with_choices(_with_registers(planned, request.device), request.device)
     return replace(state, planned=chosen, measured=(*files, *asked))
+
+
+def _version(
+    unit: TranslationUnit,
+    kernel: Kernel,
+    usual: KernelPlan,
+    defaults: PlanDefaults,
+    text: str,
+    place: SourceRange,
+    number: int,
+) -> PlanVersion:
+    """The version of a kernel that a text at some place names. Raises RefusalError."""
+    from tilepragma.frontend.version_text import parse_version
+    from tilepragma.plan.versions import plan_version
+
+    return plan_version(usual, kernel, parse_version(text, place), number, unit.floating, defaults)
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
