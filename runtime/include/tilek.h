@@ -300,8 +300,9 @@ void tilek_complete(const tilek_kernel *kernel, tilek_call *call);
 
 /* ---- Data directives --------------------------------------------------------------------------------------------- */
 
+/* KEEP: as COPY, but what cannot be kept is not, without a word: nobody asked for it. */
 typedef enum tilek_motion { TILEK_COPY, TILEK_COPYIN, TILEK_COPYOUT, TILEK_CREATE, TILEK_DELETE, TILEK_PRESENT,
-                            TILEK_UPDATE_SELF, TILEK_UPDATE_DEVICE } tilek_motion;
+                            TILEK_UPDATE_SELF, TILEK_UPDATE_DEVICE, TILEK_KEEP } tilek_motion;
 
 typedef struct tilek_data_item { const tilek_array_shape *shape; tilek_array array; tilek_motion motion; } tilek_data_item;
 

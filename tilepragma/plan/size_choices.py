@@ -51,8 +51,15 @@ def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[int, .
     if not plan.choices:
         return default
     found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
-    taken = next((one for one in plan.choices if _within(found, _limits(one))), None)
-    return default if taken is None or taken.version else taken.sizes
+    return chosen_sizes(plan.choices, found) or default
+
+
+def chosen_sizes(choices: Sequence[SizeChoice], found: tuple[int, int]) -> tuple[int, ...] | None:
+    """The tile sizes of the first choice that holds for the bytes and trips that a launch finds; None where none does, or that is one of another
+    version.
+    """
+    taken = next((one for one in choices if _within(found, _limits(one))), None)
+    return None if taken is None or taken.version else taken.sizes
 
 
 def found_by_launch(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bool) -> tuple[int, int]:
