@@ -121,8 +121,8 @@ static const size_t scalar_sizes[] = {sizeof(int64_t), sizeof(int)};
 static const char *const text[] = {"the fake device reads no text", NULL};
 static const tilek_size sizes[] = {{"size", 3, 3}};
 static const int64_t in_small[] = {4}, in_short[] = {5}, in_wrong[] = {0};
-static const tilek_choice choices[] = {{10 * sizeof(double) + 8, INT64_MAX, in_small}, {INT64_MAX, 2, in_short}};
-static const tilek_choice wrong_choices[] = {{INT64_MAX, INT64_MAX, in_wrong}};
+static const tilek_choice choices[] = {{10 * sizeof(double) + 8, INT64_MAX, in_small, 0}, {INT64_MAX, 2, in_short, 0}};
+static const tilek_choice wrong_choices[] = {{INT64_MAX, INT64_MAX, in_wrong, 0}};
 static const int64_t tile_arguments[3];
 
 #define KERNEL(kernel_name, own_hosts, own_devices, steps, own_flags, own_state, own_choices, own_choice_count)                                  \
@@ -386,7 +386,7 @@ void steps_chosen_arrays(void)
                                                {"far", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_WRITES | TILEK_TEMPORARY | TILEK_DEVICES_ONLY},
                                                {"none", TILEK_CONTIGUOUS, 2, sizeof(double), 1, number, TILEK_READS},
                                                {"s", TILEK_SCALAR, 0, sizeof(double), 1, number, TILEK_WRITES}};
-    static const tilek_choice exact[] = {{12 * sizeof(double), 7, in_small}}, close[] = {{12 * sizeof(double) - 1, 7, in_small}};
+    static const tilek_choice exact[] = {{12 * sizeof(double), 7, in_small, 0}}, close[] = {{12 * sizeof(double) - 1, 7, in_small, 0}};
     tilek_array own[] = {{.length = {3, 2}}, {.length = {5}}, {.length = {1000}}, {.length = {1000, 0}}, {.base = NULL}};
     const tilek_call call = {.arrays = own, .trips = 7};
     const tilek_choice *const tables[] = {exact, close};

@@ -153,8 +153,9 @@ class TileSize:
 
 @dataclass(frozen=True)
 class SizeChoice:
-    """Values of a plan's tile sizes, in their order, for launches on hosts (and on OpenCL devices that run the hosts' launches) whose arrays have
-    `bytes` bytes together at most and whose outermost loop has `trips` iterations at most; None: however many.
+    """Values of a plan's tile sizes, in their order, for launches on hosts (and on OpenCL devices that run the hosts' launches), or on devices, whose
+    arrays have `bytes` bytes together at most and whose outermost loop has `trips` iterations at most; None: however many. `version`: these are the
+    sizes of that version of the plan, from 1; none where its own are taken.
 
     The bytes are those of the sections of `KernelPlan.arrays`, the plan's own ones included but not those of devices only; the loop is
     `size_choices.outermost_loop`. The runtime counts both.
@@ -163,6 +164,15 @@ class SizeChoice:
     bytes: int | None
     trips: int | None
     sizes: tuple[int, ...]
+    version: int = 0
+
+
+@dataclass(frozen=True)
+class PlanVersion:
+    """Another plan of the same region, which launches may take instead; `text` says what it is (ir/versions.py)."""
+
+    text: str
+    plan: KernelPlan
 
 
 @dataclass(frozen=True)
@@ -299,6 +309,10 @@ class KernelPlan:
     """a clause on each loop of the user's that launches take apart"""
     choices: tuple[SizeChoice, ...] = ()
     """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
+    device_choices: tuple[SizeChoice, ...] = ()
+    """the same for launches of devices"""
+    versions: tuple[PlanVersion, ...] = ()
+    """other plans, which choices name by their numbers from 1"""
     reordered: Reordered | None = None
     """the region in the order that `kernel` has it, where the user wrote another"""
     measured: MeasuredSizes | None = None

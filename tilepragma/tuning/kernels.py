@@ -67,7 +67,7 @@ class KernelTuning:
             nonlocal limit
             variables = {"TILEK_TARGET": self.target}
             if trial is not self.layouts.default or not self.taken:
-                variables["TILEK_SIZES"] = self.variable(trial.layout)
+                variables |= {"TILEK_SIZES": self.variable(trial.layout), "TILEK_VERSION": "0"}
             done = run(command, variables, limit)
             if limit is None:
                 limit = max(LEAST_SECONDS, PATIENCE * done.seconds)
