@@ -203,6 +203,7 @@ static void read_all(void)
     settings.specialize = read_switch("TILEK_SPECIALIZE", 1);
     settings.graphs = read_switch("TILEK_GRAPHS", 1);
     settings.verify = read_switch("TILEK_VERIFY", 0);
+    settings.adapt = read_switch("TILEK_ADAPT", 0);
     read_target();
     read_opencl_form();
     read_device();

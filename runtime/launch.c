@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch.h"
 
+#include "adapt.h"
 #include "async.h"
 #include "environment.h"
 #include "message.h"
@@ -56,10 +57,14 @@ static tilek_status execute(tilek_state *state, const tilek_call *call, const ti
     for (int index = 0; index < count; ++index) {
         const tilek_candidate *candidate = &candidates[index];
         const int on_device = is_device(candidate->target);
+        tilek_call own = *call;
+        tilek_trial trial;
         tilek_message why;
         int is_last_try;
         if (on_device && is_refused(state, candidate->target)) continue;
-        status = on_device ? tilek_run_device(state, call, candidate, queue, &why) : tilek_run_host(state, call, candidate->target, &why);
+        own.layout = tilek_trial_begin(&trial, state, call, candidate);
+        status = on_device ? tilek_run_device(state, &own, candidate, queue, &why) : tilek_run_host(state, &own, candidate->target, &why);
+        tilek_trial_end(&trial, status == TILEK_OK);
         if (status == TILEK_OK) {
             *ran = candidate->target;
             if (tilek_profiling()) tilek_record_launch(state, candidate->target, call);

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "profile.h"
 
+#include "adapt.h"
 #include "environment.h"
 #include "message.h"
 #include "span.h"
@@ -209,6 +210,8 @@ static void print_table(void)
             for (int is_hosts = 0; target < TILEK_TARGETS && is_hosts < 2; ++is_hosts) print_steps(state, (tilek_target)target, is_hosts);
         }
     for (int target = 0; target <= TILEK_TARGETS; ++target) print_row("(data directives)", (tilek_target)target, &data_figures[target]);
+    if (tilek_get_settings()->adapt) (void)fputs("tilek: adapted tile sizes\n", stderr);
+    for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next) tilek_adaptations_print(state);
 }
 
 static void write_string(FILE *file, const char *text)

@@ -8,8 +8,7 @@
 
 #include <inttypes.h>
 
-/* The bytes of all arrays that hosts reach; INT64_MAX where they are more than can be counted. */
-static int64_t bytes_on_hosts(const tilek_kernel *kernel, const tilek_call *call)
+int64_t tilek_bytes_on_hosts(const tilek_kernel *kernel, const tilek_call *call)
 {
     size_t total = 0;
     for (int index = 0; index < kernel->array_count; ++index) {
@@ -20,21 +19,38 @@ static int64_t bytes_on_hosts(const tilek_kernel *kernel, const tilek_call *call
     return (uint64_t)total < INT64_MAX ? (int64_t)total : INT64_MAX;
 }
 
-/* NULL: none holds. */
-static const tilek_choice *choice_for(const tilek_kernel *kernel, const tilek_call *call)
+int tilek_layout_chosen(const tilek_kernel *kernel, const tilek_call *call, int64_t bytes)
 {
-    const int64_t bytes = kernel->choice_count > 0 ? bytes_on_hosts(kernel, call) : 0, trips = call->trips >= 0 ? call->trips : INT64_MAX;
+    const int64_t trips = call->trips >= 0 ? call->trips : INT64_MAX;
     for (int index = 0; index < kernel->choice_count; ++index)
-        if (bytes <= kernel->choices[index].bytes && trips <= kernel->choices[index].trips) return &kernel->choices[index];
-    return NULL;
+        if (bytes <= kernel->choices[index].bytes && trips <= kernel->choices[index].trips) return TILEK_USUAL + 1 + index;
+    return TILEK_USUAL;
+}
+
+int64_t tilek_layout_size(const tilek_kernel *kernel, int layout, int index)
+{
+    return layout > TILEK_USUAL ? kernel->choices[layout - TILEK_USUAL - 1].sizes[index] : kernel->sizes[index].host;
+}
+
+int tilek_layouts_are_alike(const tilek_kernel *kernel, int layout, int other)
+{
+    for (int index = 0; index < kernel->size_count; ++index)
+        if (tilek_layout_size(kernel, layout, index) != tilek_layout_size(kernel, other, index)) return 0;
+    return 1;
+}
+
+static int layout_of(const tilek_kernel *kernel, const tilek_call *call)
+{
+    if (call->layout != 0 || kernel->choice_count == 0) return call->layout;
+    return tilek_layout_chosen(kernel, call, tilek_bytes_on_hosts(kernel, call));
 }
 
 tilek_status tilek_choose_sizes(const tilek_kernel *kernel, const tilek_call *call, int is_hosts, int64_t sizes[], tilek_message *why)
 {
-    const tilek_choice *choice = is_hosts ? choice_for(kernel, call) : NULL;
+    const int layout = is_hosts ? layout_of(kernel, call) : 0;
     for (int index = 0; index < kernel->size_count; ++index) {
         const tilek_size *size = &kernel->sizes[index];
-        sizes[index] = tilek_given_size(kernel->name, size->name, choice != NULL ? choice->sizes[index] : is_hosts ? size->host : size->device);
+        sizes[index] = tilek_given_size(kernel->name, size->name, is_hosts ? tilek_layout_size(kernel, layout, index) : size->device);
         if (sizes[index] >= 1) continue;
         tilek_say(why, "the tile size %s is %" PRId64, size->name, sizes[index]);
         return TILEK_INVALID;

@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 6
+#define TILEK_ABI 7
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -255,6 +255,7 @@ typedef struct tilek_call {
     int64_t trips;            /* iterations of the region's outermost loop, -1 where endless; for `choices` of the kernel that ask for them */
     void *state;              /* the runtime's; NULL at first */
     const int64_t *row_bases; /* see tilek_row_use */
+    int layout;               /* the runtime's; 0 at first: which tile sizes the call takes (sizes.h) */
 } tilek_call;
 
 /* What host functions receive. Counts and strides of loop l's tile t: tiles[first_tile[l] + t]. */
@@ -287,8 +288,9 @@ void tilek_complete(const tilek_kernel *kernel, tilek_call *call);
 
 /* ---- Data directives --------------------------------------------------------------------------------------------- */
 
+/* KEEP: as COPY, but what cannot be kept is not, without a word: nobody asked for it. */
 typedef enum tilek_motion { TILEK_COPY, TILEK_COPYIN, TILEK_COPYOUT, TILEK_CREATE, TILEK_DELETE, TILEK_PRESENT,
-                            TILEK_UPDATE_SELF, TILEK_UPDATE_DEVICE } tilek_motion;
+                            TILEK_UPDATE_SELF, TILEK_UPDATE_DEVICE, TILEK_KEEP } tilek_motion;
 
 typedef struct tilek_data_item { const tilek_array_shape *shape; tilek_array array; tilek_motion motion; } tilek_data_item;
 

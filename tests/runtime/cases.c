@@ -651,6 +651,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"concurrency", concurrency}, {"parallel", parallel}, {"cores", cores}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"differs_slightly", differs_slightly}, {"warm", warm},
     {"steps", steps}, {"steps_refused", steps_refused}, {"steps_differ", steps_differ}, {"steps_unsaid", steps_unsaid}, {"steps_lost", steps_lost}, {"steps_copies", steps_copies}, {"steps_unreached", steps_unreached}, {"steps_queued", steps_queued},
     {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size},
+    {"adapts", adapts}, {"adapts_not", adapts_not}, {"adapts_to_many", adapts_to_many}, {"adapts_concurrently", adapts_concurrently},
     {"steps_chosen", steps_chosen}, {"steps_chosen_extremes", steps_chosen_extremes}, {"steps_chosen_arrays", steps_chosen_arrays}, {"steps_misled", steps_misled}, {"steps_choice_cost", steps_choice_cost},
     {"waves", waves}, {"waves_apart", waves_apart}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers},
     {"graphs", graphs}, {"graphs_rarely", graphs_rarely}, {"graphs_elsewhere", graphs_elsewhere}, {"graphs_refused", graphs_refused}, {"graphs_lost", graphs_lost}, {"graphs_queued", graphs_queued},

@@ -91,6 +91,12 @@ void steps_choice_cost(void);
 void steps_cost(void);
 void steps_workers(void);
 
+/* Tests of TILEK_ADAPT (adapt_cases.c). */
+void adapts(void);
+void adapts_not(void);
+void adapts_to_many(void);
+void adapts_concurrently(void);
+
 /* Tests of calls on several devices (division_cases.c). */
 void divided(void);
 void divided_far(void);

@@ -85,6 +85,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             "waves_cases.c",
             "graph_cases.c",
             "division_cases.c",
+            "adapt_cases.c",
             "kernels.c",
             "fake_backend.c",
         )
@@ -115,6 +116,23 @@ def test_on_every_target(program: Path, case: str, target: str) -> None:
 def test_tiles_of_wavefronts(program: Path, case: str) -> None:
     done = run(program, case)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("case", ["adapts", "adapts_to_many", "adapts_concurrently"])
+def test_adaptation(program: Path, case: str) -> None:
+    done = run(program, case, TILEK_ADAPT="1")
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_adapts_unasked(program: Path) -> None:
+    done = run(program, "adapts_not")
+    assert done.returncode == 0, done.stderr
+
+
+def test_profiles_say_what_was_learned(program: Path) -> None:
+    found = run(program, "adapts", TILEK_ADAPT="1", TILEK_PROFILE="1").stderr
+    assert "  delayed on threads, arrays below 64 bytes" not in found
+    assert "  delayed on threads, arrays below 128 bytes, below 128 iterations: takes size=5, of 3\n" in found
 
 
 @pytest.mark.parametrize("case", ON_THE_DEVICE)
@@ -242,6 +260,7 @@ def test_a_tolerance_that_the_user_gives_is_kept_to(program: Path) -> None:
         ("TILEK_TARGET", "gpu", "cuda, opencl, threads, serial, auto"),
         ("TILEK_VERIFY", "yes", "0, 1"),
         ("TILEK_GRAPHS", "on", "0, 1"),
+        ("TILEK_ADAPT", "2", "0, 1"),
         ("TILEK_NUM_THREADS", "0", "a number from 1"),
         ("TILEK_TOLERANCE", "-1", "a number from 0, relative"),
         ("TILEK_PROFILE", "trace", "0, 1, a file's name that ends in .json"),

@@ -116,7 +116,8 @@ class MadePrograms:
 
     def _made(self, name: str) -> Path:
         build = self.builds[name]
-        folder = self.folder / str(len(self.built) + len(self.refused))
+        # By its number among all builds: several may be made at once.
+        folder = self.folder / str(list(self.builds).index(name))
         folder.mkdir()
         # The file has the source's own name: profiles know the kernel by it.
         text, program = folder / self.source.name, folder / "program"

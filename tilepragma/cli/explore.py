@@ -18,7 +18,7 @@ from tilepragma.base.refusals import RefusalError
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import MadePrograms, fitting, with_numbers
 from tilepragma.cli.exploration_results import show, show_lesson
-from tilepragma.cli.machines import calibrated, environment_of
+from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_error
 from tilepragma.cli.tune import TerminatedError, chosen_kernels, ended_by_sigterm, refuse
@@ -180,7 +180,7 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
     if job.program:
         taken_sizes(plan, first)
     serves = "threads" if first.on_host and target == "opencl" else target
-    device: Device | None = job.request.device or calibrated(target)
+    device: Device | None = job.request.device or ordering(target, serves)
     versions, space = space_of(builds, points, serves, device, "sizes" in job.families)
     if len(versions) < 2:
         raise TuningError(

@@ -329,3 +329,11 @@ class KernelPlan:
     def device(self) -> tuple[Launch, ...]:
         """The launches of `device_steps`, in textual order."""
         return launches_in(self.device_steps)
+
+
+@dataclass(frozen=True)
+class HeldRegion:
+    """A region that the host goes through as the user wrote it, with kernels in it, and the arrays that stay on the device between them."""
+
+    kernel: Kernel
+    arrays: tuple[ArrayArgument, ...]

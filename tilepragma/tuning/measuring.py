@@ -17,8 +17,10 @@ from tilepragma.tuning.programs import NotBuiltError, ProgramError, ProgramMissi
 DEFAULT = "default"
 #: A version may take so many times as long as the default, and always the second number of seconds; the default the third, at its first run.
 PATIENCE, LEAST_SECONDS, FIRST_SECONDS = 5.0, 5.0, 600.0
-#: Calls besides the first one, whose time does not count: as many as this number of seconds holds, within limits.
+#: Calls besides the first one, whose time does not count: as many as this number of seconds holds, within limits. Of short kernels more, as
+#: many as the second pair says: the first of them find threads that sleep still.
 _SECONDS, _FEWEST, _MOST = 0.2, 1, 5
+_SHORT_SECONDS, _MOST_SHORT = 0.005, 50
 _SIZE = re.compile(r"\w+=\d+")
 
 
@@ -94,7 +96,9 @@ def calls_in_a_run(known: Sequence[float]) -> int:
     """Calls of a run, the first one included, where these are the seconds of some."""
     if not known:
         return 1 + _FEWEST
-    return 1 + min(max(int(_SECONDS / max(*known, 1e-9)), _FEWEST), _MOST)
+    each = max(*known, 1e-9)
+    usual, short = min(int(_SECONDS / each), _MOST), min(int(_SHORT_SECONDS / each), _MOST_SHORT)
+    return 1 + max(usual, short, _FEWEST)
 
 
 def recorded(

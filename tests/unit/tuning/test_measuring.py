@@ -47,7 +47,9 @@ def test_the_launches_of_each_call_belong_together() -> None:
         (None, 2, 600.0),
         (Outcome((0.5,), "", 0.7, ""), 2, 5.0),
         (Outcome((0.05,), "", 2.0, ""), 5, 10.0),
-        (Outcome((1e-4,), "", 0.1, ""), 6, 5.0),
+        (Outcome((0.002,), "", 0.1, ""), 6, 5.0),
+        (Outcome((0.0005,), "", 0.1, ""), 11, 5.0),
+        (Outcome((1e-5,), "", 0.1, ""), 51, 5.0),
         (Outcome((), "crashed", 0.1, ""), 2, 5.0),
     ],
 )
