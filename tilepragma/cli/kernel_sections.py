@@ -87,6 +87,8 @@ def _why_no_rules(known: KnownSource | None) -> str:
         return "Name the source (tilepragma report IN.c) to see what learned rules reach."
     if known.lesson is None:
         return f"No rules were learned: {known.no_lesson}."
+    if known.lesson.is_worth_it:
+        return "What the rules reach is not known: the numbers of some inputs do not say what launches find."
     return "No rules over tile sizes gain 2 % or more on what launches take by themselves: that stays."
 
 
