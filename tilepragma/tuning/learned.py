@@ -115,7 +115,10 @@ def lesson_of(
                     Lesson(build.plan, target, on_host, decision, before, others, name, build.steps, single, occasions)
                 )
     if not lessons:
-        raise NoLessonError("nothing with tile sizes was measured at all of them")
+        has_sizes = any(build.plan is not None and build.plan.sizes for build in taken.values())
+        raise NoLessonError(
+            "nothing with tile sizes was measured at all of them" if has_sizes else "its launches have no tile sizes"
+        )
     best = max(lessons, key=_worth)
     first = lessons[0]
     # What needs no other build is taken where it is as good.
