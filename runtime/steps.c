@@ -147,12 +147,22 @@ int tilek_waves_end(tilek_run *run)
 
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
 
-int64_t tilek_even_size(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit)
+/* Whether the size is the default, and said by nobody, in a call of a host; devices have their own, and a choice may say another. */
+static int is_usual(const tilek_run *run, int size)
 {
     const tilek_size *own = &run->kernel->sizes[size];
-    const int is_usual = run->machine.limits == NULL && run->sizes[size] == own->host; /* devices have their own; a choice may say another */
-    if (is_usual && tilek_given_size(run->kernel->name, own->name, -1) < 0)
-        run->sizes[size] = tilek_even_blocks(own->host, lower, upper, unit, run->machine.threads);
+    return run->machine.limits == NULL && run->sizes[size] == own->host && tilek_given_size(run->kernel->name, own->name, -1) < 0;
+}
+
+int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit)
+{
+    if (is_usual(run, size)) run->sizes[size] = tilek_even_blocks(run->sizes[size], lower, upper, unit, run->machine.threads);
+    return run->sizes[size];
+}
+
+int64_t tilek_size_of_columns(tilek_run *run, int size, int64_t upper, int64_t unit)
+{
+    if (is_usual(run, size)) run->sizes[size] = tilek_even_columns(run->sizes[size], upper, unit, run->machine.threads);
     return run->sizes[size];
 }
 

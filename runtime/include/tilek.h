@@ -294,9 +294,10 @@ typedef struct tilek_host_call {
 int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[]);
 int64_t tilek_size_of(const struct tilek_run *run, int size);
 
-/* As tilek_size_of, for blocks of the rows from `lower` to `upper` that are dealt to threads. On hosts a size that nobody has said becomes another multiple of
- * `unit`, for this call, of which all threads have about as many rows. The same at each call with the same rows. */
-int64_t tilek_even_size(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit);
+/* As tilek_size_of, for blocks of the rows from `lower` to `upper` that are dealt to threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts
+ * a size that nobody has said becomes another multiple of `unit`, for this call, that gives all threads about as much to do. The same at each call with the same rows. */
+int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit);
+int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);
 
 /* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: with c the iterations of its loops over threads or gangs, an
  * instance needs of the wavefront k before nothing but what instances c - e have done there, no part of e being negative and their sum k at most. Then tiles

@@ -141,8 +141,9 @@ class Division:
 @dataclass(frozen=True)
 class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds and bodies for a number, at least 1, that is
-    known at launch. `host` and `device` are what is taken where nobody says anything else. Where `unit` is not 0, blocks of so many rows are dealt to
-    threads on hosts, which take a multiple of the unit in place of `host`, so that all threads have about as many rows (`even_blocks.py`).
+    known at launch. `host` and `device` are what is taken where nobody says anything else. Where `unit` is not 0, threads on
+    hosts are dealt blocks of so many rows, or columns of tiles in wavefronts: they take a multiple of the unit in place of `host`, so that
+    all have about as much to do (`even_blocks.py`).
     """
 
     object: DataObject
