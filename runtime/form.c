@@ -26,3 +26,13 @@ tilek_form tilek_device_form(const tilek_kernel *kernel, tilek_target target, co
     form.program = kernel->processors;
     return form;
 }
+
+int tilek_runs_host_launches(const tilek_kernel *kernel, const tilek_call *call, const tilek_candidate *candidate)
+{
+    const tilek_backend *backend;
+    tilek_device *device;
+    tilek_message unused;
+    if (candidate->target == TILEK_SERIAL || candidate->target == TILEK_THREADS) return 1;
+    if (tilek_open_device(candidate->target, call->device, candidate->gpu_only, &backend, &device, &unused) != TILEK_OK) return -1;
+    return call->device != TILEK_DEVICES_ALL && tilek_device_form(kernel, candidate->target, backend->limits(device)).is_hosts;
+}

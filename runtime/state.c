@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "state.h"
 
+#include "adapt.h"
 #include "dynamic_library.h"
 #include "environment.h"
 #include "graphs.h"
@@ -92,6 +93,7 @@ static void finish(void)
             state->taken = taken->next;
             free(taken);
         }
+        tilek_adaptations_free(state);
         free(state->differences);
         free(state->scratch);
         free(state);

@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "steps.h"
 
+#include "environment.h"
+#include "even_blocks.h"
 #include "message.h"
 #include "sizes.h"
 
@@ -144,6 +146,25 @@ int tilek_waves_end(tilek_run *run)
 }
 
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
+
+/* Whether the size is the default, and said by nobody, in a call of a host; devices have their own, and a choice may say another. */
+static int is_usual(const tilek_run *run, int size)
+{
+    const tilek_size *own = &run->kernel->sizes[size];
+    return run->machine.limits == NULL && run->sizes[size] == own->host && tilek_given_size(run->kernel->name, own->name, -1) < 0;
+}
+
+int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit)
+{
+    if (is_usual(run, size)) run->sizes[size] = tilek_even_blocks(run->sizes[size], lower, upper, unit, run->machine.threads);
+    return run->sizes[size];
+}
+
+int64_t tilek_size_of_columns(tilek_run *run, int size, int64_t upper, int64_t unit)
+{
+    if (is_usual(run, size)) run->sizes[size] = tilek_even_columns(run->sizes[size], upper, unit, run->machine.threads);
+    return run->sizes[size];
+}
 
 /* Every launch once, in order. */
 static void go_straight(tilek_run *run)
