@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from tilepragma.model.devices import Device as Device
     from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kept_sizes import KeptSizes
-    from tilepragma.plan.kernel_plan import HeldRegion, PlanVersion, RegisterCounts
+    from tilepragma.plan.kernel_plan import HeldRegion, RegisterCounts
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
+    from tilepragma.plan.kernel_plan import PlanVersion as PlanVersion
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
     from tilepragma.report.facts import KernelFacts
@@ -511,6 +512,25 @@ def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, 
     from tilepragma.host.retiling import retiled as text
 
     return text(source_text(result), _as_written(result, plan), Tiles(counts, outer, inner))
+
+
+def outermost_iterators(result: TranslateResult, plan: KernelPlan) -> tuple[str, str]:
+    """The iterators of a kernel's two outermost loops. Raises RefusalError."""
+    from tilepragma.host.retiling import outermost
+
+    outer, inner = outermost(_as_written(result, plan))
+    return outer.iterator.host, inner.iterator.host
+
+
+def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
+    """The version of a kernel that a text names, as a translation takes it that has it kept beside the source. Raises RefusalError."""
+    from tilepragma.base.ranges import NOWHERE
+    from tilepragma.plan.defaults import PlanDefaults
+
+    assert result.unit is not None, "what has plans has a unit"
+    state = State(request, unit=result.unit)
+    defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, result.unit.vectors)
+    return _version(result.unit, _as_written(result, plan), plan, defaults, text, NOWHERE, 1)
 
 
 def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:

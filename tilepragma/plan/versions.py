@@ -29,7 +29,7 @@ def plan_version(
     if usual.as_written is not None or usual.reordered is not None:
         raise RefusalError("is of a kernel that runs as written, or in another order than that")
     if version.temporal is not None and defaults.temporal is TemporalTiles.AUTOMATIC:
-        defaults = replace(defaults, host_temporal=version.temporal)
+        defaults = replace(defaults, temporal=version.temporal, host_temporal=None)
     found = Diagnostics()
     try:
         made = make_plan(version.of(kernel, f"{kernel.name}_version{number}"), floating, found, defaults)
