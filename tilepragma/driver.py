@@ -201,7 +201,10 @@ def _version(
     from tilepragma.frontend.version_text import parse_version
     from tilepragma.plan.versions import plan_version
 
-    return plan_version(usual, kernel, parse_version(text, place), number, unit.floating, defaults)
+    name, known = f"{kernel.name}_version{number}", {one.name for one in unit.kernels}
+    while name in known:
+        name += "_"
+    return plan_version(usual, kernel, parse_version(text, place), name, unit.floating, defaults)
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
@@ -280,7 +283,7 @@ def verify(state: State) -> State:
 
 
 def emit(state: State) -> State:
-    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu."""
+    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu, and those of versions."""
     folder = state.request.kernel_folder
     if folder is None or not state.proven:
         return state
@@ -295,7 +298,8 @@ def emit(state: State) -> State:
     )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    for one in (each.plan for each in state.proven):
+    plans = [each.plan for each in state.proven]
+    for one in (*plans, *(version.plan for each in plans for version in each.versions)):
         for target, suffix, program in programs:
             if one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
