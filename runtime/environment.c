@@ -212,6 +212,7 @@ static void read_all(void)
     settings.strict = read_switch("TILEK_STRICT", 0);
     settings.specialize = read_switch("TILEK_SPECIALIZE", 1);
     settings.graphs = read_switch("TILEK_GRAPHS", 1);
+    settings.persistent = read_switch("TILEK_PERSISTENT", 1);
     settings.verify = read_switch("TILEK_VERIFY", 0);
     settings.adapt = read_switch("TILEK_ADAPT", 0);
     read_target();

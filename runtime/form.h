@@ -7,12 +7,18 @@
 
 typedef struct tilek_form {
     int is_hosts;                 /* counts and tile sizes are the host's */
-    int launch_count;
+    int launch_count;             /* of those that steps name */
+    int persistent_count;         /* behind them in `launches`: persistent forms of those with the numbers in `persistent` (see persistent.h) */
+    const int *persistent;
+    int persists;                 /* they may run: the device has all gangs of a launch there at once */
     const tilek_launch_shape *launches;
     const int *loop_map;          /* where `steps` is NULL */
     tilek_steps steps;
     const char *const *program;   /* its text in pieces; NULL: none is needed */
 } tilek_form;
+
+/* Entry points of the form's program: of its launches, then of persistent forms. */
+static inline int tilek_entry_count(const tilek_form *form) { return form->launch_count + form->persistent_count; }
 
 tilek_form tilek_host_form(const tilek_kernel *kernel);
 

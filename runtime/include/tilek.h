@@ -136,7 +136,14 @@ typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_AXIS_ROUNDS, /* index = axis of threads or gangs: how many of its instances a group of the launch takes at most */
     TILEK_PARAMETER_VALUE,       /* index = value of the step (tilek_step), by its own bytes */
     TILEK_PARAMETER_SIZE,        /* index = tile size of the kernel */
-    TILEK_PARAMETER_INDEX_BITS   /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare; else 64 */
+    TILEK_PARAMETER_INDEX_BITS,  /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare; else 64 */
+    /* Of persistent launches, those of all wavefronts at once (tilek_kernel.persistent): */
+    TILEK_PARAMETER_FLAGS,        /* device buffer of one 64-bit number a column */
+    TILEK_PARAMETER_FLAGS_BASE,   /* what no number there is beyond before the launch; a column that is through with n wavefronts has this and n */
+    TILEK_PARAMETER_WAVE_FIRST,   /* the first wavefront's number (tilek_wave) */
+    TILEK_PARAMETER_WAVE_LAST,
+    TILEK_PARAMETER_COLUMN_LOWER, /* index = loop: the least of its iterations in any wavefront */
+    TILEK_PARAMETER_COLUMN_COUNT  /* index = loop: as many from there on are in some wavefront */
 } tilek_parameter_kind;
 
 typedef struct tilek_parameter { tilek_parameter_kind kind; int index; int dimension; const char *constant; } tilek_parameter;
@@ -226,6 +233,8 @@ typedef struct tilek_kernel {
     void **state; /* the runtime's memory of this kernel: address of a static void * that starts NULL */
     const tilek_division *divisions; /* one a device launch; NULL: a call runs on one device */
     int row_base_count; /* entries of tilek_call.row_bases */
+    int persistent_count;  /* behind device_launch_count of device_launches there are so many more, of `cuda` alone: */
+    const int *persistent; /* persistent forms of the launches with these numbers. Loops, and values but for the last, are those of these */
     int device_choice_count;
     const tilek_choice *device_choices; /* of launches of devices */
     int version_count;
@@ -285,9 +294,14 @@ typedef struct tilek_host_call {
 int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[]);
 int64_t tilek_size_of(const struct tilek_run *run, int size);
 
-/* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: iteration c of the launch's one loop needs of the wavefront
- * k before nothing but what iterations from c - k to c have done there. Then tiles of several wavefronts may run at once, until
- * tilek_waves_end, which stands behind that loop; nonzero: stop. */
+/* As tilek_size_of, for blocks of the rows from `lower` to `upper` that are dealt to threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts
+ * a size that nobody has said becomes another multiple of `unit`, for this call, that gives all threads about as much to do. The same at each call with the same rows. */
+int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit);
+int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);
+
+/* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: with c the iterations of its loops over threads or gangs, an
+ * instance needs of the wavefront k before nothing but what instances c - e have done there, no part of e being negative and their sum k at most. Then tiles
+ * of several wavefronts may run at once, until tilek_waves_end, which stands behind that loop; nonzero: stop. */
 int tilek_wave(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave);
 int tilek_waves_end(struct tilek_run *run);
 

@@ -87,6 +87,7 @@ void steps_chosen(void);
 void steps_chosen_extremes(void);
 void steps_chosen_arrays(void);
 void steps_misled(void);
+void steps_even(void);
 void steps_choice_cost(void);
 void steps_cost(void);
 void steps_workers(void);

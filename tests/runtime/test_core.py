@@ -401,6 +401,21 @@ def test_devices_have_no_choices(program: Path) -> None:
     assert run(program, "steps_chosen", TILEK_TARGET="opencl").stdout == "3 3 3 3 3 "
 
 
+@pytest.mark.parametrize(
+    ("target", "threads", "given", "sizes"),
+    [
+        ("threads", "2", "", "3 4 2 4 3 4 6 6"),
+        ("threads", "1", "", "3 4 3 4 3 4 3 3"),
+        ("threads", "2", "size=3", "3 3 3 3 3 3 3 3"),
+        ("opencl", "2", "", "3 3 3 3 3 3 3 3"),
+    ],
+)
+def test_even_blocks_of_threads(program: Path, target: str, threads: str, given: str, sizes: str) -> None:
+    """Only where nobody says a size, on hosts: not what is given, though it is the default, nor what is chosen."""
+    done = run(program, "steps_even", TILEK_TARGET=target, TILEK_NUM_THREADS=threads, TILEK_SIZES=given)
+    assert done.stdout == f"{sizes} ", done.stderr
+
+
 def test_choices_below_1_are_refused(program: Path) -> None:
     done = run(program, "steps_misled", TILEK_TARGET="serial")
     assert done.returncode == 0, done.stderr

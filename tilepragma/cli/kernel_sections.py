@@ -26,6 +26,8 @@ RULES = "learned rules"
 _IDEAL = "the fastest at each input (ideal)"
 #: Curves besides that of the rules; rows of the tables of inputs and of versions.
 _CURVES, _INPUTS, _VERSIONS = 5, 8, 12
+#: Cells of a map below which it says nothing of sizes.
+_FEW = 6
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,14 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
     amounts = {one: factor * count for one, count in (work or space.relative_work).items()}
     average = space.average_best(amounts)
     lesson = known.lesson if known is not None else None
-    rules = lesson.reached if lesson is not None and set(lesson.reached) == set(space.inputs) else None
+    rules = (
+        lesson.reached
+        if lesson is not None and lesson.is_worth_it and len(lesson.reached) == len(space.inputs)
+        else None
+    )
     ways = _ways(space, average, amounts, rules)
-    figures, missing = [_inputs(space, average, rules), _adaptive(ways, unit, average)], []
+    without = _why_no_rules(known)
+    figures, missing = [_inputs(space, average, rules, without), _adaptive(ways, unit, average, without)], []
     found, sentences = _landscapes(measured, space, known)
     figures += found
     missing += sentences
@@ -74,6 +81,17 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
     )
 
 
+def _why_no_rules(known: KnownSource | None) -> str:
+    """What to say where there are none."""
+    if known is None:
+        return "Name the source (tilepragma report IN.c) to see what learned rules reach."
+    if known.lesson is None:
+        return f"No rules were learned: {known.no_lesson}."
+    if known.lesson.is_worth_it:
+        return "What the rules reach is not known: the numbers of some inputs do not say what launches find."
+    return "No rules over tile sizes gain 2 % or more on what launches take by themselves: that stays."
+
+
 def telling_versions(space: InputSpace, average: str) -> list[str]:
     """Versions that ran everywhere and are worth a curve: the best on average, the default, those that are the fastest most often, the worst."""
     often = sorted(space.everywhere, key=lambda name: (-space.wins(name), name))
@@ -85,7 +103,7 @@ def telling_versions(space: InputSpace, average: str) -> list[str]:
 # -- versions over inputs -------------------------------------------------------------------------------------------------
 
 
-def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None) -> Figure:
+def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None, without: str) -> Figure:
     """Figure 6 of the TileK paper."""
     curves = [Curve(RULES, tuple(rules.values()))] if rules is not None else []
     for name in telling_versions(space, average):
@@ -95,16 +113,16 @@ def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None) 
     worst = min(shares, key=lambda one: (shares[one], one))
     words = (
         f"What share of the fastest version's speed each version reaches at {_count(len(space.inputs), 'input')}, each curve from its worst "
-        f"input to its best. {_the(average)} is the best on average and falls to {shares[worst]:.0%} at {worst}."
+        f"input to its best. {_the(average)} is the best on average and has {shares[worst]:.0%} at its worst input, {worst}."
     )
-    return shares_figure(curves, f"{words} {_advice_on_inputs(shares[worst], rules)}")
+    return shares_figure(curves, f"{words} {_advice_on_inputs(shares[worst], rules, without)}")
 
 
-def _advice_on_inputs(least: float, rules: Mapping[str, float] | None) -> str:
+def _advice_on_inputs(least: float, rules: Mapping[str, float] | None, without: str) -> str:
     if least >= ENOUGH:
         return "One version is enough: take it."
     if rules is None:
-        return "No version is enough for all inputs: name the source (tilepragma report IN.c) to see what learned rules reach."
+        return f"No version is enough for all inputs. {without}"
     lowest = min(rules.values())
     if lowest >= ENOUGH:
         return f"The learned rules reach {lowest:.0%} everywhere: keep them beside the source (tilepragma tune writes IN.tilek.json)."
@@ -163,7 +181,7 @@ def _way_rows(ways: Sequence[_Way]) -> tuple[WayRow, ...]:
     )
 
 
-def _adaptive(ways: Sequence[_Way], unit: str, average: str) -> Figure:
+def _adaptive(ways: Sequence[_Way], unit: str, average: str, without: str) -> Figure:
     """Figure 7 of the TileK paper."""
     ideal, rules = ways[0], next((one for one in ways if one.name == RULES), None)
     words = (
@@ -171,7 +189,7 @@ def _adaptive(ways: Sequence[_Way], unit: str, average: str) -> Figure:
         f"on average ({average}), and {ideal.worst_speedup:.2f} times at the slowest input."
     )
     if rules is None:
-        advice = "What is worth having of this the learned rules take: name the source to see them."
+        advice = without
     else:
         words += f" The learned rules, learned from these same inputs, are {rules.mean_speedup:.2f} and {rules.worst_speedup:.2f} times as fast."
         near = rules.mean_speedup >= ENOUGH * ideal.mean_speedup
@@ -238,6 +256,8 @@ def _advised(landscape: Landscape, advice: str) -> Figure | None:
 
 def _advice_on_sizes(found: Landscape) -> str:
     near = sum(found.ratio(cell) <= 1.05 for cell in found.seconds)
+    if len(found.seconds) < _FEW:
+        return "Too few ran to tell whether sizes matter: measure longer (--budget)."
     share = near / len(found.seconds)
     best = f"{found.text(found.best)}"
     if share >= 0.3:
@@ -298,7 +318,7 @@ def _rules(lesson: Lesson | None, known: KnownSource | None) -> tuple[str, ...]:
     if lesson is None:
         return (f"None: {known.no_lesson}.",)
     if not lesson.is_worth_it:
-        return ("None: no rules gain more than 2 % on what launches take by themselves, so the default stays.",)
+        return (f"None. {_why_no_rules(known)}",)
     choices = lesson.decision.measured.choices
     if not lesson.on_host and len(choices) == 1:
         names = (one.object.host for one in lesson.plan.sizes)

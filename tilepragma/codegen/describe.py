@@ -42,6 +42,7 @@ from tilepragma.ir.looptree import TiledLoop
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
 from tilepragma.plan.kernel_plan import ArrayArgument, Division, KernelPlan, Launch, SizeChoice, Step, launches_in
 from tilepragma.plan.size_choices import is_of_devices_only
+from tilepragma.plan.tile_columns import persistent_launches
 
 _OPERATORS = {
     "+": "ADD", "*": "MULTIPLY", "min": "MINIMUM", "max": "MAXIMUM", "&": "BIT_AND", "|": "BIT_OR", "^": "BIT_XOR",
@@ -63,6 +64,8 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
     processors = processor_program(plan, numbering) if opencl is not None else None
     device = cuda if opencl is None else opencl
     on_device = plan.device if device is not None else ()
+    persistent = persistent_launches(plan) if cuda is not None else ()
+    cuda_only = cuda.parameters[len(on_device) :] if cuda is not None else ()
     start = plan.kernel.range.start
     steps = step_functions(plan, device is not None)
     return KernelManifest(
@@ -81,10 +84,14 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
             _launch(plan, launch, numbering, host_function_name(launch), own)
             for launch, own in zip(plan.host, _parameters(processors, plan.host), strict=True)
         ),
-        device_launches=tuple(
-            _launch(plan, launch, numbering, None, own)
-            for launch, own in zip(on_device, _parameters(device, on_device), strict=True)
+        device_launches=(
+            *(
+                _launch(plan, launch, numbering, None, own)
+                for launch, own in zip(on_device, _parameters(device, on_device), strict=True)
+            ),
+            *(_launch(plan, one.launch, numbering, None, own) for one, own in zip(persistent, cuda_only, strict=True)),
         ),
+        persistent=tuple(one.number for one in persistent),
         tile_argument_count=numbering.tile_argument_count,
         loop_count=len(numbering.loops),
         host_steps=steps.host,
@@ -112,7 +119,7 @@ def describe_version(plan: KernelPlan, number: int, targets: Collection[Target])
 
 
 def _parameters(program: DeviceProgram | None, launches: tuple[Launch, ...]) -> tuple[tuple[Parameter, ...], ...]:
-    return program.parameters if program is not None else ((),) * len(launches)
+    return program.parameters[: len(launches)] if program is not None else ((),) * len(launches)
 
 
 def array_shape(object_: DataObject, flags: tuple[str, ...]) -> ArrayShape:

@@ -262,7 +262,8 @@ def _with_choices(plan: KernelPlan, kept: KeptSizes, on_host: bool) -> KernelPla
 
 
 def _with(size: TileSize, value: int, on_host: bool) -> TileSize:
-    return replace(size, host=value) if on_host else replace(size, device=value)
+    # What was measured is taken as it is: threads have as even blocks as they had then.
+    return replace(size, host=value, unit=0) if on_host else replace(size, device=value)
 
 
 def warn_of_unknown(kept: Iterable[KeptSizes], kernels: Iterable[str], found: Diagnostics) -> None:

@@ -69,8 +69,9 @@ class Launch:
     launch's text mentions: their values at each step are arguments of the kernel. `staged` is the same work with arrays staged in
     memory of the gangs (`Stage`), for devices: it runs instead of `body` where the boxes fit that memory. `windows` are the arrays
     that each gang of a device has for itself; what tiles do may then overlap, each in its own window.
-    `pipelined`: it is all that a loop of the host does, which counts wavefronts, and iteration c of its one loop needs of the wavefront k before
-    nothing but what iterations c - k ... c have done there, so that tiles of several wavefronts may run at once.
+    `pipelined`: it is all that a loop of the host does, which counts wavefronts, and instance c = (c_1, ...) of its nest needs of the wavefront k
+    before nothing but what instances c - e have done there, no part of e being negative and their sum k at most, so that tiles of several
+    wavefronts may run at once (`plan/tile_columns.py`).
     """
 
     name: str
@@ -140,12 +141,15 @@ class Division:
 @dataclass(frozen=True)
 class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds and bodies for a number, at least 1, that is
-    known at launch. `host` and `device` are what is taken where nobody says anything else.
+    known at launch. `host` and `device` are what is taken where nobody says anything else. Where `unit` is not 0, threads on
+    hosts are dealt blocks of so many rows, or columns of tiles in wavefronts: they take a multiple of the unit in place of `host`, so that
+    all have about as much to do (`even_blocks.py`).
     """
 
     object: DataObject
     host: int
     device: int
+    unit: int = 0
 
 
 @dataclass(frozen=True)

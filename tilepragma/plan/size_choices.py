@@ -42,16 +42,19 @@ def is_of_devices_only(plan: KernelPlan, argument: ArrayArgument) -> bool:
     return object_.scope is Scope.TEMPORARY and not any(mentions(launch.body, object_) for launch in plan.host)
 
 
-def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[int, ...]:
+def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int], threads: int | None = None) -> tuple[int, ...]:
     """The tile sizes of a launch on a host where the plan's scalars have these values, by name: the runtime's, where TILEK_SIZES says nothing.
+    Without its `threads` those that depend on them are the defaults.
 
     Raises UncountableError where the values do not say which choice holds.
     """
-    default = tuple(size.host for size in plan.sizes)
-    if not plan.choices:
-        return default
-    found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
-    return chosen_sizes(plan.choices, found) or default
+    from tilepragma.plan.even_blocks import with_even_sizes
+
+    taken = tuple(size.host for size in plan.sizes)
+    if plan.choices:
+        found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
+        taken = chosen_sizes(plan.choices, found) or taken
+    return taken if threads is None else with_even_sizes(plan, taken, scalars, threads)
 
 
 def chosen_sizes(choices: Sequence[SizeChoice], found: tuple[int, int]) -> tuple[int, ...] | None:

@@ -129,7 +129,10 @@ def lesson_of(
     if embed is not None and lessons and not lessons[0].build:
         lessons += _with_versions(lessons[0], results, builds, embed)
     if not lessons:
-        raise NoLessonError("nothing with tile sizes was measured at all of them")
+        has_sizes = any(build.plan is not None and build.plan.sizes for build in taken.values())
+        raise NoLessonError(
+            "nothing with tile sizes was measured at all of them" if has_sizes else "its launches have no tile sizes"
+        )
     best = max(lessons, key=_worth)
     # What needs no other build, and then what needs no versions, is taken where it is as good.
     return next(one for one in lessons if _is_as_good(one, best))
