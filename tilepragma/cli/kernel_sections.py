@@ -320,12 +320,12 @@ def _rules(lesson: Lesson | None, known: KnownSource | None) -> tuple[str, ...]:
     if not lesson.is_worth_it:
         return (f"None. {_why_no_rules(known)}",)
     choices = lesson.decision.measured.choices
-    if not lesson.on_host:
+    if not lesson.on_host and len(choices) == 1:
         names = (one.object.host for one in lesson.plan.sizes)
         sizes = ", ".join(f"{name} = {size}" for name, size in zip(names, choices[0].sizes, strict=True))
         rules = [f"{sizes} for all launches"]
     else:
-        rules = size_rules(lesson.plan, choices)
+        rules = size_rules(lesson.plan, choices, lesson.on_host)
     return tuple(f"{lesson.build}: {rule}" if lesson.build else rule for rule in rules)
 
 
