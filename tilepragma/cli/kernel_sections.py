@@ -60,7 +60,7 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
         else None
     )
     ways = _ways(space, average, amounts, rules)
-    without = _why_no_rules(known)
+    without = _why_no_rules(known, space)
     figures, missing = [_inputs(space, average, rules, without), _adaptive(ways, unit, average, without)], []
     found, sentences = _landscapes(measured, space, known)
     figures += found
@@ -76,19 +76,21 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
         tuple(figures),
         _version_rows(space),
         _input_rows(space, rules),
-        _rules(lesson, known),
+        _rules(lesson, known, space),
         tuple(missing),
     )
 
 
-def _why_no_rules(known: KnownSource | None) -> str:
+def _why_no_rules(known: KnownSource | None, space: InputSpace) -> str:
     """What to say where there are none."""
     if known is None:
         return "Name the source (tilepragma report IN.c) to see what learned rules reach."
     if known.lesson is None:
         return f"No rules were learned: {known.no_lesson}."
     if known.lesson.is_worth_it:
-        return "What the rules reach is not known: the numbers of some inputs do not say what launches find."
+        unknown = len(space.inputs) - len(known.lesson.reached)
+        where = f"at {unknown} of {len(space.inputs)} inputs, where they did not run"
+        return f"What the learned rules reach is not known {where}: measure longer (--budget)."
     return "No rules over tile sizes gain 2 % or more on what launches take by themselves: that stays."
 
 
@@ -312,13 +314,13 @@ def _input_rows(space: InputSpace, rules: Mapping[str, float] | None) -> tuple[I
     )
 
 
-def _rules(lesson: Lesson | None, known: KnownSource | None) -> tuple[str, ...]:
+def _rules(lesson: Lesson | None, known: KnownSource | None, space: InputSpace) -> tuple[str, ...]:
     if known is None:
         return ()
     if lesson is None:
         return (f"None: {known.no_lesson}.",)
     if not lesson.is_worth_it:
-        return (f"None. {_why_no_rules(known)}",)
+        return (f"None. {_why_no_rules(known, space)}",)
     choices = lesson.decision.measured.choices
     if not lesson.on_host:
         names = (one.object.host for one in lesson.plan.sizes)
