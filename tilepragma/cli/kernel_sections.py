@@ -14,7 +14,7 @@ from tilepragma.report.measurements_page import InputRow, KernelSection, Version
 from tilepragma.report.scene import Figure
 from tilepragma.report.size_rules import size_rules
 from tilepragma.tuning.decisions import ENOUGH
-from tilepragma.tuning.input_space import InputSpace, Spread, spread_of
+from tilepragma.tuning.input_space import InputSpace, Spread, input_name, spread_of
 from tilepragma.tuning.measured_kernels import MeasuredKernel
 from tilepragma.tuning.measuring import DEFAULT, version_of
 
@@ -115,7 +115,7 @@ def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None, 
     worst = min(shares, key=lambda one: (shares[one], one))
     words = (
         f"What share of the fastest version's speed each version reaches at {_count(len(space.inputs), 'input')}, each curve from its worst "
-        f"input to its best. {_the(average)} is the best on average and has {shares[worst]:.0%} at its worst input, {worst}."
+        f"input to its best. {_the(average)} is the best on average and has {shares[worst]:.0%} at its worst input, {input_name(worst)}."
     )
     return shares_figure(curves, f"{words} {_advice_on_inputs(shares[worst], rules, without)}")
 
@@ -229,7 +229,7 @@ def _landscapes(
 
 def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: Lesson | None) -> Landscape | None:
     """Of the build that the rules are for, or, where there are none, of the one that is the fastest at the input."""
-    note = f"At {text}."
+    note = f"At {input_name(text)}."
     if lesson is not None and text in lesson.occasions:
         names = tuple(one.object.name for one in lesson.plan.sizes)
         times = lesson.occasions[text].seconds
@@ -247,7 +247,7 @@ def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: Le
         }
         default = ()
     if build:
-        note = f"At {text}, with {build}."
+        note = f"At {input_name(text)}, with {build}."
     return measured_landscape(names, times, default, measured.environment.device, note) if times else None
 
 
@@ -303,7 +303,7 @@ def _input_rows(space: InputSpace, rules: Mapping[str, float] | None) -> tuple[I
     furthest = sorted(space.inputs, key=lambda one: (shares[one], one))[:_INPUTS]
     return tuple(
         InputRow(
-            one,
+            input_name(one),
             space.best[one][0],
             seconds(space.best[one][1]),
             seconds(space.seconds[one][DEFAULT]),

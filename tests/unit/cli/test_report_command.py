@@ -156,6 +156,13 @@ def test_without_the_source_shares_are_what_counts() -> None:
     assert "tilepragma report IN.c" in Path("page.html").read_text()
 
 
+def test_a_program_that_was_measured_without_sizes() -> None:
+    measure({"": {"default": 20.0, SMALL: 10.0}})
+    found = page()
+    assert found.row("sweep on threads")[1:4] == ["1", "1.00", "1.00"]
+    assert "has 100% at its worst input, the program&#39;s own sizes." in Path("page.html").read_text()
+
+
 def test_the_same_measurements_give_the_same_page() -> None:
     measure()
     page("in.c")
