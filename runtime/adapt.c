@@ -3,8 +3,7 @@
 #include "adapt.h"
 
 #include "environment.h"
-#include "form.h"
-#include "profile.h"
+#include "target.h"
 #include "sizes.h"
 
 #include <inttypes.h>
@@ -17,13 +16,14 @@ enum { MOST_LAYOUTS = 8, MOST_KINDS = 32, TRIALS = 3 };
 typedef struct attempt {
     int layout;
     int begun, ended; /* launches */
-    double seconds;   /* the least of those that ended, in relation to their work */
+    double time;      /* the least of those that ended, in relation to their work */
 } attempt;
 
 /* Launches count as one kind whose bytes and trips have the same highest bit. */
 struct tilek_adaptation {
     tilek_adaptation *next;
     tilek_target target;
+    int is_hosts; /* the launches of hosts run */
     int byte_bits, trip_bits;
     int count;
     int is_settled;
@@ -38,18 +38,6 @@ static int bits_of(int64_t number)
     return bits;
 }
 
-/* Whether the candidate runs the launches of hosts, which alone have layouts. */
-static int runs_host_launches(const tilek_kernel *kernel, const tilek_call *call, const tilek_candidate *candidate)
-{
-    const tilek_backend *backend;
-    tilek_device *device;
-    tilek_message unused;
-    if (candidate->target == TILEK_SERIAL || candidate->target == TILEK_THREADS) return 1;
-    if (call->device == TILEK_DEVICES_ALL) return 0;
-    if (tilek_open_device(candidate->target, call->device, candidate->gpu_only, &backend, &device, &unused) != TILEK_OK) return 0;
-    return tilek_device_form(kernel, candidate->target, backend->limits(device)).is_hosts;
-}
-
 static void add_layout(tilek_adaptation *one, const tilek_kernel *kernel, int layout)
 {
     for (int place = 0; place < one->count; ++place)
@@ -58,21 +46,23 @@ static void add_layout(tilek_adaptation *one, const tilek_kernel *kernel, int la
 }
 
 /* The adaptation for launches of this kind, made where there is none yet; NULL: there are too many. Under the state's lock. */
-static tilek_adaptation *adaptation_for(tilek_state *state, const tilek_call *call, tilek_target target, int64_t bytes)
+static tilek_adaptation *adaptation_for(tilek_state *state, const tilek_call *call, tilek_target target, int is_hosts)
 {
     const tilek_kernel *kernel = state->kernel;
-    const int byte_bits = bits_of(bytes), trip_bits = bits_of(call->trips);
+    const int64_t bytes = tilek_bytes_on_hosts(kernel, call);
+    const int byte_bits = bits_of(bytes), trip_bits = bits_of(call->trips), sign = is_hosts ? 1 : -1;
     tilek_adaptation *one = state->adaptations;
     int count = 0;
     for (; one != NULL; one = one->next, ++count)
-        if (one->target == target && one->byte_bits == byte_bits && one->trip_bits == trip_bits) return one;
+        if (one->target == target && one->is_hosts == is_hosts && one->byte_bits == byte_bits && one->trip_bits == trip_bits) return one;
     if (count == MOST_KINDS || (one = calloc(1, sizeof *one)) == NULL) return NULL;
     one->target = target;
+    one->is_hosts = is_hosts;
     one->byte_bits = byte_bits;
     one->trip_bits = trip_bits;
-    add_layout(one, kernel, tilek_layout_chosen(kernel, call, bytes));
-    add_layout(one, kernel, TILEK_USUAL);
-    for (int index = 0; index < kernel->choice_count; ++index) add_layout(one, kernel, TILEK_USUAL + 1 + index);
+    add_layout(one, kernel, tilek_layout_chosen(kernel, call, is_hosts, bytes));
+    add_layout(one, kernel, sign * TILEK_USUAL);
+    for (int index = 0; index < tilek_choice_count(kernel, is_hosts); ++index) add_layout(one, kernel, sign * (TILEK_USUAL + 1 + index));
     one->is_settled = one->count == 1;
     one->next = state->adaptations;
     state->adaptations = one;
@@ -89,31 +79,22 @@ static int next_place(const tilek_adaptation *one)
     return one->attempts[place].begun < TRIALS ? place : one->fastest;
 }
 
-int tilek_trial_begin(tilek_trial *trial, tilek_state *state, const tilek_call *call, const tilek_candidate *candidate)
+void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, int is_hosts)
 {
     const tilek_kernel *kernel = state->kernel;
     tilek_adaptation *one;
-    int64_t bytes;
-    int layout = 0;
-    trial->adaptation = NULL;
-    if (!tilek_get_settings()->adapt || kernel->choice_count == 0 || !runs_host_launches(kernel, call, candidate)) return 0;
-    bytes = tilek_bytes_on_hosts(kernel, call);
+    if (!tilek_get_settings()->adapt || tilek_choice_count(kernel, is_hosts) == 0) return;
     tilek_state_lock();
-    one = adaptation_for(state, call, candidate->target, bytes);
+    one = adaptation_for(state, call, target, is_hosts);
     if (one != NULL) {
-        const int place = next_place(one);
-        layout = one->attempts[place].layout;
-        if (!one->is_settled && one->attempts[place].begun < TRIALS) {
-            ++one->attempts[place].begun;
-            trial->adaptation = one;
-            trial->place = place;
+        attempt *const own = &one->attempts[next_place(one)];
+        tilek_take_layout(kernel, call, own->layout);
+        if (!one->is_settled && own->begun < TRIALS) {
+            ++own->begun;
+            call->adaptation = one;
         }
     }
     tilek_state_unlock();
-    if (trial->adaptation == NULL) return layout;
-    trial->work = call->operations > 0 ? call->operations : (double)tilek_maximum(bytes, 1);
-    trial->start = tilek_now();
-    return layout;
 }
 
 /* Under the state's lock. */
@@ -123,23 +104,26 @@ static void settle(tilek_adaptation *one)
     for (int place = 0; place < one->count; ++place) {
         const attempt *own = &one->attempts[place], *best = &one->attempts[one->fastest];
         is_settled &= own->ended == TRIALS;
-        if (own->ended > 0 && (best->ended == 0 || own->seconds < best->seconds)) one->fastest = place;
+        if (own->ended > 0 && (best->ended == 0 || own->time < best->time)) one->fastest = place;
     }
     one->is_settled = is_settled;
 }
 
-void tilek_trial_end(const tilek_trial *trial, int succeeded)
+void tilek_adapted(const tilek_call *call, tilek_target target, int64_t nanoseconds)
 {
-    tilek_adaptation *one = trial->adaptation;
-    attempt *own;
-    double seconds;
+    tilek_adaptation *const one = call->adaptation;
+    double time;
     if (one == NULL) return;
-    seconds = (double)(tilek_now() - trial->start) * 1e-9 / trial->work;
+    /* Launches of one kind differ in size. */
+    time = (double)nanoseconds / (call->operations > 0 ? call->operations : 1);
     tilek_state_lock();
-    own = &one->attempts[trial->place];
-    if (!succeeded) --own->begun;
-    else if (own->ended++ == 0 || seconds < own->seconds) own->seconds = seconds;
-    if (succeeded) settle(one);
+    for (int place = 0; place < one->count; ++place) {
+        attempt *const own = &one->attempts[place];
+        if (own->layout != call->layout) continue;
+        if (nanoseconds < 0 || target != one->target) --own->begun;
+        else if (own->ended++ == 0 || time < own->time) own->time = time;
+    }
+    settle(one);
     tilek_state_unlock();
 }
 
@@ -156,11 +140,13 @@ void tilek_adaptations_print(const tilek_state *state)
     const tilek_kernel *kernel = state->kernel;
     for (const tilek_adaptation *one = state->adaptations; one != NULL; one = one->next) {
         const int layout = one->attempts[one->fastest].layout;
+        const tilek_kernel *version = tilek_version_of(kernel, layout);
         (void)fprintf(stderr, "  %s on %s, arrays below %.0f bytes", kernel->name, tilek_target_name(one->target), limit_of(one->byte_bits));
         if (one->trip_bits > 0) (void)fprintf(stderr, ", below %.0f iterations", limit_of(one->trip_bits));
         (void)fputs(one->is_settled ? ": takes" : ": so far best is", stderr);
-        for (int index = 0; index < kernel->size_count; ++index)
-            (void)fprintf(stderr, " %s=%" PRId64, kernel->sizes[index].name, tilek_layout_size(kernel, layout, index));
+        if (kernel->version_count > 0) (void)fprintf(stderr, " version %d", version->version);
+        for (int index = 0; index < version->size_count; ++index)
+            (void)fprintf(stderr, " %s=%" PRId64, version->sizes[index].name, tilek_layout_size(kernel, layout, index));
         (void)fprintf(stderr, ", of %d\n", one->count);
     }
 }

@@ -6,6 +6,7 @@
 #include "dynamic_library.h"
 #include "environment.h"
 #include "graphs.h"
+#include "persistent.h"
 #include "threads.h"
 
 #include <pthread.h>
@@ -127,6 +128,7 @@ static void forked(void)
             parents[opened_count] = opened[opened_count];
         }
         tilek_present_forked();
+        tilek_flags_forked();
         tilek_buffers_forked();
         abandon_programs();
     }

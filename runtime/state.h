@@ -27,7 +27,7 @@ typedef struct tilek_built {
     tilek_target target;
     tilek_device *device;
     tilek_program *program;
-    tilek_entry **entries;  /* per launch of the device's form */
+    tilek_entry **entries;  /* per entry point of the device's form */
     int64_t *group_totals;  /* likewise */
     int constant_count;     /* 0: the parametric program */
     int specialized;

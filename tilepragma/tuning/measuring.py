@@ -74,6 +74,7 @@ class Bench:
         variables = {"TILEK_TARGET": self.target}
         if version.sizes:
             variables["TILEK_SIZES"] = ",".join(f"{self.kernel}.{name}={size}" for name, size in version.sizes)
+            variables["TILEK_VERSION"] = "0"  # whose sizes they are
         limit = FIRST_SECONDS if default is None else max(LEAST_SECONDS, PATIENCE * default.spent)
         times = run(words, variables, limit).times_on(self.key, self.target)
         return times.calls(calls)[1:] if self.has_calls else (times.seconds,)

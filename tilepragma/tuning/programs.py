@@ -19,8 +19,8 @@ from typing import IO, Any
 
 from tilepragma.tuning.children import ending, last_line
 
-#: What a user sets for other runs, and would be another measurement: sizes, and doing all work twice.
-FOREIGN = ("TILEK_SIZES", "TILEK_VERIFY")
+#: What a user sets for other runs, and would be another measurement: sizes and versions, and doing all work twice.
+FOREIGN = ("TILEK_SIZES", "TILEK_VERSION", "TILEK_ADAPT", "TILEK_VERIFY")
 #: Events that a trace holds at most (runtime/profile.c); of a longer run it has the first ones only.
 _MOST_EVENTS = 1 << 20
 _TAIL = 1 << 16
@@ -207,7 +207,9 @@ def kernel_times(trace: Path) -> dict[tuple[str, str], KernelTimes]:
                 if event["cat"] == "kernel":
                     own = event["args"]
                     key = (Path(own["source"]).name, own["kernel"])
-                    sizes = {name: int(size) for name, size in own.get("tile sizes", {}).items()}
+                    # Those of another version are none of the kernel's.
+                    taken = {} if own.get("version") else own.get("tile sizes", {})
+                    sizes = {name: int(size) for name, size in taken.items()}
                     found.setdefault(key, []).append({**own, "dur": float(event["dur"]), "tile sizes": sizes})
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise ProgramError("wrote a profile that cannot be read") from None
