@@ -115,8 +115,15 @@ def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None, 
     worst = min(shares, key=lambda one: (shares[one], one))
     words = (
         f"What share of the fastest version's speed each version reaches at {_count(len(space.inputs), 'input')}, each curve from its worst "
-        f"input to its best. {_the(average)} is the best on average and has {shares[worst]:.0%} at its worst input, {input_name(worst)}."
+        f"input to its best. "
     )
+    falls = f"{shares[worst]:.0%} at its worst input, {input_name(worst)}"
+    if len(space.everywhere) == 1:
+        words += (
+            f"The default alone ran at all of them, with {falls}. Measure longer (--budget) to compare others with it."
+        )
+        return shares_figure(curves, words)
+    words += f"Of the {len(space.everywhere)} versions that ran at all of them {_the(average)} is the best on average, with {falls}."
     return shares_figure(curves, f"{words} {_advice_on_inputs(shares[worst], rules, without)}")
 
 
@@ -134,7 +141,7 @@ def _advice_on_inputs(least: float, rules: Mapping[str, float] | None, without: 
 
 
 def _the(version: str) -> str:
-    return "The default" if version == DEFAULT else version
+    return "the default" if version == DEFAULT else version
 
 
 def _count(number: int, thing: str) -> str:

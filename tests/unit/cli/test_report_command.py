@@ -141,10 +141,13 @@ def test_numbers_follow_from_the_times() -> None:
     assert found.row(f"n=102,steps=10{SMALL}")[1:] == ["10 us", "40 us", "25%", "100%"]
     assert found.row(LARGE)[1:] == ["75.0%", "50.0%", "1"]
     html = Path("page.html").read_text()
-    assert "has 50% at its worst input, n=102,steps=10. The learned rules reach 100% everywhere" in html
+    assert (
+        "is the best on average, with 50% at its worst input, n=102,steps=10. The learned rules reach 100% everywhere"
+        in html
+    )
     assert "<li>t_size = 8, t_i_size = 8 for arrays up to" in html
     # 3e4 operations for 1002 numbers read and written: 37 GFLOP/s at 10 GB/s.
-    assert "sweep on threads reaches 1% of what DRAM allows" in html
+    assert "Below what DRAM allows: sweep on threads 0.8 %. Try" in html
 
 
 def test_without_the_source_shares_are_what_counts() -> None:
@@ -160,7 +163,15 @@ def test_a_program_that_was_measured_without_sizes() -> None:
     measure({"": {"default": 20.0, SMALL: 10.0}})
     found = page()
     assert found.row("sweep on threads")[1:4] == ["1", "1.00", "1.00"]
-    assert "has 100% at its worst input, the program&#39;s own sizes." in Path("page.html").read_text()
+    html = Path("page.html").read_text()
+    assert f"Of the 2 versions that ran at all of them {SMALL} is the best on average" in html
+    assert "with 100% at its worst input, the program&#39;s own sizes." in html
+
+
+def test_where_the_default_alone_ran_everywhere_there_is_no_comparison() -> None:
+    measure({"n=102,steps=10": TIMES["n=102,steps=10"], "n=1002,steps=10": {"default": 400.0}})
+    page("in.c")
+    assert "The default alone ran at all of them, with 25% at its worst input" in Path("page.html").read_text()
 
 
 def test_the_same_measurements_give_the_same_page() -> None:
