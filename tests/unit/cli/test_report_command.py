@@ -215,6 +215,15 @@ def test_a_folder_gets_every_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+def test_names_from_elsewhere_stay_in_the_folder_and_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure(name="../<b>")
+    monkeypatch.setattr("tilepragma.cli.measurement_report.png", lambda svg: b"")
+    assert report("-o", "folder") == 0
+    assert Path("folder/____b_-threads-inputs.png").is_file()
+    assert "../&lt;b&gt; on threads" in Path("folder/report.html").read_text()
+    assert [one.name for one in Path().iterdir() if one.suffix == ".png"] == []
+
+
 def test_a_picture_as_png() -> None:
     pytest.importorskip("matplotlib")
     measure()
