@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tilepragma.plan.size_choices import chosen
+from tilepragma.plan.size_choices import chosen_sizes
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
 
@@ -141,7 +141,7 @@ def _with_rules(rates: Rates, learned: Sequence[Input], judged: Sequence[Input])
     decision = learned_rules(rates, learned)
     reached = []
     for one in judged:
-        found = chosen(decision.measured.choices, (one.bytes, one.trips)) or decision.measured.choices[-1].sizes
+        found = chosen_sizes(decision.measured.choices, (one.bytes, one.trips)) or decision.measured.choices[-1].sizes
         reached.append(rates[versions[found[0]]][one.text])
     return Rules(len(decision.measured.choices), column(reached))
 

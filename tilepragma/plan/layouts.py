@@ -120,7 +120,8 @@ def rank_layouts(
     if not varied:
         return unknown("its tiles have no sizes to choose")
     try:
-        default = sizes_on_hosts(plan, scalars) if on_host else usual
+        cores = device.cores if isinstance(device, Processor) and target is Target.THREADS else None
+        default = sizes_on_hosts(plan, scalars, cores) if on_host else usual
     except UncountableError as reason:
         return unknown(str(reason))
     predict = _predictor(plan, scalars, target, device)

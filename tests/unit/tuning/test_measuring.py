@@ -74,5 +74,5 @@ def test_short_kernels_are_called_more_often_and_none_for_ever(
         has_calls=True,
     )
     assert bench.seconds(Trial(version.text, "n=3", 0), default) == tuple(range(1, calls))
-    variables = {"TILEK_TARGET": "threads", "TILEK_SIZES": "k.i=4,k.j=5"}
+    variables = {"TILEK_TARGET": "threads", "TILEK_SIZES": "k.i=4,k.j=5", "TILEK_VERSION": "0"}
     assert asked == [(["other", "3", str(calls)], variables, limit)]
