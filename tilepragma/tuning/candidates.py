@@ -18,7 +18,7 @@ from tilepragma.driver import (
     translate,
     unrolled,
 )
-from tilepragma.plan.layouts import distance, predicted_as_it_is, rank_layouts
+from tilepragma.plan.layouts import predicted_as_it_is, rank_layouts
 from tilepragma.plan.summary import used_sizes
 from tilepragma.plan.targets import ALL_TARGETS
 from tilepragma.plan.work import Uncounted
@@ -203,8 +203,7 @@ def _layouts(
         for place, layout in enumerate(ranking.layouts):
             if layout.sizes != ranking.default.sizes:
                 sizes = tuple(one for one in zip(ranking.names, layout.sizes, strict=True) if one[0] in used)
-                terms = _row(ranking, place)
-                found.append(Candidate(Version(name, sizes), terms, distance(layout.sizes, ranking.default.sizes)))
+                found.append(Candidate(Version(name, sizes), _row(ranking, place)))
     return found
 
 
