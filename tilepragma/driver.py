@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,17 @@ from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
 
 if TYPE_CHECKING:
+    from tilepragma.base.ranges import SourceRange
     from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
-    from tilepragma.ir.directives import Target, TemporalTiles
+    from tilepragma.ir.directives import Target as Target
+    from tilepragma.ir.directives import TemporalTiles
     from tilepragma.ir.looptree import Kernel, TranslationUnit
     from tilepragma.model import devices
     from tilepragma.model.descriptor_files import KnownDevice
     from tilepragma.model.devices import Device as Device
+    from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kept_sizes import KeptSizes
-    from tilepragma.plan.kernel_plan import HeldRegion, RegisterCounts
+    from tilepragma.plan.kernel_plan import HeldRegion, PlanVersion, RegisterCounts
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
@@ -168,7 +172,11 @@ def plan(state: State) -> State:
                 raise
     kernels = tuple(kernel for region in regions for kernel in region.kernels)
     warn_of_unknown(kept, [kernel.name for kernel in kernels], state.diagnostics)
-    planned = [with_kept_sizes(one, kept, state.diagnostics) for region in regions for one in region.planned]
+    by_name = {kernel.name: kernel for kernel in kernels}
+    planned = []
+    for one in (each for region in regions for each in region.planned):
+        make = partial(_version, state.unit, by_name[one.plan.kernel.name], one.plan, defaults)
+        planned.append(with_kept_sizes(one, kept, state.diagnostics, make))
     chosen, asked = _with_choices(_with_registers(planned, request.device), request.device)
     return replace(
         state,
@@ -177,6 +185,22 @@ def plan(state: State) -> State:
         held=tuple(one for region in regions for one in region.held),
         measured=(*files, *asked),
     )
+
+
+def _version(
+    unit: TranslationUnit,
+    kernel: Kernel,
+    usual: KernelPlan,
+    defaults: PlanDefaults,
+    text: str,
+    place: SourceRange,
+    number: int,
+) -> PlanVersion:
+    """The version of a kernel that a text at some place names. Raises RefusalError."""
+    from tilepragma.frontend.version_text import parse_version
+    from tilepragma.plan.versions import plan_version
+
+    return plan_version(usual, kernel, parse_version(text, place), number, unit.floating, defaults)
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
@@ -323,6 +347,14 @@ def device_named(name: str) -> Device:
     from tilepragma.model.descriptor_files import named_device
 
     return named_device(name)
+
+
+def usual_processor(cores: int) -> Device:
+    """A processor as most are, with so many cores: what can be said of one that nobody has calibrated."""
+    from tilepragma.model.devices import Processor
+
+    found = device_named("processor")
+    return found.with_cores(cores) if isinstance(found, Processor) else found
 
 
 def known_devices() -> Iterable[KnownDevice]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.codegen.describe import describe
+from tilepragma.codegen.describe import describe, describe_version
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants
 from tilepragma.codegen.launches import number
@@ -124,19 +124,27 @@ class _Rewriting:
                 continue
             if plan.as_written is not None and not (plan.arrays or plan.reordered or _waits(kernel)):
                 continue
-            manifest = describe(plan, self.targets)
-            constants = kernel_constants(manifest)
-            functions = "" if plan.as_written is not None else host_functions(plan, number(plan)) + "\n"
-            order = step_functions(plan, bool(manifest.device_launches)).text
-            functions += f"{order}\n" if order else ""
             text = region_text(plan)
             start = region_start(file.text, kernel.range, kernel.directive.range)
             end = statement_end(file.text, kernel.range.end.offset)
             insertion = kernel.enclosing.insertion
-            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(functions + constants)))
+            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(self._definitions(plan))))
             edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before))
             edits.append(Edit(end, end, Rank.END_INNER, text.after))
         return edits
+
+    def _definitions(self, plan: KernelPlan) -> str:
+        """What stands at file scope for a region: its versions come first, which the kernel names."""
+        manifests = [
+            *(describe_version(plan, place, self.targets) for place in range(1, len(plan.versions) + 1)),
+            describe(plan, self.targets),
+        ]
+        texts = []
+        for one, manifest in zip((*(version.plan for version in plan.versions), plan), manifests, strict=True):
+            functions = "" if one.as_written is not None else host_functions(one, number(one)) + "\n"
+            order = step_functions(one, bool(manifest.device_launches)).text
+            texts += [functions, f"{order}\n" if order else "", kernel_constants(manifest)]
+        return "".join(texts)
 
     def _data(self, file: SourceFile) -> list[Edit]:
         edits = []

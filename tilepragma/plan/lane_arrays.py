@@ -101,8 +101,9 @@ def _as_written(region: Region, found: dict[DataObject, dict[tuple[Expression, .
     from tilepragma.polyhedral.extraction import extract_scop
 
     (group,) = region.statements
-    around, rows, columns = region.kernel.swept
-    *_, row, place = _chain(group)
+    around, *rows, columns = region.kernel.swept
+    chain = list(_chain(group))
+    place, own = chain[-1], chain[-1 - len(rows) : -1]
     counts = {column.iterator for each in found.values() for column in each.values()}
     first = polynomial(columns.lower)
 
@@ -112,7 +113,7 @@ def _as_written(region: Region, found: dict[DataObject, dict[tuple[Expression, .
         return integer(0) if access.object in counts else access
 
     body = with_accesses(place.body, column)
-    for loop, like in ((columns, place), (rows, row), (around, around)):
+    for loop, like in ((columns, place), *reversed(list(zip(rows, own, strict=True))), (around, around)):
         body = Block((replace(loop, iterator=like.iterator, declares_iterator=True, body=body),))
     kernel = region.kernel
     return extract_scop(body.statements, kernel.functions, region.written, context=region.scop.context)

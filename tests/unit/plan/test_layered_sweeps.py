@@ -6,10 +6,12 @@ import pytest
 from source import plans
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.ir.expressions import Conditional
+from tilepragma.ir.looptree import Loop, Statement
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.plan.defaults import PlanDefaults
 
-HEAD = "void f(int steps, int n, int m, double w, double r, double u[n][n], double g[n][n])"
+HEAD = "void f(int steps, int n, int m, double w, double r, double u[n][n], double g[n][n], double v[10][10][10])"
 SWEEPS = "for (int t = 0; t < steps; t++)"
 MESH = "for (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++)"
 FIVE = "u[i][j] = (1-w)*u[i][j] + w*0.25*(u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);"
@@ -52,17 +54,19 @@ REFUSED = [
         "remove it",
     ),
     (
-        "nine points",
-        f"{SWEEPS}\n{MESH}\n{FIVE[:-2]} + u[i-1][j-1] + u[i-1][j+1] + u[i+1][j-1] + u[i+1][j+1]);",
-        "five points in two dimensions, and these are 9 in 2 dimensions",
-        9,
+        "neighbours further away",
+        f"{SWEEPS}\n{MESH.replace('1; i < n - 1', '2; i < n - 2')}\n{FIVE[:-2]}\n + u[i-2][j] + u[i+2][j]);",
+        "points whose neighbours lie next to them, and this one is 2 away: subdomains drift by one place a layer",
+        10,
         INSTEAD,
     ),
     (
-        "a line",
-        f"{SWEEPS}\nfor (int i = 1; i < n - 1; i++)\ng[0][i] = 0.5*(g[0][i-1] + g[0][i+1]);",
-        "five points in two dimensions, and these are 3 in one dimension",
-        8,
+        "corners in space",
+        f"{SWEEPS}\nfor (int i = 1; i < 9; i++)\nfor (int j = 1; j < 9; j++)\nfor (int k = 1; k < 9; k++)\n"
+        "v[i][j][k] = v[i-1][j][k] + v[i+1][j][k] + v[i][j-1][k] + v[i][j+1][k] + v[i][j][k-1] + v[i][j][k+1]\n"
+        " + v[i-1][j-1][k] + v[i+1][j+1][k];",
+        "neighbours along the axes in three dimensions, and this one lies across a corner: its eight kernels take minutes to be proven",
+        11,
         INSTEAD,
     ),
     (
@@ -170,6 +174,47 @@ void f(int steps, int n, int *m, double u[n][n])
     (error,) = (item for item in diagnostics if item.severity.value == "error")
     assert error.message == "'i' may be read after the kernel, but its last value there cannot be computed at launch"
     assert (error.range.start.line, [note.message for note in error.notes]) == (7, ["declare it in the loop"])
+
+
+@pytest.mark.parametrize(
+    ("body", "nests"),
+    [
+        (f"{SWEEPS}\nfor (int i = 1; i < n - 1; i++)\ng[0][i] = 0.5*(g[0][i-1] + g[0][i+1]);", [["1"], ["2"]]),
+        (f"{SWEEPS}\n{MESH}\n{FIVE}", [["1 1"], ["1 2", "2 1"], ["2 2"]]),
+        # K12 and K21 meet at corners.
+        (
+            f"{SWEEPS}\n{MESH}\n{FIVE[:-2]} + u[i-1][j-1] + u[i-1][j+1] + u[i+1][j-1] + u[i+1][j+1]);",
+            [["1 1"], ["1 2"], ["2 1"], ["2 2"]],
+        ),
+    ],
+    ids=["three points", "five points", "nine points"],
+)
+def test_kernels_that_do_not_meet_are_one(body: str, nests: list[list[str]]) -> None:
+    (plan,) = plans(program(body))
+    assert plan.reordered is not None
+    (groups,) = (one for one in plan.reordered.kernel.body.statements if isinstance(one, Loop))
+    tiles = [
+        [tile_of(one) for one in inner.body.statements] for inner in map(innermost_subdomains, groups.body.statements)
+    ]
+    assert tiles == 2 * nests
+
+
+def innermost_subdomains(nest: Statement) -> Loop:
+    """The last of the loops over subdomains."""
+    assert isinstance(nest, Loop)
+    inner = nest.body.statements[0]
+    assert isinstance(inner, Loop)
+    return innermost_subdomains(inner) if "_subdomain" in inner.iterator.name else nest
+
+
+def tile_of(layers: Statement) -> str:
+    """Which half along each dimension the loops over places have: the first one begins elsewhere in the first subdomain."""
+    halves = []
+    while isinstance(layers, Loop):
+        (layers,) = layers.body.statements
+        if isinstance(layers, Loop):
+            halves.append("1" if isinstance(layers.lower, Conditional) else "2")
+    return " ".join(halves)
 
 
 def lanes(body: str) -> list[str]:
