@@ -128,7 +128,7 @@ def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple
     if not side:
         arrays = {node.object for node in walk(sweep.loops[-1].body) if isinstance(node, Access) and node.subscripts}
         point = sum(one.element.bits // 8 for one in arrays if isinstance(one.element, ScalarType))
-        side = max(subdomain_side(device, max(point, 1)), 2 * clause.layers)
+        side = max(subdomain_side(device, max(point, 1), len(sweep.axes)), 2 * clause.layers)
         fit = "no device is named" if device is None else f"they stay in memory near the cores of '{device.name}'"
         why = f" (chosen: {fit})"
     return replace(clause, layers=clause.layers or side // 2, subdomain=side), why

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from tilepragma.ir.expressions import Scope
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
+from tilepragma.plan.subdomain_tiles import NAME
 
 
 def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: tuple[str, ...]) -> KernelPlan:
@@ -16,7 +17,8 @@ def with_subdomain_tiles(plan: KernelPlan, staged: KernelPlan | None, against: t
     if plan.as_written is not None:
         return plan
     if staged is None or _users(plan) != staged.arrays or plan.final_values != staged.final_values:
-        return replace(plan, rejected=(*plan.rejected, *against))
+        reasons = (one.removeprefix(f"{NAME}: ") for one in against)
+        return replace(plan, rejected=(*plan.rejected, *(f"{NAME}, on devices: {one}" for one in reasons)))
     lanes = (one.replace("lanes: ", "lanes, on cores: ", 1) for one in plan.storage)
     return replace(
         plan,

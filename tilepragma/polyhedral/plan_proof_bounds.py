@@ -103,23 +103,6 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
     return bool(beyond.intersect_params(astray.complement()).is_empty())
 
 
-def lies_between(array: HeldArray, elements: isl.Set, touched: isl.Set) -> bool:
-    """Whether { [x] } of an array that is seen by rows lies in them, between the first and the last of the elements { [x] : the region touches x }:
-    what is held of it is one piece.
-    """
-    if len(array.section) == array.object.rank or array.object.rank < 2:
-        return False
-    behind, before = elements.lex_ge_set(touched).domain(), elements.lex_le_set(touched).domain()
-    if not elements.is_subset(behind.intersect(before)):
-        return False
-    for place in range(1, array.object.rank):
-        every = isl.Map.from_domain_and_range(elements, touched)
-        for order in (isl.Map.order_ge, isl.Map.order_le):
-            if not elements.is_subset(order(every, isl.dim_type.in_, place, isl.dim_type.out, place).domain()):
-                return False
-    return True
-
-
 def _beyond(array: HeldArray, reference: Reference, where: str) -> Finding:
     start = reference.range.start
     text = (

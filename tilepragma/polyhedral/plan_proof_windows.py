@@ -40,7 +40,7 @@ import islpy as isl
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.polyhedral.affine import Frame, NotAffineError
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
-from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_between, lies_in_section
+from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Finding, where
 from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
@@ -235,7 +235,7 @@ def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
 
 def _filled(region: _Region, tiles: Tiles) -> None:
     """What is read from before the step is in the window, with the value that it has there."""
-    arrays = _arrays(region) | {one.array for one in tiles.fills}
+    arrays = _arrays(region) | tiles.kept
     for name, all_tiles in tiles.of.items():
         statement = next(one for one in region.scop.statements if one.name == name)
         for reference in statement.references:
@@ -400,6 +400,5 @@ def _inside(region: _Region, tiles: Tiles) -> None:
                 if one.object == copy.array
             ),
         )
-        copied = copy.tiles.range()
-        if not lies_in_section(held, copied, touched, frame) and not lies_between(held, copied, touched):
+        if not lies_in_section(held, copy.tiles.range(), touched, frame):
             raise WrongError(f"elements of '{copy.other.host}' outside its section are copied")

@@ -104,6 +104,7 @@ class ColumnUse:
 class Tiles:
     """`depth` is that of a tile in the dimensions of its leaves, `rounds` that of the host's loop around, if there is one. `rings`: of each ring all
     that touches it, by launch and dimension; `columns`: of each window that has columns in registers all that writes it or reads them, by launch.
+    `kept` are the arrays that have windows.
     """
 
     computed: tuple[Computed, ...]
@@ -113,6 +114,7 @@ class Tiles:
     rounds: int
     rings: tuple[tuple[RingUse, ...], ...]
     columns: tuple[tuple[ColumnUse, ...], ...]
+    kept: frozenset[DataObject]
 
     @cached_property
     def step_of(self) -> dict[str, isl.Map]:
@@ -185,7 +187,8 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
         for own in reader.columns():
             columns.setdefault((place, own.window.object), []).append(own)
     by_ring, by_column = tuple(map(tuple, rings.values())), tuple(map(tuple, columns.values()))
-    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, rounds, by_ring, by_column)
+    kept = frozenset(window.array for one in launches for window in one.windows)
+    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, rounds, by_ring, by_column, kept)
 
 
 def _tile_nest(launch: ProvenLaunch) -> TileNest:

@@ -261,7 +261,7 @@ def test_what_is_not_in_lanes_stays_where_it_is() -> None:
         (
             "",
             "c1060",
-            "groups of 2 sweeps, forward and backward in turn, by subdomains of 4 x 4 (chosen: they stay in memory near the cores of "
+            "groups of 8 sweeps, forward and backward in turn, by subdomains of 16 x 16 (chosen: they stay in memory near the cores of "
             "'NVIDIA Tesla C1060')",
         ),
     ],
