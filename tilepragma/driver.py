@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,15 +17,18 @@ from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
 
 if TYPE_CHECKING:
+    from tilepragma.base.ranges import SourceRange
     from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
-    from tilepragma.ir.directives import Target, TemporalTiles
+    from tilepragma.ir.directives import Target as Target
+    from tilepragma.ir.directives import TemporalTiles
     from tilepragma.ir.looptree import Kernel, TranslationUnit
     from tilepragma.model import devices
     from tilepragma.model.descriptor_files import KnownDevice
     from tilepragma.model.devices import Device as Device
+    from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kept_sizes import KeptSizes
+    from tilepragma.plan.kernel_plan import HeldRegion, PlanVersion, RegisterCounts
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
-    from tilepragma.plan.kernel_plan import RegisterCounts
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
     from tilepragma.report.facts import KernelFacts
@@ -97,6 +101,7 @@ class State:
     plain: bool = False
     unit: TranslationUnit | None = None
     planned: tuple[Planned, ...] = ()
+    held: tuple[HeldRegion, ...] = ()
     measured: tuple[str, ...] = ()
     proven: tuple[Proven, ...] = ()
     output: bytes | None = None
@@ -138,33 +143,64 @@ def plan(state: State) -> State:
         return state
     from tilepragma.ir.directives import TemporalTiles
     from tilepragma.plan.defaults import PlanDefaults
-    from tilepragma.plan.kept_sizes import kept_tiles
+    from tilepragma.plan.kept_sizes import kept_tiles, warn_of_unknown
     from tilepragma.plan.planner import make_plan
+    from tilepragma.plan.taken_apart import plan_region
     from tilepragma.plan.tuned import with_kept_sizes
     from tilepragma.plan.verifier import PlanFault
 
     request = state.request
     defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, state.unit.vectors)
     kept, files = _kept_sizes(state)
-    planned = []
+    floating = state.unit.floating
+
+    def made(kernel: Kernel, diagnostics: Diagnostics) -> Planned | None:
+        said = defaults
+        if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
+            said = replace(defaults, host_temporal=kept_tiles(kernel.name, kept))
+        return make_plan(kernel, floating, diagnostics, said)
+
+    regions = []
     refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
         try:  # so that the other regions are checked too
-            said = defaults
-            if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
-                said = replace(defaults, host_temporal=kept_tiles(kernel.name, kept))
-            made = make_plan(kernel, state.unit.floating, state.diagnostics, said)
+            regions.append(plan_region(kernel, made, state.diagnostics))
         except SourceError as error:
             state.diagnostics.add(error.diagnostic)
-            continue
         except PlanFault:
             if not refused:  # a region that was refused already need not make a sound plan
                 raise
-            continue
-        if made is not None:
-            planned.append(with_kept_sizes(made, kept, state.diagnostics))
+    kernels = tuple(kernel for region in regions for kernel in region.kernels)
+    warn_of_unknown(kept, [kernel.name for kernel in kernels], state.diagnostics)
+    by_name = {kernel.name: kernel for kernel in kernels}
+    planned = []
+    for one in (each for region in regions for each in region.planned):
+        make = partial(_version, state.unit, by_name[one.plan.kernel.name], one.plan, defaults)
+        planned.append(with_kept_sizes(one, kept, state.diagnostics, make))
     chosen, asked = _with_choices(_with_registers(planned, request.device), request.device)
-    return replace(state, planned=chosen, measured=(*files, *asked))
+    return replace(
+        state,
+        unit=replace(state.unit, kernels=kernels),
+        planned=chosen,
+        held=tuple(one for region in regions for one in region.held),
+        measured=(*files, *asked),
+    )
+
+
+def _version(
+    unit: TranslationUnit,
+    kernel: Kernel,
+    usual: KernelPlan,
+    defaults: PlanDefaults,
+    text: str,
+    place: SourceRange,
+    number: int,
+) -> PlanVersion:
+    """The version of a kernel that a text at some place names. Raises RefusalError."""
+    from tilepragma.frontend.version_text import parse_version
+    from tilepragma.plan.versions import plan_version
+
+    return plan_version(usual, kernel, parse_version(text, place), number, unit.floating, defaults)
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
@@ -223,14 +259,13 @@ def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tu
 
 def _kept_sizes(state: State) -> tuple[tuple[KeptSizes, ...], tuple[str, ...]]:
     """What `tilepragma tune` has kept beside the source, and the file where it is. Raises OSError where it cannot be read."""
-    from tilepragma.plan.kept_sizes import kept_file, read_kept, warn_of_unknown
+    from tilepragma.plan.kept_sizes import kept_file, read_kept
 
     request = state.request
     path = kept_file(request.source)
     if request.text is not None or not request.kept or state.unit is None or not path.is_file():
         return (), ()
     found = read_kept(path.read_text(encoding="utf-8", errors="replace"), str(path), state.diagnostics)
-    warn_of_unknown(found, [kernel.name for kernel in state.unit.kernels], state.diagnostics)
     return found, (str(path),)
 
 
@@ -275,7 +310,9 @@ def rewrite(state: State) -> State:
     from tilepragma.host.rewriter import rewrite as rewrite_unit
 
     plans = [one.plan for one in state.proven]
-    return replace(state, output=rewrite_unit(state.unit, plans, request.output_name, _targets(request.targets)))
+    return replace(
+        state, output=rewrite_unit(state.unit, plans, request.output_name, _targets(request.targets), state.held)
+    )
 
 
 def _line_directive(source: str) -> bytes:
@@ -310,6 +347,14 @@ def device_named(name: str) -> Device:
     from tilepragma.model.descriptor_files import named_device
 
     return named_device(name)
+
+
+def usual_processor(cores: int) -> Device:
+    """A processor as most are, with so many cores: what can be said of one that nobody has calibrated."""
+    from tilepragma.model.devices import Processor
+
+    found = device_named("processor")
+    return found.with_cores(cores) if isinstance(found, Processor) else found
 
 
 def known_devices() -> Iterable[KnownDevice]:

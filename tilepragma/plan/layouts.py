@@ -114,13 +114,14 @@ def rank_layouts(
     varied = [place for place, size in enumerate(plan.sizes) if size in used]
 
     def unknown(reason: str, default: Sizes = usual) -> Ranking:
-        found = sorted(_neighbourhood(default, varied), key=lambda sizes: _distance(sizes, default))
+        found = sorted(_neighbourhood(default, varied), key=lambda sizes: distance(sizes, default))
         return Ranking(names, tuple(Layout(sizes) for sizes in found[:MOST_LAYOUTS]), Layout(default), reason)
 
     if not varied:
         return unknown("its tiles have no sizes to choose")
     try:
-        default = sizes_on_hosts(plan, scalars) if on_host else usual
+        cores = device.cores if isinstance(device, Processor) and target is Target.THREADS else None
+        default = sizes_on_hosts(plan, scalars, cores) if on_host else usual
     except UncountableError as reason:
         return unknown(str(reason))
     predict = _predictor(plan, scalars, target, device)
@@ -144,6 +145,21 @@ def rank_layouts(
     terms = Terms(parts[0].names, np.concatenate([one.seconds for one in parts])[order])
     seconds = found[default] if math.isfinite(found[default]) else None
     return Ranking(names, tuple(layouts[row] for row in order), Layout(default, seconds), terms=terms)
+
+
+def predicted_as_it_is(
+    plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None
+) -> Terms | Uncounted:
+    """The terms of the time of a plan with the tile sizes that it takes by itself, in one row."""
+    predict = _predictor(plan, scalars, target, device)
+    if isinstance(predict, Uncounted):
+        return predict
+    on_host = target in (Target.SERIAL, Target.THREADS)
+    try:
+        sizes = sizes_on_hosts(plan, scalars) if on_host else tuple(size.device for size in plan.sizes)
+    except UncountableError as reason:
+        return Uncounted(str(reason))
+    return predict(_columns(tuple(size.object.name for size in plan.sizes), [sizes]))
 
 
 def _predictor(
@@ -211,5 +227,6 @@ def _scaled(sizes: Sizes, factors: Iterable[float]) -> Sizes:
     return tuple(min(max(int(size * factor), 1), LARGEST) for size, factor in zip(sizes, factors, strict=True))
 
 
-def _distance(sizes: Sizes, default: Sizes) -> float:
+def distance(sizes: Sizes, default: Sizes) -> float:
+    """How far a layout is from another one: of each size how many times as large or as small it is, together."""
     return sum(max(one / other, other / one) for one, other in zip(sizes, default, strict=True))

@@ -26,7 +26,7 @@ from tilepragma.report.division_facts import division_rows
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.register_facts import register_rows
 from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
-from tilepragma.report.size_rules import size_rules
+from tilepragma.report.size_rules import size_rules, version_rows
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_header, plain_text
 from tilepragma.report.work_facts import WorkFacts, work_facts
@@ -125,6 +125,8 @@ class KernelFacts:
     divisions: tuple[str, ...]
     """how launches are dealt to several devices"""
     tile_sizes: str
+    versions: tuple[str, ...]
+    """the versions that launches choose from, and the rules"""
     choice: ChoiceFacts
     """what the model says of the tile sizes"""
     registers: tuple[str, ...]
@@ -158,6 +160,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         checks=tuple(_checks(plan)),
         divisions=tuple(division_rows(plan)),
         tile_sizes=_tile_sizes(plan),
+        versions=tuple(version_rows(plan)),
         choice=choice_facts(plan, sizes, device),
         registers=register_rows(plan, sizes, device),
         data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
@@ -196,10 +199,14 @@ def _tile_sizes(plan: KernelPlan) -> str:
     """`i_size = 32 (16 on devices)`; a size that only cores or only devices use says so."""
     host, device = (used_sizes(steps, plan.sizes) for steps in (plan.host_steps, plan.device_steps))
     usual = ", ".join(_tile_size(size, size in host, size in device) for size in plan.sizes)
-    choices = size_rules(plan, plan.choices)
+    choices, others = [], []
+    if not plan.versions:
+        choices, others = size_rules(plan, plan.choices), size_rules(plan, plan.device_choices, on_host=False)
     if choices and device:
         choices[0] = f"on cores {choices[0]}"
-    return "; ".join((usual, *choices, *_measured(plan), *((plan.kept,) if plan.kept else ())))
+    if others:
+        others[0] = f"on devices {others[0]}"
+    return "; ".join(filter(None, (usual, *choices, *others, *_measured(plan), plan.kept)))
 
 
 def _measured(plan: KernelPlan) -> Iterator[str]:

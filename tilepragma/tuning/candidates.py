@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tilepragma.driver import TEMPORAL_VARIABLE, TranslateRequest, recounted, retiled, source_text, translate, unrolled
-from tilepragma.plan.layouts import rank_layouts
+from tilepragma.plan.layouts import distance, predicted_as_it_is, rank_layouts
 from tilepragma.plan.summary import used_sizes
 from tilepragma.plan.targets import ALL_TARGETS
+from tilepragma.plan.work import Uncounted
 from tilepragma.tuning.exploration import Space
 from tilepragma.tuning.measuring import Version
 from tilepragma.tuning.paper_tilings import Tiling, accelerator_tilings_1d, accelerator_tilings_2d, thread_tilings
+from tilepragma.tuning.version_order import UNKNOWN, Candidate, ordered
 
 if TYPE_CHECKING:
-    from tilepragma.driver import Device, KernelPlan, TranslateResult
+    from tilepragma.driver import Device, KernelPlan, Target, TranslateResult
+    from tilepragma.model.execution_time import Numbers
+    from tilepragma.plan.layouts import Ranking
 
 #: Families of versions by name, and what they are.
 FAMILIES = {
@@ -44,6 +49,8 @@ class Build:
     plan: KernelPlan | None
     steps: str = ""
     """the tiles of time steps of the plan, where they are not those of the source as it stands"""
+    alone: KernelPlan | None = None
+    """what the model predicts a build by that is tried as it is, without other tile sizes"""
 
 
 def builds_of(
@@ -62,13 +69,20 @@ def builds_of(
     if "steps" in families:
         builds |= _with_steps(request, plan, target, source)
     for counts in _counts(target, threads) if "counts" in families else ():
-        builds[counts] = Build(recounted(result, plan, counts), {}, None)
+        builds[counts] = _alone(request, plan, recounted(result, plan, counts))
     for times in _UNROLLED if "unroll" in families else ():
         builds[f"unroll({times})"] = Build(unrolled(result, plan, times), {}, None)
     for tiling in _tilings(target, families):
         text = retiled(result, plan, tiling.counts, " ".join(tiling.i), " ".join(tiling.j))
-        builds[tiling.name] = Build(text, {}, None)
+        builds[tiling.name] = _alone(request, plan, text)
     return builds
+
+
+def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes) -> Build:
+    """A build of another text of the source, with the kernel's plan there, where it has one."""
+    result = translate(replace(request, text=text, kept=False))
+    found = next((one for one in result.plans if one.kernel.name == plan.kernel.name), None)
+    return Build(text, {}, None, alone=found)
 
 
 def _counts(target: str, threads: int) -> list[str]:
@@ -112,36 +126,58 @@ def space_of(
     device: Device | None,
     with_sizes: bool,
 ) -> tuple[dict[str, Version], Space]:
-    """The versions by their texts, and those of each point in the order of what the model predicts: what is taken where nobody tunes, the best, each
-    other build as it is by itself, all others. `target` is the one whose launches run.
+    """The versions by their texts, and those of each point in the order in which to try them (version_order.py), what is taken where nobody tunes
+    first. `target` is the one whose launches run.
     """
+    [serves] = [one for one in ALL_TARGETS if one.value == target]
     versions: dict[str, Version] = {}
-    ordered = {}
+    order = {}
     for text, numbers in points.items():
-        found = [version for _, version in sorted(_layouts(builds, numbers, target, device), key=lambda one: one[0])]
-        mine = [Version(), *(found[:1] if with_sizes else ()), *(Version(name) for name in builds if name)]
-        mine += found[1:] if with_sizes else ()
+        default = Candidate(Version(), _terms(builds[""].plan, numbers, serves, device))
+        others = [
+            Candidate(Version(name), _terms(one.alone, numbers, serves, device)) for name, one in builds.items() if name
+        ]
+        layouts = _layouts(builds, numbers, serves, device) if with_sizes else []
+        mine = ordered(default, others, layouts)
         versions |= {one.text: one for one in mine}
-        ordered[text] = list(dict.fromkeys(one.text for one in mine))
-    return versions, Space(ordered)
+        order[text] = [one.text for one in mine]
+    return versions, Space(order)
+
+
+def _scalars(plan: KernelPlan, numbers: Mapping[str, int]) -> dict[str, int]:
+    return {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
+
+
+def _terms(plan: KernelPlan | None, numbers: Mapping[str, int], target: Target, device: Device | None) -> Numbers:
+    """What is predicted of a plan as it is."""
+    if plan is None or plan.as_written is not None:
+        return UNKNOWN
+    found = predicted_as_it_is(plan, _scalars(plan, numbers), target, device)
+    return UNKNOWN if isinstance(found, Uncounted) or not np.isfinite(found.seconds).all() else found.seconds[0]
 
 
 def _layouts(
-    builds: Mapping[str, Build], numbers: Mapping[str, int], target: str, device: Device | None
-) -> list[tuple[tuple[float, int], Version]]:
-    """Layouts of tile sizes of all builds, each with what orders it."""
-    [serves] = [one for one in ALL_TARGETS if one.value == target]
+    builds: Mapping[str, Build], numbers: Mapping[str, int], target: Target, device: Device | None
+) -> list[Candidate]:
+    """Layouts of tile sizes of all builds, in the model's order of each."""
     found = []
     for name, build in builds.items():
         if build.plan is None or not build.plan.sizes:
             continue
-        scalars = {one.name: numbers[one.host] for one in build.plan.kernel.objects if one.host in numbers}
-        ranking = rank_layouts(build.plan, scalars, serves, device)
-        steps = build.plan.host_steps if target in _HOSTS else build.plan.device_steps
+        ranking = rank_layouts(build.plan, _scalars(build.plan, numbers), target, device)
+        steps = build.plan.host_steps if target.value in _HOSTS else build.plan.device_steps
         used = {one.object.name for one in used_sizes(steps, build.plan.sizes)}
         for place, layout in enumerate(ranking.layouts):
             if layout.sizes != ranking.default.sizes:
                 sizes = tuple(one for one in zip(ranking.names, layout.sizes, strict=True) if one[0] in used)
-                seconds = math.inf if layout.seconds is None else layout.seconds
-                found.append(((seconds, place), Version(name, sizes)))
+                terms = _row(ranking, place)
+                found.append(Candidate(Version(name, sizes), terms, distance(layout.sizes, ranking.default.sizes)))
     return found
+
+
+def _row(ranking: Ranking, place: int) -> Numbers:
+    """What is predicted of a layout."""
+    if ranking.terms is not None:
+        return np.asarray(ranking.terms.seconds[place])
+    seconds = ranking.layouts[place].seconds
+    return UNKNOWN if seconds is None else np.array([seconds])

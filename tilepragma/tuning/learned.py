@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kept_sizes import DEVICE, HOST, KeptChoice, Winner
-from tilepragma.plan.size_choices import found_by_launch, sizes_on_hosts
+from tilepragma.plan.size_choices import chosen_sizes, found_by_launch, sizes_on_hosts
 from tilepragma.tuning.decisions import MOST, Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
 from tilepragma.tuning.measuring import DEFAULT, Version, version_of
@@ -45,6 +45,17 @@ class Lesson:
     steps: str = ""
     single: Decision | None = None
     """the best layout for all sizes"""
+    occasions: Mapping[str, Occasion] = field(default_factory=dict)
+    """what was measured, by the text of the sizes; `before` has their order"""
+
+    @property
+    def reached(self) -> dict[str, float]:
+        """The share of the best that a launch reaches at each of the sizes: by the rules, or without any where these are worth nothing."""
+        if not self.is_worth_it:
+            return dict(zip(self.occasions, self.before, strict=True))
+        choices = self.decision.measured.choices
+        taken = {text: chosen_sizes(choices, (one.bytes, one.trips)) for text, one in self.occasions.items()}
+        return {text: one.share(taken[text] or choices[-1].sizes) for text, one in self.occasions.items()}
 
     @property
     def is_worth_it(self) -> bool:
@@ -100,9 +111,14 @@ def lesson_of(
                 )
                 others = _others(results, name, occasions)
                 single = decided(list(occasions.values()), most=1)
-                lessons.append(Lesson(build.plan, target, on_host, decision, before, others, name, build.steps, single))
+                lessons.append(
+                    Lesson(build.plan, target, on_host, decision, before, others, name, build.steps, single, occasions)
+                )
     if not lessons:
-        raise NoLessonError("nothing with tile sizes was measured at all of them")
+        has_sizes = any(build.plan is not None and build.plan.sizes for build in taken.values())
+        raise NoLessonError(
+            "nothing with tile sizes was measured at all of them" if has_sizes else "its launches have no tile sizes"
+        )
     best = max(lessons, key=_worth)
     first = lessons[0]
     # What needs no other build is taken where it is as good.
@@ -134,17 +150,19 @@ def _occasions(results: Results, name: str, plan: KernelPlan, on_host: bool) -> 
         numbers = sizes_of(text)
         scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
         seconds: dict[Sizes, float] = {}
+        default: Sizes | None = None
         try:
             for version in ordered:
                 one, typical = version_of(version), results.typical(version, text)
                 if one.build == name and typical is not None:
                     sizes = _sizes(plan, on_host, one, scalars)
                     seconds[sizes] = min(typical, seconds.get(sizes, typical))
+                    default = sizes if version == DEFAULT else default
             length, _ = found_by_launch(plan, scalars, with_trips=False)
         except UncountableError as why:
             reason = f"{why}; --sizes should say all numbers that launches depend on"
         else:
-            found[text] = Occasion(length, _trips(plan, scalars), seconds, best)
+            found[text] = Occasion(length, _trips(plan, scalars), seconds, best, default)
     if reason and not found:
         raise NoLessonError(reason)
     return found
