@@ -16,7 +16,7 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, member_key
 from tilepragma.frontend.data_regions import exits
-from tilepragma.frontend.host_text import HostText
+from tilepragma.frontend.host_text import HostText, Pointer
 from tilepragma.frontend.objects import external_object
 from tilepragma.frontend.regions import BoundStatement, RegionBuilder
 from tilepragma.frontend.statements import StatementLowering
@@ -205,7 +205,7 @@ class _Splitting:
         for piece in self.pieces:
             self.builder.diagnostics.add_all(piece.diagnostics)
         kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
-        context = self.builder.context(self.region, self.loops, Diagnostics())
+        context = self.builder.context(self.region, self.loops, self.builder.diagnostics)
         lowering = StatementLowering(context)
         blocks = []
         for piece in self.pieces:
@@ -213,8 +213,7 @@ class _Splitting:
             blocks.append(Block((While(integer(1), block, False),)) if piece.conditional else block)
         body = Block(tuple(one for block in blocks for one in block.statements), self.region.range)
         exchanged = self._exchanged(context, lowering)
-        own = replace(self.directive, reductions=(), privates=(), sor=None)
-        data = self.builder.kernel(context, body, own, self.region, name)
+        data = self.builder.kernel(context, body, self.directive, self.region, name)
         changed = frozenset(one for one in context.used.values() if self._changes(context, one))
         return Parts(kernels, alone, data, changed, exchanged)
 
@@ -247,13 +246,10 @@ class _Splitting:
     def _exchanged(self, context: Context, lowering: StatementLowering) -> tuple[tuple[DataObject, ...], ...]:
         """Groups of arrays that are pointers set to each other, those alone that exist where the region begins."""
         found = []
-        start, end = self.region.range.start.offset, self.region.range.end.offset
         for group in self.host.groups():
             if not any(one.host in context.used for one in group):
                 continue
-            file = self.region.range.file
-            inside = [one for one in group if start <= one.declaration.start < end and one.declaration.file == file]
-            before = [one for one in group if one not in inside and self.host.has_value_before(one)]
+            before = [one for one in group if self._is_there(one) and self.host.has_value_before(one)]
             used = dict(context.used)
             objects = [
                 external_object(context, one.declaration, one.host, one.type, one.range, lowering.expressions.lower)
@@ -263,6 +259,15 @@ class _Splitting:
             context.used.update(used)
             found.append(tuple(objects))
         return tuple(found)
+
+    def _is_there(self, pointer: Pointer) -> bool:
+        """Whether a pointer is a variable of the function's, or of the file's, where the region begins."""
+        declaration, range_ = pointer.declaration, self.region.range
+        parent = declaration.cursor.semantic_parent
+        own = Node(parent, declaration.unit).key == self.region.facts.node.key
+        if not own and parent.kind != CursorKind.TRANSLATION_UNIT:
+            return False
+        return not (declaration.file == range_.file and range_.start.offset <= declaration.start < range_.end.offset)
 
 
 def narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:
