@@ -8,7 +8,7 @@ kernel of its own, which runs as written with its arrays brought home; elsewhere
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilepragma.base.diagnostics import Diagnostics, Severity, SourceError, source_error
@@ -23,7 +23,7 @@ from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.text_scan import skip_blank
 from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Storage, integer
-from tilepragma.ir.looptree import Block, ForLoop, Kernel, Loop, Parts, While
+from tilepragma.ir.looptree import Block, Exchanged, ForLoop, Kernel, Loop, Parts, While
 from tilepragma.ir.traversal import loops_in, walk
 
 _WHILES = (CursorKind.WHILE_STMT, CursorKind.DO_STMT)
@@ -212,7 +212,7 @@ class _Splitting:
             block = lowering.region(piece.statement.node, piece.statement.range)
             blocks.append(Block((While(integer(1), block, False),)) if piece.conditional else block)
         body = Block(tuple(one for block in blocks for one in block.statements), self.region.range)
-        exchanged = self._exchanged(context, lowering)
+        exchanged = tuple(self._exchanged(context, lowering))
         data = self.builder.kernel(context, body, self.directive, self.region, name)
         changed = frozenset(one for one in context.used.values() if self._changes(context, one))
         return Parts(kernels, alone, data, changed, exchanged)
@@ -243,22 +243,20 @@ class _Splitting:
         hidden = self.host.calls and not object_.const and not (automatic and not members)
         return hidden or root.key in facts.address_taken or any(facts.written_from(key, start, end) for key in keys)
 
-    def _exchanged(self, context: Context, lowering: StatementLowering) -> tuple[tuple[DataObject, ...], ...]:
-        """Groups of arrays that are pointers set to each other, those alone that exist where the region begins."""
-        found = []
+    def _exchanged(self, context: Context, lowering: StatementLowering) -> Iterator[Exchanged]:
+        """The groups of arrays that are pointers set to each other."""
+        used = dict(context.used)
         for group in self.host.groups():
-            if not any(one.host in context.used for one in group):
-                continue
-            before = [one for one in group if self._is_there(one) and self.host.has_value_before(one)]
-            used = dict(context.used)
-            objects = [
+            known = tuple(used[one.host] for one in group if one.host in used)
+            there = tuple(
                 external_object(context, one.declaration, one.host, one.type, one.range, lowering.expressions.lower)
-                for one in before
-            ]
+                for one in group
+                if self._is_there(one) and self.host.has_value_before(one)
+            )
             context.used.clear()
             context.used.update(used)
-            found.append(tuple(objects))
-        return tuple(found)
+            if known:
+                yield Exchanged(known, there)
 
     def _is_there(self, pointer: Pointer) -> bool:
         """Whether a pointer is a variable of the function's, or of the file's, where the region begins."""
