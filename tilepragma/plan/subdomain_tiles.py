@@ -206,12 +206,8 @@ def _staged(region: Region, tiles: list[TileLoops]) -> tuple[_Staged, ...] | Ref
         node.object for one in bodies for node in walk(one) if isinstance(node, Access) and node.object.rank
     )
     for array in sorted(accessed, key=lambda one: one not in region.written):
-        staged = _of_mesh(array, tiles) if array.stored == array else None
+        staged = _of_mesh(array, tiles)
         written = array in region.written
-        if written and array.stored != array:
-            return Refusal(
-                f"'{array.host}' has one dimension, and what lies between its rows' ends is not known to be there"
-            )
         if staged is None:
             if written:
                 return Refusal(f"elements of '{array.host}' are named otherwise than by the loops over the mesh")
