@@ -18,7 +18,7 @@ from tilepragma.driver import (
     translate,
     unrolled,
 )
-from tilepragma.plan.layouts import distance, predicted_as_it_is, rank_layouts
+from tilepragma.plan.layouts import predicted_as_it_is, rank_layouts
 from tilepragma.plan.summary import used_sizes
 from tilepragma.plan.targets import ALL_TARGETS
 from tilepragma.plan.work import Uncounted
@@ -30,7 +30,7 @@ from tilepragma.tuning.version_order import UNKNOWN, Candidate, ordered
 if TYPE_CHECKING:
     from tilepragma.driver import Device, KernelPlan, Target, TranslateResult
     from tilepragma.model.execution_time import Numbers
-    from tilepragma.plan.layouts import Ranking
+    from tilepragma.plan.layouts import Ranking, Sizes
 
 #: Families of versions by name, and what they are.
 FAMILIES = {
@@ -192,20 +192,37 @@ def _terms(plan: KernelPlan | None, numbers: Mapping[str, int], target: Target, 
 def _layouts(
     builds: Mapping[str, Build], numbers: Mapping[str, int], target: Target, device: Device | None
 ) -> list[Candidate]:
-    """Layouts of tile sizes of all builds, in the model's order of each."""
+    """Layouts of tile sizes of all builds, in the model's order of each; of those that make the same launches the first."""
     found = []
     for name, build in builds.items():
         if build.plan is None or not build.plan.sizes:
             continue
-        ranking = rank_layouts(build.plan, _scalars(build.plan, numbers), target, device)
+        scalars = _scalars(build.plan, numbers)
+        ranking = rank_layouts(build.plan, scalars, target, device)
         steps = build.plan.host_steps if target.value in _HOSTS else build.plan.device_steps
         used = {one.object.name for one in used_sizes(steps, build.plan.sizes)}
-        for place, layout in enumerate(ranking.layouts):
-            if layout.sizes != ranking.default.sizes:
+        rows = [_row(ranking, place) for place in range(len(ranking.layouts))]
+        others = [one for one in zip(ranking.layouts, rows, strict=True) if one[0].sizes != ranking.default.sizes]
+        seen = {
+            _launches(one.sizes, row, scalars)
+            for one, row in zip(ranking.layouts, rows, strict=True)
+            if one.sizes == ranking.default.sizes
+        }
+        for layout, row in others:
+            launches = _launches(layout.sizes, row, scalars)
+            if launches not in seen:
+                seen.add(launches)
                 sizes = tuple(one for one in zip(ranking.names, layout.sizes, strict=True) if one[0] in used)
-                terms = _row(ranking, place)
-                found.append(Candidate(Version(name, sizes), terms, distance(layout.sizes, ranking.default.sizes)))
+                found.append(Candidate(Version(name, sizes), row))
     return found
+
+
+def _launches(sizes: Sizes, terms: Numbers, scalars: Mapping[str, int]) -> tuple[float, ...]:
+    """What tells a layout's launches from those of others: tiles as large as the largest of the kernel's numbers hold whole loops where the same
+    work is predicted of them.
+    """
+    most = max(scalars.values(), default=0) if terms.size else 0
+    return (*(min(size, most or size) for size in sizes), *terms.tolist())
 
 
 def _row(ranking: Ranking, place: int) -> Numbers:

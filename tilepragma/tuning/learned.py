@@ -54,14 +54,15 @@ class Lesson:
 
     @property
     def reached(self) -> dict[str, float]:
-        """The share of the best that a launch reaches at each of the sizes: by the rules, or without any where these are worth nothing."""
+        """The share of the best that a launch reaches, at the sizes where it ran so: by the rules, or without any where these are worth nothing."""
         if not self.is_worth_it:
             return dict(zip(self.occasions, self.before, strict=True))
         if self.versions is not None:
             return dict(self.versions.reached)
         choices = self.decision.measured.choices
         taken = {text: chosen_sizes(choices, (one.bytes, one.trips)) for text, one in self.occasions.items()}
-        return {text: one.share(taken[text] or choices[-1].sizes) for text, one in self.occasions.items()}
+        shares = {text: one.share(taken[text] or choices[-1].sizes) for text, one in self.occasions.items()}
+        return {text: share for text, share in shares.items() if share > 0}
 
     @property
     def is_worth_it(self) -> bool:

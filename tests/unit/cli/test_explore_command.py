@@ -6,10 +6,12 @@ import json
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tilepragma.cli import tilepragma
 from tilepragma.driver import TranslateRequest, translate
+from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.layouts import Layout, Ranking
 from tilepragma.tuning import candidates
@@ -90,6 +92,20 @@ def test_the_fastest_of_each_size_is_named(capsys: pytest.CaptureFixture[str]) -
     assert found[0].kernel.name == "sweep"
     assert found[0].outcome.seconds == (0.001,)
     assert found[0].outcome.date[:2] == "20"
+
+
+def test_tiles_beyond_the_loops_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of (64, 128) and (64, 256) the same work is predicted, and both hold all of 64 points and 64 steps.
+    sizes = ((64, 128), (64, 256), (64, 32), (128, 512), DEFAULT)
+    work = (2.0, 2.0, 2.0, 3.0, 4.0)
+    layouts = tuple(Layout(one, seconds) for one, seconds in zip(sizes, work, strict=True))
+    terms = Terms(("points",), np.array([[seconds] for seconds in work]))
+    ranking = Ranking(("t_size", "t_i_size"), layouts, layouts[-1], terms=terms)
+    monkeypatch.setattr(candidates, "rank_layouts", lambda *_: ranking)
+    assert tune("--sizes", "n=64,steps=64", command=(program(), "{n}")) == 0
+    assert {one.trial.version for one in measured()} == {
+        *("default", "t_size=64 t_i_size=128", "t_size=64 t_i_size=32", "t_size=128 t_i_size=512"),
+    }
 
 
 def test_rules_are_learned_and_kept_beside_the_source(capsys: pytest.CaptureFixture[str]) -> None:
