@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from tilepragma.model.devices import Device as Device
     from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kept_sizes import KeptSizes
-    from tilepragma.plan.kernel_plan import HeldRegion, PlanVersion, RegisterCounts
+    from tilepragma.plan.kernel_plan import HeldRegion, RegisterCounts
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
+    from tilepragma.plan.kernel_plan import PlanVersion as PlanVersion
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
     from tilepragma.report.facts import KernelFacts
@@ -200,7 +201,10 @@ def _version(
     from tilepragma.frontend.version_text import parse_version
     from tilepragma.plan.versions import plan_version
 
-    return plan_version(usual, kernel, parse_version(text, place), number, unit.floating, defaults)
+    name, known = f"{kernel.name}_version{number}", {one.name for one in unit.kernels}
+    while name in known:
+        name += "_"
+    return plan_version(usual, kernel, parse_version(text, place), name, unit.floating, defaults)
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
@@ -279,7 +283,7 @@ def verify(state: State) -> State:
 
 
 def emit(state: State) -> State:
-    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu."""
+    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu, and those of versions."""
     folder = state.request.kernel_folder
     if folder is None or not state.proven:
         return state
@@ -294,7 +298,8 @@ def emit(state: State) -> State:
     )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    for one in (each.plan for each in state.proven):
+    plans = [each.plan for each in state.proven]
+    for one in (*plans, *(version.plan for each in plans for version in each.versions)):
         for target, suffix, program in programs:
             if one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
@@ -347,14 +352,6 @@ def device_named(name: str) -> Device:
     from tilepragma.model.descriptor_files import named_device
 
     return named_device(name)
-
-
-def usual_processor(cores: int) -> Device:
-    """A processor as most are, with so many cores: what can be said of one that nobody has calibrated."""
-    from tilepragma.model.devices import Processor
-
-    found = device_named("processor")
-    return found.with_cores(cores) if isinstance(found, Processor) else found
 
 
 def known_devices() -> Iterable[KnownDevice]:
@@ -511,6 +508,25 @@ def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, 
     from tilepragma.host.retiling import retiled as text
 
     return text(source_text(result), _as_written(result, plan), Tiles(counts, outer, inner))
+
+
+def outermost_iterators(result: TranslateResult, plan: KernelPlan) -> tuple[str, str]:
+    """The iterators of a kernel's two outermost loops. Raises RefusalError."""
+    from tilepragma.host.retiling import outermost
+
+    outer, inner = outermost(_as_written(result, plan))
+    return outer.iterator.host, inner.iterator.host
+
+
+def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
+    """The version of a kernel that a text names, as a translation takes it that has it kept beside the source. Raises RefusalError."""
+    from tilepragma.base.ranges import NOWHERE
+    from tilepragma.plan.defaults import PlanDefaults
+
+    assert result.unit is not None, "what has plans has a unit"
+    state = State(request, unit=result.unit)
+    defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, result.unit.vectors)
+    return _version(result.unit, _as_written(result, plan), plan, defaults, text, NOWHERE, 1)
 
 
 def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:

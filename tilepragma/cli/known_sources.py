@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from tilepragma.cli.devices import host_devices, machine_of
 from tilepragma.cli.kernel_sections import KnownSource
 from tilepragma.cli.machines import calibrated
-from tilepragma.driver import TEMPORAL_VARIABLE
 from tilepragma.report.choice_facts import choice_facts
 from tilepragma.report.roofline_figure import KernelPoint
 from tilepragma.report.sizes import Sizes
 from tilepragma.report.work_facts import least_work
-from tilepragma.tuning.candidates import builds_of
+from tilepragma.tuning.candidates import builds_of, families_of
 from tilepragma.tuning.learned import Lesson, NoLessonError, lesson_of
 from tilepragma.tuning.size_ranges import sizes_of
+from tilepragma.tuning.version_rules import embedding
 
 if TYPE_CHECKING:
     from tilepragma.driver import Device, KernelPlan, TranslateRequest, TranslateResult
@@ -72,10 +72,10 @@ def _lesson(
 ) -> Lesson:
     """Raises NoLessonError."""
     target = measured.environment.target
-    has_steps = any(trial.version.startswith(f"{TEMPORAL_VARIABLE}=") for trial, _ in measured.trials)
-    families = ("sizes", "steps") if has_steps else ("sizes",)
+    families = families_of(trial.version for trial, _ in measured.trials)
     builds = builds_of(request, result, plan, target, families, host_devices()[-1].compute_units)
-    return lesson_of(measured.trials, builds, target, on_host)
+    embed = embedding(request, result, plan, lambda _, __: None)
+    return lesson_of(measured.trials, builds, target, on_host, embed)
 
 
 def _predicted(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tuple[Landscape | None, str]:

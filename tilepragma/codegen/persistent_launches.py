@@ -12,11 +12,6 @@ Only devices that promise that all gangs of a launch are there at once run it: C
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
-from tilepragma.codegen.constants import literal_value
-from tilepragma.codegen.launches import loop_objects
 from tilepragma.codegen.loop_heads import declared_apart
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
 from tilepragma.codegen.numbers import Numbers
@@ -24,58 +19,7 @@ from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Block, TileNest
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.tile_columns import columns_nest
-
-
-@dataclass(frozen=True)
-class Persistent:
-    """The persistent form of launch number `number` of the plan's device launches, which is called `of`.
-
-    `launch` is as the entry point sees it: its body is the nest of tiles, whose loops have their bounds in the kernel, and its `loops` are
-    those of the launch of one wavefront, so that numbers mean the same. `wavefront` is the iterator of the host's loop.
-    """
-
-    number: int
-    of: str
-    launch: Launch
-    nest: TileNest
-    wavefront: DataObject
-
-
-def persistent_launches(plan: KernelPlan) -> tuple[Persistent, ...]:
-    """Those of the plan's device launches that can be persistent, in order."""
-    if plan.divisions:
-        return ()
-    found = (_persistent(plan, launch, loop) for launch, loop in _in_loops(plan.device_steps))
-    return tuple(one for one in found if one is not None)
-
-
-def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
-    for step in steps:
-        if isinstance(step, HostLoop) and len(step.steps) == 1 and isinstance(step.steps[0], Launch):
-            yield step.steps[0], step
-        elif not isinstance(step, Launch):
-            yield from _in_loops(step.steps)
-
-
-def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
-    """None where the gangs' loops are no plain boxes, or other numbers of the launch differ from one wavefront to the next."""
-    nest, wavefront = columns_nest(launch), around.loop.iterator
-    if not launch.pipelined or nest is None or launch.staged is not None or launch.values[-1:] != (wavefront,):
-        return None
-    plain = all(loop.loop.comparison == "<=" and literal_value(loop.loop.step) == 1 for loop in nest.loops)
-    others = [loop for loop in launch.loops if loop not in nest.loops]
-    if not plain or any(wavefront in loop_objects(loop) for loop in others):
-        return None
-    inner = replace(nest, loops=tuple(replace(loop, launch_bounds=False) for loop in nest.loops))
-    name = f"{launch.name}_persistent"
-    if name in {one.name for one in plan.device}:
-        return None
-    own = replace(launch, name=name, body=Block((inner,)), values=launch.values[:-1])
-    return Persistent(plan.device.index(launch), launch.name, own, inner, wavefront)
+from tilepragma.plan.tile_columns import Persistent
 
 
 class PersistentPrinter:

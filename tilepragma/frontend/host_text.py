@@ -120,6 +120,12 @@ class HostText:
                 node.range, "a function is called through a pointer here", "call it before or after the region"
             )
         for argument in node.children[1:]:
+            if strip(argument).kind in _REFERENCES and self._is_held(strip(argument).type):
+                raise source_error(
+                    argument.range,
+                    f"'{declaration.spelling}' gets '{_text(argument)}', whose newest values may be on a device",
+                    "call it before or after the region, or put the kernel before the loops inside",
+                )
             self._look(argument)
         if not declaration.file or node.unit.is_system(declaration.file):
             return
@@ -180,16 +186,25 @@ class HostText:
         return element in self.elements or element == "void"
 
     def _touching(self, node: Node) -> SourceError:
-        text = node.unit.text(node.file)[node.start : node.end].decode(errors="replace")
+        if is_pointer(node.type) or is_array(node.type):
+            return source_error(
+                node.range,
+                f"the newest values of '{_text(node)}' may be on a device",
+                "between the loops pointers may be set to others, and compared; do all else before or after the region",
+            )
         return source_error(
             node.range,
-            f"'{text}' may be part of an array whose newest values are on a device",
-            "let a statement of its own put the element into a variable, and use that",
+            f"the newest value of '{_text(node)}' may be on a device",
+            "let a statement of its own put it into a variable, and use that",
         )
 
 
 def _is_dereference(node: Node) -> bool:
     return node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*"
+
+
+def _text(node: Node) -> str:
+    return node.unit.text(node.file)[node.start : node.end].decode(errors="replace")
 
 
 def _element(type_: Any) -> str:
@@ -204,14 +219,15 @@ def _pointer(node: Node) -> Pointer | None:
     """The pointer that an expression names; None where it is none, or no plain name or path."""
     if not (is_pointer(node.type) or is_array(node.type)):
         return None
-    root = node
+    root, path = node, ""
     while root.kind == CursorKind.MEMBER_REF_EXPR and root.children:
-        root = strip(root.children[0])
+        base = strip(root.children[0])
+        path = f"{'->' if is_pointer(base.type) else '.'}{root.spelling}{path}"
+        root = base
     declaration = root.declaration if root.kind == CursorKind.DECL_REF_EXPR else None
     if declaration is None or declaration.kind not in (CursorKind.VAR_DECL, CursorKind.PARM_DECL):
         return None
-    text = node.unit.text(node.file)[node.start : node.end].decode(errors="replace")
-    return Pointer("".join(text.split()), declaration, declaration.key, node.type, node.range)
+    return Pointer(declaration.spelling + path, declaration, declaration.key, node.type, node.range)
 
 
 def _values(node: Node) -> Iterator[Node]:

@@ -19,6 +19,8 @@ from tilepragma.report.svg import Box, Node, Point, Style, node, path, text, tex
 _BOUNDS = (1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
 #: Lengths in user units: of an axis for each of its values, and at most.
 _WIDE, _HIGH, _LONGEST = 44.0, 28.0, 340.0
+#: Cells of a map beyond which those that have no time are not framed.
+_MOST_CELLS = 400
 _FIGURE = 11.0
 """size of the figures in cells"""
 #: Of the line: its height, and the ratios that may have a rule.
@@ -130,7 +132,10 @@ def _draw_map(
 ) -> None:
     boxes = {(x, y): _cell(across, up, x, y) for x in across.values for y in up.values}
     figures = all(_has_room(boxes[cell], ratio_text(ratio)) for cell, ratio in cells.items())
+    is_crowded = len(boxes) > _MOST_CELLS
     for cell, box in boxes.items():
+        if is_crowded and cell not in cells:
+            continue
         _draw_cell(sheet, box, cells.get(cell), figures)
     for y, words in up.labelled(SMALL + 2):
         sheet.label((-6.0, -y), words, anchor="end")

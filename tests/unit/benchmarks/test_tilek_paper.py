@@ -9,11 +9,9 @@ import pytest
 from benchmarks.explored import measure
 from benchmarks.tilek_paper import tables
 from benchmarks.tilek_paper.results import (
-    Column,
     Input,
     Row,
     as_json,
-    column,
     compared,
     place_of_best,
     rates_of,
@@ -21,6 +19,7 @@ from benchmarks.tilek_paper.results import (
 from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.exploration import Results
+from tilepragma.tuning.input_space import Spread
 
 SMALL, MIDDLE, LARGE = (Input(f"n={n}", n * 10**9, 4 * n, n) for n in (1, 2, 4))
 
@@ -43,10 +42,10 @@ def test_the_columns_of_table_4() -> None:
     rates = {"x": {"n=1": 4.0, "n=2": 4.0, "n=4": 1.0}, "y": {"n=1": 2.0, "n=2": 2.0, "n=4": 6.0}}
     found = compared(rates, [SMALL, MIDDLE, LARGE], {"n=1": 5.0, "n=2": 5.0, "n=4": 5.0})
     assert found.version == "y"
-    assert found.best == Column(10 / 3, 2.0, 6.0)
-    assert found.adaptive == Column(14 / 3, 4.0, 6.0)
+    assert found.best == Spread(10 / 3, 2.0, 6.0)
+    assert found.adaptive == Spread(14 / 3, 4.0, 6.0)
     assert (found.mean, found.worst) == (pytest.approx(1.4), 2.0)
-    assert found.own == column([5.0] * 3)
+    assert found.own == Spread(5.0, 5.0, 5.0)
     # Two rules tell the large array from the others, and reach all that there is.
     assert found.rules.count == 2
     assert (found.rules_share, found.rules_worst) == (pytest.approx(1.4), 2.0)

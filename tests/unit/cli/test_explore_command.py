@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tilepragma.cli import tilepragma
+from tilepragma.driver import TranslateRequest, translate
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.layouts import Layout, Ranking
@@ -148,7 +149,7 @@ def test_sizes_that_do_not_tell_launches_apart(capsys: pytest.CaptureFixture[str
     assert not Path("in.tilek.json").exists()
 
 
-def test_devices_have_one_layout_for_all_launches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_devices_have_rules_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     case = '"64 "*t_size=8,*) us=500;; "256 "*t_size=32,*) us=100;; *) us=1000;;'
     program(case, target="opencl")
     script = Path("program")
@@ -156,10 +157,12 @@ def test_devices_have_one_layout_for_all_launches(capsys: pytest.CaptureFixture[
     assert tune("--sizes", "n=64:256:x4,steps=7", "--target", "opencl", command=("./program", "{n}")) == 0
     kept = json.loads(Path("in.tilek.json").read_text())["kernels"]["sweep"]
     assert kept.keys() == {"device"}
-    assert kept["device"]["sizes"] == {"t_size": 32, "t_i_size": 32}, (
-        "half of the best at n=64, where the other has a tenth"
-    )
-    assert kept["device"]["least_share_of_best"] == 0.5
+    sizes = [one["sizes"] for one in kept["device"]["choices"]]
+    assert sizes == [{"t_size": 8, "t_i_size": 8}, {"t_size": 32, "t_i_size": 32}]
+    assert kept["device"]["least_share_of_best"] == 1.0
+    [plan] = translate(TranslateRequest("in.c")).plans
+    assert [one.sizes for one in plan.device_choices][-2:] == [(8, 8), (32, 32)]
+    assert plan.choices == ()
 
 
 def test_what_was_measured_is_not_measured_again(capsys: pytest.CaptureFixture[str]) -> None:
