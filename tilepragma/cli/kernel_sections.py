@@ -36,11 +36,12 @@ class KnownSource:
 
     `work` are floating-point operations of each input, by its text, empty where they cannot be counted; `points` are the fastest runs under the
     roofline, in the order of inputs. `lesson` is what was learned, None where `no_lesson` says why not. `predicted` is the model's landscape at the
-    slowest input, None where `no_prediction` says why not.
+    slowest input, None where `no_prediction` says why not. `refused` are sentences on versions that the program cannot have.
     """
 
     lesson: Lesson | None
     no_lesson: str
+    refused: tuple[str, ...]
     work: Mapping[str, float]
     points: tuple[KernelPoint, ...]
     predicted: Landscape | None
@@ -91,7 +92,7 @@ def _why_no_rules(known: KnownSource | None, space: InputSpace) -> str:
         unknown = len(space.inputs) - len(known.lesson.reached)
         where = f"at {unknown} of {len(space.inputs)} inputs, where they did not run"
         return f"What the learned rules reach is not known {where}: measure longer (--budget)."
-    return "No rules over tile sizes gain 2 % or more on what launches take by themselves: that stays."
+    return "No rules gain 2 % or more on what launches take by themselves: that stays."
 
 
 def telling_versions(space: InputSpace, average: str) -> list[str]:
@@ -328,14 +329,10 @@ def _rules(lesson: Lesson | None, known: KnownSource | None, space: InputSpace) 
         return (f"None: {known.no_lesson}.",)
     if not lesson.is_worth_it:
         return (f"None. {_why_no_rules(known, space)}",)
-    choices = lesson.decision.measured.choices
-    if not lesson.on_host and len(choices) == 1:
-        names = (one.object.host for one in lesson.plan.sizes)
-        sizes = ", ".join(f"{name} = {size}" for name, size in zip(names, choices[0].sizes, strict=True))
-        rules = [f"{sizes} for all launches"]
-    else:
-        rules = size_rules(lesson.plan, choices, lesson.on_host)
-    return tuple(f"{lesson.build}: {rule}" if lesson.build else rule for rule in rules)
+    versions = [f"version {number}: {one.text}" for number, one in enumerate(lesson.plan.versions, 1)]
+    rules = size_rules(lesson.plan, lesson.decision.measured.choices, lesson.on_host)
+    named = [f"{lesson.build}: {rule}" if lesson.build else rule for rule in rules]
+    return (*versions, *named, *known.refused)
 
 
 def _facts(measured: MeasuredKernel) -> tuple[tuple[str, str], ...]:

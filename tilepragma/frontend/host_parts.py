@@ -8,7 +8,7 @@ kernel of its own, which runs as written with its arrays brought home; elsewhere
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilepragma.base.diagnostics import Diagnostics, Severity, SourceError, source_error
@@ -16,14 +16,14 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, member_key
 from tilepragma.frontend.data_regions import exits
-from tilepragma.frontend.host_text import HostText
+from tilepragma.frontend.host_text import HostText, Pointer
 from tilepragma.frontend.objects import external_object
 from tilepragma.frontend.regions import BoundStatement, RegionBuilder
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.text_scan import skip_blank
 from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Storage, integer
-from tilepragma.ir.looptree import Block, ForLoop, Kernel, Loop, Parts, While
+from tilepragma.ir.looptree import Block, Exchanged, ForLoop, Kernel, Loop, Parts, While
 from tilepragma.ir.traversal import loops_in, walk
 
 _WHILES = (CursorKind.WHILE_STMT, CursorKind.DO_STMT)
@@ -205,16 +205,15 @@ class _Splitting:
         for piece in self.pieces:
             self.builder.diagnostics.add_all(piece.diagnostics)
         kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
-        context = self.builder.context(self.region, self.loops, Diagnostics())
+        context = self.builder.context(self.region, self.loops, self.builder.diagnostics)
         lowering = StatementLowering(context)
         blocks = []
         for piece in self.pieces:
             block = lowering.region(piece.statement.node, piece.statement.range)
             blocks.append(Block((While(integer(1), block, False),)) if piece.conditional else block)
         body = Block(tuple(one for block in blocks for one in block.statements), self.region.range)
-        exchanged = self._exchanged(context, lowering)
-        own = replace(self.directive, reductions=(), privates=(), sor=None)
-        data = self.builder.kernel(context, body, own, self.region, name)
+        exchanged = tuple(self._exchanged(context, lowering))
+        data = self.builder.kernel(context, body, self.directive, self.region, name)
         changed = frozenset(one for one in context.used.values() if self._changes(context, one))
         return Parts(kernels, alone, data, changed, exchanged)
 
@@ -244,25 +243,29 @@ class _Splitting:
         hidden = self.host.calls and not object_.const and not (automatic and not members)
         return hidden or root.key in facts.address_taken or any(facts.written_from(key, start, end) for key in keys)
 
-    def _exchanged(self, context: Context, lowering: StatementLowering) -> tuple[tuple[DataObject, ...], ...]:
-        """Groups of arrays that are pointers set to each other, those alone that exist where the region begins."""
-        found = []
-        start, end = self.region.range.start.offset, self.region.range.end.offset
+    def _exchanged(self, context: Context, lowering: StatementLowering) -> Iterator[Exchanged]:
+        """The groups of arrays that are pointers set to each other."""
+        used = dict(context.used)
         for group in self.host.groups():
-            if not any(one.host in context.used for one in group):
-                continue
-            file = self.region.range.file
-            inside = [one for one in group if start <= one.declaration.start < end and one.declaration.file == file]
-            before = [one for one in group if one not in inside and self.host.has_value_before(one)]
-            used = dict(context.used)
-            objects = [
+            known = tuple(used[one.host] for one in group if one.host in used)
+            there = tuple(
                 external_object(context, one.declaration, one.host, one.type, one.range, lowering.expressions.lower)
-                for one in before
-            ]
+                for one in group
+                if self._is_there(one) and self.host.has_value_before(one)
+            )
             context.used.clear()
             context.used.update(used)
-            found.append(tuple(objects))
-        return tuple(found)
+            if known:
+                yield Exchanged(known, there)
+
+    def _is_there(self, pointer: Pointer) -> bool:
+        """Whether a pointer is a variable of the function's, or of the file's, where the region begins."""
+        declaration, range_ = pointer.declaration, self.region.range
+        parent = declaration.cursor.semantic_parent
+        own = Node(parent, declaration.unit).key == self.region.facts.node.key
+        if not own and parent.kind != CursorKind.TRANSLATION_UNIT:
+            return False
+        return not (declaration.file == range_.file and range_.start.offset <= declaration.start < range_.end.offset)
 
 
 def narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:

@@ -70,7 +70,8 @@ class _Edits:
 
     def say(self, directive: SourceRange, clauses: str) -> None:
         """Further clauses of a directive. Raises RefusalError where it is no line of the source."""
-        if directive.start.file != self._file or not self._source.startswith(b"#", directive.start.offset):
+        is_line = self._source.startswith(b"#", directive.start.offset) and directive.start != directive.end
+        if directive.start.file != self._file or not is_line:
             raise RefusalError("has a directive that is no line '#pragma tilek …' of the source")
         self._insert(directive.end.offset, f" {clauses}")
 

@@ -30,7 +30,6 @@ from tilepragma.ir.expressions import (
     Scope,
     Storage,
     access_to,
-    conjunction,
     disjunction,
     integer,
 )
@@ -47,9 +46,6 @@ from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 
 NAME = "subdomains in memory of gangs"
 """The strategy's name."""
-
-#: Dimensions that workers have: one for the layers, one for each dimension of the mesh but the last.
-Sides = tuple[tuple[int, int], ...]
 
 
 def subdomain_tiles(region: Region) -> Automatic | Refusal:
@@ -153,14 +149,18 @@ def _chain(statement: Statement, length: int) -> tuple[Loop, ...]:
 
 @dataclass(frozen=True)
 class _Staged:
-    """An array in windows: the dimension of the mesh that each of its subscripts runs along, and how far accesses reach below and above the point
-    along each dimension of the mesh. `corners`: they reach along several at once.
+    """An array in windows: the dimension of the mesh that each of its subscripts runs along, and how far each access is from the point along each
+    dimension of the mesh.
     """
 
     array: DataObject
     along: tuple[int, ...]
-    reach: Sides
-    corners: bool
+    offsets: frozenset[tuple[int, ...]]
+
+    @property
+    def corners(self) -> bool:
+        """Whether an access is away from the point along several dimensions at once."""
+        return any(sum(map(bool, one)) > 1 for one in self.offsets)
 
     def side(self, tile: TileLoops, dimension: int) -> tuple[int, int]:
         """The first place and the last one that the tile touches, along a dimension of the mesh in the order of the sweep."""
@@ -170,8 +170,17 @@ class _Staged:
 
     def ordered_reach(self, tile: TileLoops, dimension: int) -> tuple[int, int]:
         """How far accesses reach towards where the sweep comes from, and where it goes."""
-        low, high = self.reach[dimension]
-        return (low, high) if tile.ways[dimension].sign > 0 else (high, low)
+        sign = tile.ways[dimension].sign
+        ordered = [sign * one[dimension] for one in self.offsets]
+        return max(0, -min(ordered)), max(0, *ordered)
+
+    def leaves(self, tile: TileLoops, dimensions: tuple[int, int], sides: tuple[int, int]) -> bool:
+        """Whether an access at the mesh's corner on these sides (-1: where the sweep comes from, 1: where it goes) lies beyond both of them."""
+        signs = [tile.ways[dimension].sign for dimension in dimensions]
+        return any(
+            all(sign * one[k] * side > 0 for sign, k, side in zip(signs, dimensions, sides, strict=True))
+            for one in self.offsets
+        )
 
     def lengths(self, tile: TileLoops) -> tuple[int, ...]:
         """Of the window. Neighbouring workers have points of a diagonal, which lie in different banks where rows are an even number of elements
@@ -232,8 +241,7 @@ def _of_mesh(array: DataObject, tiles: list[TileLoops]) -> _Staged | None:
             offsets.add(tuple(offset for _, offset in sorted(pairs)))
     if along is None or not isinstance(array.element, ScalarType):
         return None
-    reach = tuple((max(0, -min(own)), max(0, *own)) for own in zip(*offsets, strict=True))
-    return _Staged(array, along, reach, any(sum(map(bool, one)) > 1 for one in offsets))
+    return _Staged(array, along, frozenset(offsets))
 
 
 def _offset(subscript: Expression, tile: TileLoops) -> tuple[int, int] | None:
@@ -344,14 +352,18 @@ class _TileLaunch:
         sides = [staged.side(self.tile, dimension) for dimension in staged.along]
         points, places, steps, declarations = self._points(staged, sides)
         tests: list[Expression] = []
-        inside: list[Expression] = []
+        inside: dict[tuple[int, int], Expression] = {}
         for dimension, place in zip(staged.along, places, strict=True):
             (_, high), beyond = staged.ordered_reach(self.tile, dimension), self.count[dimension]
             tests.append(at_least(beyond + number(high - 1), place))
-            inside.append(conjunction((at_least(place, number(0)), at_least(beyond - number(1), place))))
-        if not staged.corners and any(map(any, staged.reach)):
-            # Nobody has to have the corners of the mesh's border.
-            tests += (disjunction(pair) for pair in itertools.combinations(inside, 2))
+            inside[dimension, -1] = at_least(place, number(0))
+            inside[dimension, 1] = at_least(beyond - number(1), place)
+        # Nobody has to have the corners of the mesh's border that no access names.
+        for pair in itertools.combinations(staged.along, 2):
+            for ends in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
+                reached = [staged.ordered_reach(self.tile, k)[end > 0] > 0 for k, end in zip(pair, ends, strict=True)]
+                if all(reached) and not staged.leaves(self.tile, pair, ends):
+                    tests.append(disjunction([inside[one] for one in zip(pair, ends, strict=True)]))
         window = self._in_window(staged.array, points)
         copy = assign(window, element_at(staged.array, points))
         trips = [last - first + 1 for first, last in sides]

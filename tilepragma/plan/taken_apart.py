@@ -10,6 +10,7 @@ from tilepragma.ir.looptree import ForLoop, Kernel, Parts, While
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
+from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.held_arrays import held_arrays
 from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
 from tilepragma.plan.planner import Planned
@@ -75,6 +76,7 @@ def _has_uncounted(body: object) -> bool:
 
 def _apart(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
     """The region as kernels in the user's text."""
+    check_names(parts.data, diagnostics)
     regions = [plan_region(one, make, diagnostics) for one in _with_condition(kernel, _with_method(parts.kernels))]
     return PlannedRegion(
         tuple(one for region in regions for one in region.kernels),

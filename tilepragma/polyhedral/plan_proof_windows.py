@@ -40,7 +40,7 @@ import islpy as isl
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.polyhedral.affine import Frame, NotAffineError
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
-from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_in_section
+from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_between, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Finding, where
 from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
@@ -78,7 +78,7 @@ def wrong_windows(
             _final,
             _inside,
         ):
-            check(_Region(region.scop, region.dependences, region.written, held), tiles)
+            check(_Region(region.scop, region.dependences, region.written, held, region.touching or region.scop), tiles)
         yield from broken_scopes((one.executed for one in tiles.computed), region.sources)
     except WrongError as error:
         yield Finding(_RULE, str(error), False)
@@ -92,6 +92,7 @@ class _Region:
     dependences: tuple[Dependence, ...]
     written: frozenset[DataObject]
     held: Mapping[DataObject, HeldArray]
+    touching: Scop
 
     @property
     def flow(self) -> list[Dependence]:
@@ -395,10 +396,11 @@ def _inside(region: _Region, tiles: Tiles) -> None:
             isl.Set.union,
             (
                 one.relation.range().reset_tuple_id()
-                for statement in region.scop.statements
+                for statement in region.touching.statements
                 for one in statement.references
                 if one.object == copy.array
             ),
         )
-        if not lies_in_section(held, copy.tiles.range(), touched, frame):
+        copied = copy.tiles.range()
+        if not lies_in_section(held, copied, touched, frame) and not lies_between(held, copied, touched):
             raise WrongError(f"elements of '{copy.other.host}' outside its section are copied")

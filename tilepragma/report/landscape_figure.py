@@ -143,15 +143,20 @@ def _draw_map(
     sheet.label((-24.0, -up.length - 12.0), name, TEXT, anchor="start", font_style="italic")
     first, second = landscape.axes
     best = boxes[landscape.best[second], landscape.best[first]]
-    sheet.draw(_frame(best.grown(-1.2), "best", _BEST))
+    sheet.draw(_frame(_inside(best, 1.2), "best", _BEST))
     if _shows_default(landscape):
         default = boxes[landscape.default[second], landscape.default[first]]
-        sheet.draw(_frame(default.grown(-3.6), "default", _DEFAULT))
+        sheet.draw(_frame(_inside(default, 3.6), "default", _DEFAULT))
 
 
 def _cell(across: _Axis, up: _Axis, x: int, y: int) -> Box:
     (left, right), (bottom, top) = across.interval(x), up.interval(y)
     return Box(left, -top, right, -bottom)
+
+
+def _inside(box: Box, margin: float) -> Box:
+    """Smaller by the margin on each side, or by a quarter of its shorter side."""
+    return box.grown(-min(margin, 0.25 * min(box.right - box.left, box.bottom - box.top)))
 
 
 def _has_room(box: Box, words: str) -> bool:

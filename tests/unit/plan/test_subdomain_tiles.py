@@ -67,6 +67,16 @@ def test_what_a_tile_touches_is_staged() -> None:
     assert "touch of 'u' and 'f' in memory of its own, 336 bytes at most" in note
 
 
+def test_rows_of_an_array_of_one_dimension_are_staged() -> None:
+    """Although the mesh's corners, which no access names, may be none of the array: the section that the user says begins behind the first one."""
+    flat = PLANE.replace("u[n + 2][n + 2]", "*restrict u").replace("f[n + 2][n + 2]", "*restrict f")
+    flat = flat.replace("[i - 1][j]", "[(i - 1) * (n + 2) + j]").replace("[i + 1][j]", "[(i + 1) * (n + 2) + j]")
+    flat = flat.replace("[i][j", "[i * (n + 2) + j").replace(
+        "subdomain: 4)", "subdomain: 4) data(u[1:n * n + 4 * n + 2], f[0:n * n + 4 * n + 4])"
+    )
+    assert windows(plan(flat)) == [[("u", "5", "6"), ("f", "3", "4")]] * 8
+
+
 def test_what_does_not_fit_is_read_where_it_is() -> None:
     assert windows(with_memory(LINE, 55)) == [[]] * 4  # 7 doubles
     assert windows(with_memory(LINE, 56)) == [[("u", "7")]] * 4
