@@ -363,14 +363,6 @@ def device_named(name: str) -> Device:
     return named_device(name)
 
 
-def usual_processor(cores: int) -> Device:
-    """A processor as most are, with so many cores: what can be said of one that nobody has calibrated."""
-    from tilepragma.model.devices import Processor
-
-    found = device_named("processor")
-    return found.with_cores(cores) if isinstance(found, Processor) else found
-
-
 def known_devices() -> Iterable[KnownDevice]:
     """Every descriptor that can be named. Raises OSError where one cannot be read."""
     from tilepragma.model.descriptor_files import known_devices as known
