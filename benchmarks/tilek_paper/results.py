@@ -15,6 +15,8 @@ from tilepragma.tuning.exploration import Results
 ENOUGH_FOR_HALVES = 16
 #: The share of the measured versions among which the best is to be, and what is as good as the best.
 EARLY, NEAR = 0.1, 1.02
+#: Versions of which a place says something.
+ENOUGH_FOR_A_PLACE = 5
 
 
 @dataclass(frozen=True)
@@ -206,10 +208,9 @@ class Row:
 
 
 def place_of_best(results: Results, order: Sequence[str], text: str, default: str) -> Place | None:
-    """Where the fastest version of a search stands; None where nothing ran. Versions that failed are not counted."""
+    """Where the fastest version of a search stands; None where too few ran. Versions that failed are not counted."""
     ran = [version for version in order if results.typical(version, text) is not None]
-    ordered = results.ordered(text)
-    if not ran or not ordered:
+    if len(ran) < ENOUGH_FOR_A_PLACE:
         return None
     seconds = {version: results.typical(version, text) or math.inf for version in ran}
     best = min(ran, key=seconds.__getitem__)

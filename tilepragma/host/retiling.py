@@ -24,7 +24,7 @@ class Tiles:
 
 def retiled(source: bytes, kernel: Kernel, tiles: Tiles) -> bytes:
     """The source in which the kernel has these tiles and counts in the place of its own. Raises RefusalError."""
-    outer, inner = _outermost(kernel)
+    outer, inner = outermost(kernel)
     edits = _Edits(source, kernel)
     edits.take_out(one.range for one in kernel.directive.counts)
     edits.say(kernel.directive.range, tiles.counts)
@@ -96,7 +96,7 @@ class _Edits:
         return text
 
 
-def _outermost(kernel: Kernel) -> tuple[Loop, Loop]:
+def outermost(kernel: Kernel) -> tuple[Loop, Loop]:
     """The two outermost loops, one right inside the other. Raises RefusalError."""
     outer = _only_loop(kernel.body)
     inner = None if outer is None else _only_loop(outer.body)

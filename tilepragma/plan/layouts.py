@@ -114,7 +114,7 @@ def rank_layouts(
     varied = [place for place, size in enumerate(plan.sizes) if size in used]
 
     def unknown(reason: str, default: Sizes = usual) -> Ranking:
-        found = sorted(_neighbourhood(default, varied), key=lambda sizes: distance(sizes, default))
+        found = sorted(_neighbourhood(default, varied), key=lambda sizes: _distance(sizes, default))
         return Ranking(names, tuple(Layout(sizes) for sizes in found[:MOST_LAYOUTS]), Layout(default), reason)
 
     if not varied:
@@ -227,6 +227,5 @@ def _scaled(sizes: Sizes, factors: Iterable[float]) -> Sizes:
     return tuple(min(max(int(size * factor), 1), LARGEST) for size, factor in zip(sizes, factors, strict=True))
 
 
-def distance(sizes: Sizes, default: Sizes) -> float:
-    """How far a layout is from another one: of each size how many times as large or as small it is, together."""
+def _distance(sizes: Sizes, default: Sizes) -> float:
     return sum(max(one / other, other / one) for one, other in zip(sizes, default, strict=True))

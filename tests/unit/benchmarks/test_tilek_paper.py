@@ -86,10 +86,12 @@ def test_the_place_of_the_fastest_among_those_that_ran() -> None:
 
 
 def test_of_fewer_than_ten_the_first_is_early() -> None:
-    order = ["default", "a", "b"]
+    order = ["default", "a", "b", "c", "d"]
     place = place_of_best(results({one: {"n=1": 1.0 + k} for k, one in enumerate(order)}), order, "n=1", "default")
     assert place is not None
     assert (place.most, place.is_early) == (1, True)
+    few = order[:4]
+    assert place_of_best(results({one: {"n=1": 1.0} for one in few}), few, "n=1", "default") is None, "too few"
 
 
 def test_a_run_takes_versions_in_turn_and_failed_ones_once() -> None:
@@ -124,16 +126,17 @@ def test_inputs_are_of_the_kernels_parameters(subject: Subject) -> None:
 
 def test_what_is_printed_has_the_papers_speedups_beside() -> None:
     rates = {"x": {"n=1": 4.0, "n=4": 1.0}, "y": {"n=1": 1.0, "n=4": 2.0}}
-    found = results({"default": {"n=1": 1.0}, "x": {"n=1": 2.0}})
-    place = place_of_best(found, ["default", "x"], "n=1", "default")
+    order = ["default", *"vwxy"]
+    found = results({one: {"n=1": 1.0 + k} for k, one in enumerate(order)})
+    place = place_of_best(found, order, "n=1", "default")
     assert place is not None
     row = Row("sgemm", "threads", compared(rates, [SMALL, LARGE]), (place,), rates, {}, {"z": "crashed"})
-    [table, rules, order] = tables.all_tables([row])
+    [table, rules, places] = tables.all_tables([row])
     assert table[2] == [
         ("sgemm", "2", "3.00", "2.00", "4.00", "2.50", "1.00", "4.00", "x", "1.20", "2.00", "1.02 1.17")
     ]
     assert rules[2] == [("sgemm", "2", "1.20", "2.00", "", "")]
-    assert order[2] == [("sgemm", "n=1", "default", "1.00", "1", "1", "2")]
+    assert places[2] == [("sgemm", "n=1", "default", "1.00", "1", "1", "5")]
     said = "\n".join(tables.summary([row]))
     assert "least 1.200 (sgemm on threads)" in said
     assert "1 of 1" in said

@@ -15,6 +15,14 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError
 from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
+from tilepragma.driver.texts import as_written
+from tilepragma.driver.texts import calling_program as calling_program
+from tilepragma.driver.texts import kernel_digest as kernel_digest
+from tilepragma.driver.texts import outermost_iterators as outermost_iterators
+from tilepragma.driver.texts import recounted as recounted
+from tilepragma.driver.texts import retiled as retiled
+from tilepragma.driver.texts import source_text as source_text
+from tilepragma.driver.texts import unrolled as unrolled
 
 if TYPE_CHECKING:
     from tilepragma.base.ranges import SourceRange
@@ -27,8 +35,9 @@ if TYPE_CHECKING:
     from tilepragma.model.devices import Device as Device
     from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kept_sizes import KeptSizes
-    from tilepragma.plan.kernel_plan import HeldRegion, PlanVersion, RegisterCounts
+    from tilepragma.plan.kernel_plan import HeldRegion, RegisterCounts
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
+    from tilepragma.plan.kernel_plan import PlanVersion as PlanVersion
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
     from tilepragma.report.facts import KernelFacts
@@ -200,7 +209,10 @@ def _version(
     from tilepragma.frontend.version_text import parse_version
     from tilepragma.plan.versions import plan_version
 
-    return plan_version(usual, kernel, parse_version(text, place), number, unit.floating, defaults)
+    name, known = f"{kernel.name}_version{number}", {one.name for one in unit.kernels}
+    while name in known:
+        name += "_"
+    return plan_version(usual, kernel, parse_version(text, place), name, unit.floating, defaults)
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
@@ -279,7 +291,7 @@ def verify(state: State) -> State:
 
 
 def emit(state: State) -> State:
-    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu."""
+    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu, and those of versions."""
     folder = state.request.kernel_folder
     if folder is None or not state.proven:
         return state
@@ -294,7 +306,8 @@ def emit(state: State) -> State:
     )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    for one in (each.plan for each in state.proven):
+    plans = [each.plan for each in state.proven]
+    for one in (*plans, *(version.plan for each in plans for version in each.versions)):
         for target, suffix, program in programs:
             if one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
@@ -484,56 +497,15 @@ def kernel_reports(
     return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
 
 
-def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram:
-    """A program that calls the function around a kernel on random numbers. Raises RefusalError."""
-    from tilepragma.codegen.calling_program import calling_program as made
+def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
+    """The version of a kernel that a text names, as a translation takes it that has it kept beside the source. Raises RefusalError."""
+    from tilepragma.base.ranges import NOWHERE
+    from tilepragma.plan.defaults import PlanDefaults
 
-    enclosing = _as_written(result, plan).enclosing
-    around = {kernel.name for kernel in _kernels(result) if kernel.enclosing.insertion == enclosing.insertion}
-    return made(enclosing, [one for one in result.plans if one.kernel.name in around])
-
-
-def kernel_digest(result: TranslateResult, plan: KernelPlan) -> str:
-    """What tells a kernel from another one, whatever its formatting."""
-    from tilepragma.plan.kernel_digest import kernel_digest as digest
-
-    return digest(_as_written(result, plan), result.unit.files if result.unit is not None else ())
-
-
-def source_text(result: TranslateResult) -> bytes:
-    """The source of a translation with directives."""
-    return result.unit.files[0].text if result.unit is not None else b""
-
-
-def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, inner: str) -> bytes:
-    """The source with other clauses for the machine's counts and for the tiles of a kernel's two outermost loops. Raises RefusalError."""
-    from tilepragma.host.retiling import Tiles
-    from tilepragma.host.retiling import retiled as text
-
-    return text(source_text(result), _as_written(result, plan), Tiles(counts, outer, inner))
-
-
-def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:
-    """The source with other clauses for the machine's counts of a kernel. Raises RefusalError."""
-    from tilepragma.host.retiling import recounted as text
-
-    return text(source_text(result), _as_written(result, plan), counts)
-
-
-def unrolled(result: TranslateResult, plan: KernelPlan, times: int) -> bytes:
-    """The source with the innermost loops of a kernel unrolled. Raises RefusalError."""
-    from tilepragma.host.retiling import unrolled as text
-
-    return text(source_text(result), _as_written(result, plan), times)
-
-
-def _kernels(result: TranslateResult) -> tuple[Kernel, ...]:
-    return result.unit.kernels if result.unit is not None else ()
-
-
-def _as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
-    """The kernel of a plan as the user wrote it."""
-    return next(kernel for kernel in _kernels(result) if kernel.name == plan.kernel.name)
+    assert result.unit is not None, "what has plans has a unit"
+    state = State(request, unit=result.unit)
+    defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, result.unit.vectors)
+    return _version(result.unit, as_written(result, plan), plan, defaults, text, NOWHERE, 1)
 
 
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
