@@ -18,8 +18,9 @@ Sums that wait for themselves have tiles of rows alone, R chains of additions si
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.accesses import uses
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.scop import ScopStatement
 
     Statements = tuple[StatementSchedule, ...]
+    Restrictions = tuple[Restriction, ...]
+    Below = Callable[[BoundedTile], tuple[Statement, ...] | None]
 
 MOST_ROWS, COLUMN_VECTORS, LEAST_COLUMNS = 8, 2, 24
 """Extents of a register tile: 8 rows, or as many as the registers hold sums of, by 2 vectors, or by 24 elements where these are fewer: loops over 16
@@ -134,7 +137,6 @@ def _register_tiles(
 ) -> tuple[Statement, ...] | None:
     """Raises UnboundedRowError, OperationLimitError."""
     from tilepragma.polyhedral.part_scan import Restriction
-    from tilepragma.polyhedral.register_tiles import known_origins
 
     statements = planned.part.statements
     around: list[Loop] = []
@@ -160,8 +162,9 @@ def _register_tiles(
     origins.insert(0, loops.names.scalar(f"{base_name(statements, rows.row)}_tile"))
     bounds = loops.row_range(statements, rows.row, whole, tile.known)
     own = _Tile(rows, tuple(origins), extents, first, bounds)
-    tile = replace(tile, known=tile.known.also(known_origins(loops.code, statements[0], rows, whole)))
-    body = _panel(loops, planned, own, tile) if rows.packed else _below_each_other(loops, planned, own, tile)
+    tile = _with_origin(loops, own, statements[0], tile, whole, 1) if rows.column is not None else tile
+    below = partial(_below_each_other, loops, planned, own, whole)
+    body = _panel(loops, planned, own, tile, below) if rows.packed else below(tile)
     if body is None:
         return None
     for loop in reversed(around):
@@ -215,20 +218,33 @@ def _source(loops: RowLoops, planned: PlannedPart) -> ScopStatement:
     return next(one for one in loops.code.scop.statements if one.name == each.statement.name)
 
 
+def _with_origin(
+    loops: RowLoops, own: _Tile, each: StatementSchedule, tile: BoundedTile, whole: Restrictions, place: int
+) -> BoundedTile:
+    """The tile inside the loop over the origins in the tile's row at `place`."""
+    from tilepragma.polyhedral.register_tiles import known_origin
+
+    return replace(tile, known=tile.known.also(known_origin(loops.code, each, own.rows, whole, place)))
+
+
 def _below_each_other(
-    loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile
+    loops: RowLoops, planned: PlannedPart, own: _Tile, whole: Restrictions, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """The loop over the rows' tiles."""
     iterator = own.origins[0]
-    body = _tile(loops, planned, own, tile)
+    body = _tile(loops, planned, own, _with_origin(loops, own, planned.part.statements[0], tile, whole, 0))
     if body is None:
         return None
     loop = loops.loop(iterator, own.bounds.lower, own.bounds.upper, body)
     return (replace(loop, step=integer(own.extents[0])),)
 
 
-def _panel(loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile) -> tuple[Statement, ...] | None:
-    """The same, while what its columns read in strides is in panels, packed in the order in which it is read."""
+def _panel(
+    loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile, below: Below
+) -> tuple[Statement, ...] | None:
+    """The tiles `below` each other, of which there may be none, while what their columns read in strides is in panels, packed in the order
+    in which it is read.
+    """
     from tilepragma.polyhedral.register_tiles import scan_panel
 
     (each,) = planned.part.statements
@@ -238,7 +254,7 @@ def _panel(loops: RowLoops, planned: PlannedPart, own: _Tile, tile: BoundedTile)
         return None
     if found.otherwise is not None:
         loops.next_index = found.otherwise.next_index
-    body = _below_each_other(loops, planned, own, replace(tile, known=found.known))
+    body = below(replace(tile, known=found.known))
     if body is None:
         return None
     buffers = tuple(_packed(loops, planned, own, place, found) for place in own.rows.packed)

@@ -93,16 +93,15 @@ class _Pieces:
     otherwise: isl.Set
 
 
-def known_origins(code: PartCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions) -> Known:
-    """Of the origins of register tiles between the least and the greatest value of their rows inside the restrictions. Raises
-    OperationLimitError.
+def known_origin(
+    code: PartCode, each: StatementSchedule, rows: RegisterRows, restrictions: Restrictions, place: int
+) -> Known:
+    """Of the origin of register tiles in the tile's row at `place`: it is between the least and the greatest value of that row inside the
+    restrictions, so that there are such. Raises OperationLimitError.
     """
     with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what is known of register tiles"):
         inside = code.inside((each,), restrictions)
-        first, *more = (in_rows(inside, (level,), name) for level, name in zip(rows.tile, _ORIGINS, strict=False))
-        for other in more:
-            first = first.also(other)
-        return first
+        return in_rows(inside, (rows.tile[place],), _ORIGINS[place])
 
 
 def alone_in_tiles(
