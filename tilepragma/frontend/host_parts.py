@@ -8,6 +8,7 @@ kernel of its own, which runs as written with its arrays brought home; elsewhere
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -29,6 +30,7 @@ from tilepragma.ir.traversal import loops_in, walk
 _WHILES = (CursorKind.WHILE_STMT, CursorKind.DO_STMT)
 _LOOPS = (CursorKind.FOR_STMT, *_WHILES)
 _LEAVING = (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)
+_WORDS = {CursorKind.COMPOUND_STMT: b"{", CursorKind.IF_STMT: b"if", CursorKind.DO_STMT: b"do"}
 _PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 
 
@@ -84,6 +86,8 @@ class _Splitting:
     region: BoundStatement
     loops: Mapping[int, LoopDirective]
     pieces: list[_Piece] = field(default_factory=list)
+    shared: set[int] = field(default_factory=set)
+    """where several statements come out of one macro"""
     host: HostText = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +96,12 @@ class _Splitting:
     def statement(self, path: tuple[Node, ...], conditional: bool) -> None:
         """Go through one statement."""
         node = path[-1]
-        if node.kind == CursorKind.COMPOUND_STMT:
+        if self._is_macro(node) and _has_loop(node) and path != self.region.path:
+            diagnostics = Diagnostics()
+            self._take(self._piece(path, conditional, diagnostics), diagnostics)
+        elif node.kind == CursorKind.COMPOUND_STMT:
+            starts = Counter(child.start for child in node.children)
+            self.shared |= {start for start, count in starts.items() if count > 1}
             for child in node.children:
                 self.statement((*path, child), conditional)
         elif node.kind in _WHILES and _has_loop(node):
@@ -105,6 +114,11 @@ class _Splitting:
                 self.statement((*path, branch), conditional=True)
         elif node.kind not in _LEAVING:
             self._leaf(path, conditional)
+
+    def _is_macro(self, node: Node) -> bool:
+        """Whether a block, a condition or a do loop comes out of a macro: what is in it has no text of its own."""
+        word = _WORDS.get(node.kind)
+        return word is not None and not self.builder.unit.text(node.file).startswith(word, node.start)
 
     def _host_loop(self, path: tuple[Node, ...], conditional: bool) -> None:
         """A loop that the host runs: its header is the host's, its body is gone through."""
@@ -194,7 +208,8 @@ class _Splitting:
         ends = 0
         for piece in self.pieces:
             range_ = piece.statement.range
-            if range_.file != self.region.range.file or range_.start.offset < ends:
+            start = range_.start.offset
+            if range_.file != self.region.range.file or start < ends or start in self.shared:
                 raise source_error(
                     range_, "several statements come out of one macro here", "write these statements without the macro"
                 )

@@ -135,8 +135,8 @@ def make_plan(
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
     if order is not None:
-        planned = _with_plan(planned, _reordered(planned.plan, order))
-    planned = _with_plan(planned, with_divisions(planned.plan, own))
+        planned = with_plan(planned, _reordered(planned.plan, order))
+    planned = with_plan(planned, with_divisions(planned.plan, own))
     warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
     if diagnostics.has_errors:
@@ -151,7 +151,7 @@ def _reordered(plan: KernelPlan, order: Reordered) -> KernelPlan:
     return replace(plan, reordered=order, final_values=final)
 
 
-def _with_plan(planned: Planned, plan: KernelPlan) -> Planned:
+def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
     """The same launches, and their proof, with more that is known of them."""
     return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
 

@@ -98,3 +98,16 @@ void scalars(double res, double tol)
     while (res > tol)
         res *= 0.5;
 }
+
+#define CHANGE(r) r = 0; for (int i = 0; i < n; i++) r += u[i]
+
+void macro(int n, double *u, double tol)
+{
+    double res = 1;
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        CHANGE(res);
+    }
+}

@@ -58,6 +58,7 @@ def test_nests_are_kernels_and_arrays_are_kept() -> None:
     assert parallel(made) == {"f_part1": True, "f_part2": True}
     assert [kernel.name for kernel in made.kernels] == ["f_part1", "f_part2"]
     assert said == []
+    assert [one.plan.held for one in made.planned] == [{"u", "v"}, {"u", "v"}]
     kept = held(JACOBI % ("", ""))
     assert set(kept) == {"u", "v"}
     assert kept["u"] != kept["v"], "v is written inside of what u is read"
@@ -73,6 +74,7 @@ def test_pointers_chosen_in_the_loop_are_kept_by_the_names_outside() -> None:
     source = (JACOBI % ("", "")).replace("double *u, double *v)", "double *a, double *b)")
     source = source.replace("it < most) {", "it < most) { double *u = it % 2 ? b : a, *v = it % 2 ? a : b;")
     assert set(held(source)) == {"a", "b"}
+    assert region(source)[0].planned[0].plan.held == {"a", "b", "u", "v"}
 
 
 def test_pointers_without_a_value_before_the_region_are_not_read() -> None:
