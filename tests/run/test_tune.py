@@ -109,7 +109,7 @@ def command(program: Path, how: str, *options: str) -> list[str]:
 def tune(workshop: Workshop, folder: Path, program: Path, how: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(program, how, "--target", "threads", *options),
-        env=tools(workshop.cache),
+        env=tools(workshop.cache) | {"TILEK_NUM_THREADS": "1"},  # tiles follow the number of threads
         cwd=folder,
         capture_output=True,
         text=True,

@@ -155,4 +155,4 @@ class _PersistentEntry(_DeviceEntry):
     def signature(self) -> list[tuple[str, Parameter]]:
         arrays = len(self.objects.arrays) + len(self.objects.indirect)
         given = super().signature()
-        return [*given[:arrays], self.persistent.flags_parameter(), *given[arrays:]]
+        return [*given[:arrays], *self.persistent.buffers(), *given[arrays:]]

@@ -62,8 +62,9 @@ from tilepragma.plan.operations import operation_counts
 from tilepragma.plan.ordered_proof import proof_in_order
 from tilepragma.plan.other_arrays import with_other_arrays
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
+from tilepragma.plan.plain_forms import in_plain_form
 from tilepragma.plan.proven_staging import proven_staging
-from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence, with_stencils_written_out
+from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
 from tilepragma.plan.rows import RowKernel, flattened, with_names_written_out, with_rows
 from tilepragma.plan.scalar_arguments import scalar_arguments
 from tilepragma.plan.scalars import ScalarContext
@@ -115,7 +116,7 @@ def make_plan(
     """
     own = Diagnostics()
     check_relaxation(kernel, own)
-    kernel = with_stencils_written_out(kernel)
+    kernel = in_plain_form(kernel)
     order = reordered(kernel, own) or layered(kernel, own, defaults.device)
     if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         diagnostics.add_all(own)
@@ -134,8 +135,8 @@ def make_plan(
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
     if order is not None:
-        planned = _with_plan(planned, _reordered(planned.plan, order))
-    planned = _with_plan(planned, with_divisions(planned.plan, own))
+        planned = with_plan(planned, _reordered(planned.plan, order))
+    planned = with_plan(planned, with_divisions(planned.plan, own))
     warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
     if diagnostics.has_errors:
@@ -150,7 +151,7 @@ def _reordered(plan: KernelPlan, order: Reordered) -> KernelPlan:
     return replace(plan, reordered=order, final_values=final)
 
 
-def _with_plan(planned: Planned, plan: KernelPlan) -> Planned:
+def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
     """The same launches, and their proof, with more that is known of them."""
     return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
 

@@ -29,8 +29,7 @@ _INSTANCES = (TileKind.THREAD, TileKind.GANG)
 class Persistent:
     """All wavefronts of launch number `number` of the plan's device launches, which is called `of`, as one launch whose gangs wait for each other.
 
-    `launch` is as its entry point sees it: the body is the nest of tiles, whose loops have their bounds in the kernel, and `loops` are those of
-    the launch of one wavefront, so that numbers mean the same. `wavefront` is the iterator of the host's loop.
+    `launch` is as its entry point sees it, `nest` that of its tiles; `wavefront` is the iterator of the host's loop, which is none of its values.
     """
 
     number: int
@@ -82,26 +81,23 @@ def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
 
 
 def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
-    """None where the gangs' loops are no plain boxes, or other numbers of the launch differ from one wavefront to the next."""
+    """None where other numbers of the launch than its gangs' differ from one wavefront to the next."""
     nest, wavefront = columns_nest(launch), around.loop.iterator
     if not launch.pipelined or nest is None or launch.staged is not None or launch.values[-1:] != (wavefront,):
         return None
     others = [tiled.loop for tiled in launch.loops if tiled not in nest.loops]
     if not all(_counts_up(tiled.loop) for tiled in nest.loops) or any(_reads(loop, wavefront) for loop in others):
         return None
-    inner = replace(nest, loops=tuple(replace(tiled, launch_bounds=False) for tiled in nest.loops))
-    own = replace(launch, name=f"{launch.name}_persistent", body=Block((inner,)), values=launch.values[:-1])
+    own = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])
     number = plan.device.index(launch)
     return (
-        None
-        if own.name in {one.name for one in plan.device}
-        else Persistent(number, launch.name, own, inner, wavefront)
+        None if own.name in {one.name for one in plan.device} else Persistent(number, launch.name, own, nest, wavefront)
     )
 
 
 def _counts_up(loop: Loop) -> bool:
-    """`for (c = lower; c <= upper; ++c)`."""
-    return loop.comparison == "<=" and isinstance(loop.step, IntegerLiteral) and loop.step.value == 1
+    """Whether the iterator goes up by 1."""
+    return not loop.decreasing and isinstance(loop.step, IntegerLiteral) and loop.step.value == 1
 
 
 def _reads(loop: Loop, object_: DataObject) -> bool:
