@@ -1,6 +1,6 @@
 /* Relaxations with sor(multilayer), each against the sequential reference. For a mesh of N x N inner points and a number of sweeps it prints the
  * names of those that agree to the last bit, and `NAME differs` of the others. A third argument 0 turns the launches off. With ONLY_ONE there is the
- * first one alone. */
+ * first one alone; meshes of an even side do without nine, three and seven points, since each mesh compiles anew on devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +111,10 @@ int main(int count, char **words)
     report("backward", u, want, bytes);
     const int should = steps == 0 ? 707 : n == 0 ? steps * 10000 + 7 : steps * 10000;
     report("iterators", &last, &should, sizeof last);
+    if (n % 2 == 0) {
+        free(f), free(u), free(want);
+        return 0;
+    }
     nine(steps, n, 1.1, (double (*)[side]) u, (double (*)[side]) f);
     problem.relax = relax_nine;
     expected(steps, &problem, 2, 5, 0);

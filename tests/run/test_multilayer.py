@@ -26,16 +26,21 @@ def program(workshop: Workshop) -> Path:
     return workshop.build_translated(built, FLAGS)
 
 
+def names(mesh: tuple[str, str]) -> list[str]:
+    """Of the relaxations that a mesh has."""
+    return NAMES if int(mesh[0]) % 2 else NAMES[:3]
+
+
 def test_all_targets_compute_the_same(workshop: Workshop, target: TargetEnvironment, program: Path) -> None:
     for mesh in MESHES:
-        assert workshop.run(program, target, *mesh).splitlines() == NAMES, mesh
+        assert workshop.run(program, target, *mesh).splitlines() == names(mesh), mesh
 
 
 def test_without_a_launch_the_order_is_the_same(workshop: Workshop, program: Path) -> None:
     """`if(0)` leaves all to the loops that stand instead of the user's."""
     threads = TargetEnvironment("threads", (("TILEK_TARGET", "threads"), ("TILEK_STRICT", "1")))
     for mesh in MESHES:
-        assert workshop.run(program, threads, *mesh, "0").splitlines() == NAMES, mesh
+        assert workshop.run(program, threads, *mesh, "0").splitlines() == names(mesh), mesh
 
 
 def test_verifying_compares_with_that_order(workshop: Workshop, program: Path) -> None:

@@ -61,8 +61,8 @@ def subdomain_tiles(region: Region) -> Automatic | Refusal:
     drafts = _Drafts(region, Names(set(names_in(region.kernel))), staged)
     draft = DraftLoop(group, tuple(drafts.launch(tile) for tile in tiles))
     depth = 2 + 2 * tiles[0].dimensions
-    made = make_automatic(NAME, region, (draft,), (draft,), depths=Depths(depth, 0, depth))
-    return made if isinstance(made, Refusal) else replace(made, kept=(drafts.note,))
+    made = make_automatic(NAME, region, (), (draft,), depths=Depths(depth, 0, depth))
+    return made if isinstance(made, Refusal) else replace(made, host_steps=made.device_steps, kept=(drafts.note,))
 
 
 # -- the region --------------------------------------------------------------------------------------------------------
