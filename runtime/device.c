@@ -86,16 +86,47 @@ static const tilek_persistent *persistent_form(const tilek_device_job *job, int 
     return NULL;
 }
 
-static void put_off(tilek_device_job *job, const tilek_persistent *form, const void *const values[])
+/* Room for the box of a wavefront, with nothing in those of wavefronts that were passed over. */
+static int64_t *box_of(tilek_persistence *persistence, int64_t wave, size_t each)
+{
+    const size_t needed = (size_t)(wave - persistence->first + 1) * each;
+    if (needed > persistence->box_room) {
+        const size_t room = 2 * needed;
+        int64_t *boxes = realloc(persistence->boxes, room * sizeof *boxes);
+        if (boxes == NULL) return NULL;
+        persistence->boxes = boxes;
+        persistence->box_room = room;
+    }
+    for (; persistence->box_count < needed; ++persistence->box_count) persistence->boxes[persistence->box_count] = (persistence->box_count + 1) % 2;
+    return &persistence->boxes[needed - each];
+}
+
+/* What is put off of a wavefront is its box; one without tiles has none. */
+static tilek_status put_off(tilek_device_job *job, const tilek_persistent *form, const void *const values[], tilek_message *why)
 {
     const tilek_launch_shape *shape = &job->run.launches[form->launch];
+    const tilek_planned *planned = &job->run.planned[form->launch];
+    const int loops = tilek_column_loops(shape), is_first = job->persistence.gathering == 0;
     tilek_persistence *persistence = &job->persistence;
-    const int is_first = persistence->gathering == 0;
-    if (!tilek_widen_columns(shape, &job->run.planned[form->launch], persistence->lower, persistence->upper, is_first)) return;
-    if (is_first) persistence->first = job->run.wave;
+    int64_t *box;
+    if (!tilek_widen_columns(shape, planned, persistence->lower, persistence->upper, is_first)) return TILEK_OK;
+    if (is_first) {
+        persistence->first = job->run.wave;
+        persistence->box_count = 0;
+    }
     persistence->last = job->run.wave;
+    box = box_of(persistence, job->run.wave, 2 * (size_t)loops);
+    if (box == NULL) {
+        tilek_say(why, "memory is exhausted");
+        return TILEK_NO_MEMORY;
+    }
+    for (int loop = 0; loop < loops; ++loop) {
+        box[2 * loop] = planned->bounds[loop].lower;
+        box[2 * loop + 1] = planned->bounds[loop].lower + planned->bounds[loop].trip - 1;
+    }
     for (int index = 0; index < shape->value_count; ++index) memcpy(&persistence->values[index], values[index], shape->value_sizes[index]);
     persistence->gathering = 1 + (int)(form - persistence->forms);
+    return TILEK_OK;
 }
 
 /* Runs what was put off. */
@@ -127,10 +158,7 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     const tilek_persistent *const form = run->is_wave ? persistent_form(job, launch) : NULL;
     for (int before = 0; before < launch; ++before) partials += run->launches[before].reduction_count;
     if (job->reducing > 0 && job->reducing != launch + 1 && (status = settle(job, why)) != TILEK_OK) return status;
-    if (form != NULL) {
-        put_off(job, form, values);
-        return TILEK_OK;
-    }
+    if (form != NULL) return put_off(job, form, values, why);
     status = tilek_job_run(job, launch, &run->planned[launch].numbers, partials, values, job->profiling ? &nanoseconds : NULL, why);
     if (status == TILEK_OK && job->profiling)
         tilek_record_step(job->state, place->target, job->form.is_hosts, launch, run->sizes, start, nanoseconds, tilek_share(run, launch, job->touched));

@@ -84,14 +84,19 @@ static tilek_status prepare_persistent(tilek_device_job *job, tilek_message *why
 {
     const tilek_place *place = &job->residence.place;
     int64_t most = 0;
+    size_t numbers = 0;
     for (int index = 0; index < job->persistence.count && job->built != NULL; ++index) {
         tilek_persistent *form = &job->persistence.forms[index];
         const tilek_planned *planned = &job->run.planned[form->launch];
         if (job->numbers[form->entry] == NULL) continue;
         form->resident = place->backend->resident(place->device, job->built->entries[form->entry], &planned->numbers.axes[TILEK_AXIS_WORKER]);
-        if (form->resident > 0) most = tilek_maximum(most, tilek_columns(&job->run.launches[form->launch], form->lower, form->upper));
+        if (form->resident == 0) continue;
+        const tilek_launch_shape *shape = &job->run.launches[form->launch];
+        const size_t boxes = (size_t)planned->most_waves * (size_t)tilek_column_loops(shape) * 2;
+        most = tilek_maximum(most, tilek_columns(shape, form->lower, form->upper));
+        if (boxes > numbers) numbers = boxes;
     }
-    return most > 0 && job->persistence.flags == NULL ? tilek_take_flags(place, most, &job->persistence.flags, why) : TILEK_OK;
+    return most > 0 && job->persistence.flags == NULL ? tilek_take_flags(place, most, numbers, &job->persistence.flags, why) : TILEK_OK;
 }
 
 /* Of workers: a program may turn out to hold fewer workers than the device allows in general; counts are then decided
@@ -128,9 +133,9 @@ static int marshal(tilek_device_job *job, int launch, const tilek_numbers *numbe
         } else if (parameter->kind == TILEK_PARAMETER_VALUE) {
             argument->value = values[parameter->index];
             argument->size = shape->value_sizes[parameter->index];
-        } else if (parameter->kind == TILEK_PARAMETER_FLAGS) {
+        } else if (parameter->kind == TILEK_PARAMETER_FLAGS || parameter->kind == TILEK_PARAMETER_BOXES) {
             argument->kind = TILEK_ARGUMENT_BUFFER;
-            argument->buffer = &job->persistence.flags->buffer;
+            argument->buffer = parameter->kind == TILEK_PARAMETER_FLAGS ? &job->persistence.flags->buffer : &job->persistence.flags->boxes;
         } else {
             job->values[count] = parameter->kind > TILEK_PARAMETER_FLAGS ? tilek_persistent_number(&job->persistence, parameter)
                                                                          : tilek_number_of(parameter, &job->residence, numbers, job->run.sizes);
@@ -257,7 +262,8 @@ tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persist
     const int64_t columns = tilek_columns(&job->run.launches[form->launch], persistence->lower, persistence->upper);
     const void *values[TILEK_MOST_PERSISTENT_VALUES];
     int count;
-    tilek_status status;
+    tilek_status status = tilek_bring_boxes(persistence->flags, job->queue, persistence->boxes, persistence->box_count, why);
+    if (status != TILEK_OK) return status;
     for (int index = 0; index < TILEK_MOST_PERSISTENT_VALUES; ++index) values[index] = &persistence->values[index];
     count = marshal(job, form->entry, numbers, NULL, values);
     status = place->backend->run_resident(place->device, job->queue, job->built->entries[form->entry], count, job->arguments,
@@ -273,6 +279,7 @@ void tilek_job_end(tilek_device_job *job)
     for (int launch = 0; launch < job->form.launch_count && job->block != NULL; ++launch)
         for (int index = 0; index < job->form.launches[launch].reduction_count; ++index) tilek_give_buffer(&job->residence.place, partial++);
     tilek_give_flags(job->persistence.flags);
+    free(job->persistence.boxes);
     free(job->gathered);
     free(job->block);
 }

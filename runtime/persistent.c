@@ -6,11 +6,11 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- Columns ----------------------------------------------------------------------------------------------------- */
 
-/* The loops over gangs come first. */
-static int column_loops(const tilek_launch_shape *launch)
+int tilek_column_loops(const tilek_launch_shape *launch)
 {
     int count = 0;
     for (int axis = TILEK_AXIS_GANG; axis < TILEK_AXIS_WORKER; ++axis) count += (int)(launch->axes >> axis & 1u);
@@ -19,7 +19,7 @@ static int column_loops(const tilek_launch_shape *launch)
 
 int tilek_can_persist(const tilek_launch_shape *launch)
 {
-    const int columns = column_loops(launch);
+    const int columns = tilek_column_loops(launch);
     if (columns == 0 || columns > launch->loop_count || launch->reduction_count != 0 || launch->value_count > TILEK_MOST_PERSISTENT_VALUES) return 0;
     for (int index = 0; index < launch->value_count; ++index)
         if (launch->value_sizes[index] > sizeof(int64_t)) return 0;
@@ -28,12 +28,13 @@ int tilek_can_persist(const tilek_launch_shape *launch)
 
 int tilek_widen_columns(const tilek_launch_shape *launch, const tilek_planned *planned, int64_t lower[], int64_t upper[], int is_first)
 {
-    for (int loop = 0; loop < column_loops(launch); ++loop)
+    for (int loop = 0; loop < tilek_column_loops(launch); ++loop)
         if (planned->bounds[loop].trip == 0) return 0;
-    for (int loop = 0; loop < column_loops(launch); ++loop) {
+    for (int loop = 0; loop < tilek_column_loops(launch); ++loop) {
         const tilek_bounds *bounds = &planned->bounds[loop];
+        const int64_t last = bounds->lower + bounds->trip - 1; /* they count up by 1 */
         lower[loop] = is_first ? bounds->lower : tilek_minimum(lower[loop], bounds->lower);
-        upper[loop] = is_first ? bounds->upper : tilek_maximum(upper[loop], bounds->upper);
+        upper[loop] = is_first ? last : tilek_maximum(upper[loop], last);
     }
     return 1;
 }
@@ -41,7 +42,7 @@ int tilek_widen_columns(const tilek_launch_shape *launch, const tilek_planned *p
 int64_t tilek_columns(const tilek_launch_shape *launch, const int64_t lower[], const int64_t upper[])
 {
     int64_t columns = 1;
-    for (int loop = 0; loop < column_loops(launch); ++loop) columns *= upper[loop] - lower[loop] + 1;
+    for (int loop = 0; loop < tilek_column_loops(launch); ++loop) columns *= upper[loop] - lower[loop] + 1;
     return columns;
 }
 
@@ -64,17 +65,19 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void discard(tilek_flags *flags)
 {
+    tilek_give_buffer(&flags->place, &flags->boxes);
     tilek_give_buffer(&flags->place, &flags->buffer);
+    free(flags->known);
     free(flags);
 }
 
 /* Idle ones with room, taken out of the list. */
-static tilek_flags *find_idle(const tilek_place *place, size_t bytes)
+static tilek_flags *find_idle(const tilek_place *place, size_t bytes, size_t box_bytes)
 {
     tilek_flags *found = NULL;
     (void)pthread_mutex_lock(&mutex);
     for (tilek_flags **link = &idle; *link != NULL && found == NULL; link = &(*link)->next)
-        if ((*link)->place.device == place->device && (*link)->place.backend == place->backend && (*link)->buffer.bytes >= bytes) {
+        if ((*link)->place.device == place->device && (*link)->place.backend == place->backend && (*link)->buffer.bytes >= bytes && (*link)->boxes.bytes >= box_bytes) {
             found = *link;
             *link = found->next;
             break;
@@ -93,11 +96,11 @@ static tilek_status clear(const tilek_place *place, const tilek_buffer *buffer, 
     return status;
 }
 
-tilek_status tilek_take_flags(const tilek_place *place, int64_t columns, tilek_flags **flags, tilek_message *why)
+tilek_status tilek_take_flags(const tilek_place *place, int64_t columns, size_t numbers, tilek_flags **flags, tilek_message *why)
 {
-    const size_t bytes = (size_t)columns * sizeof(int64_t);
+    const size_t bytes = (size_t)columns * sizeof(int64_t), box_bytes = numbers * sizeof(int64_t);
     tilek_status status;
-    *flags = find_idle(place, bytes);
+    *flags = find_idle(place, bytes, box_bytes);
     if (*flags != NULL) return TILEK_OK;
     *flags = calloc(1, sizeof **flags);
     if (*flags == NULL) {
@@ -107,10 +110,26 @@ tilek_status tilek_take_flags(const tilek_place *place, int64_t columns, tilek_f
     (*flags)->place = *place;
     status = tilek_take_buffer(place, bytes, &(*flags)->buffer, why);
     if (status == TILEK_OK) status = clear(place, &(*flags)->buffer, why);
+    if (status == TILEK_OK) status = tilek_take_buffer(place, box_bytes, &(*flags)->boxes, why);
     if (status == TILEK_OK) return TILEK_OK;
     discard(*flags);
     *flags = NULL;
     return status;
+}
+
+tilek_status tilek_bring_boxes(tilek_flags *flags, int queue, const int64_t *boxes, size_t count, tilek_message *why)
+{
+    const size_t bytes = count * sizeof *boxes;
+    int64_t *known;
+    if (flags->known_count == count && memcmp(flags->known, boxes, bytes) == 0) return TILEK_OK;
+    flags->known_count = 0;
+    known = realloc(flags->known, bytes);
+    if (known != NULL) {
+        memcpy(known, boxes, bytes);
+        flags->known = known;
+        flags->known_count = count;
+    }
+    return flags->place.backend->write(flags->place.device, queue, &flags->boxes, 0, boxes, bytes, why);
 }
 
 void tilek_give_flags(tilek_flags *flags)

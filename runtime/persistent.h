@@ -12,12 +12,14 @@
 /* Loops of fewer wavefronts are launched one by one. Chosen without a GPU at hand. */
 enum { TILEK_LEAST_WAVES = 8, TILEK_MOST_COLUMN_LOOPS = 3, TILEK_MOST_PERSISTENT_VALUES = 8 };
 
-/* Flags of some launch, and what they hold at most. */
+/* What launches have in a device's memory: flags, of which no number is beyond `base`, and boxes, those `known`. */
 typedef struct tilek_flags {
     struct tilek_flags *next; /* of those that nobody uses */
     tilek_place place;
-    tilek_buffer buffer;
+    tilek_buffer buffer, boxes;
     int64_t base;
+    int64_t *known;
+    size_t known_count;
 } tilek_flags;
 
 /* The persistent form of a launch in a call. */
@@ -36,6 +38,8 @@ typedef struct tilek_persistence {
     int used;              /* some have run */
     int64_t first, last;   /* wavefronts */
     int64_t lower[TILEK_MOST_COLUMN_LOOPS], upper[TILEK_MOST_COLUMN_LOOPS];
+    int64_t *boxes;        /* of the wavefronts from `first` on: two numbers a loop over gangs */
+    size_t box_count, box_room; /* numbers */
     int64_t values[TILEK_MOST_PERSISTENT_VALUES];
     tilek_flags *flags;
 } tilek_persistence;
@@ -47,11 +51,17 @@ int tilek_can_persist(const tilek_launch_shape *launch);
 int tilek_widen_columns(const tilek_launch_shape *launch, const tilek_planned *planned, int64_t lower[], int64_t upper[], int is_first);
 int64_t tilek_columns(const tilek_launch_shape *launch, const int64_t lower[], const int64_t upper[]);
 
+/* The loops over gangs, which come first. */
+int tilek_column_loops(const tilek_launch_shape *launch);
+
 /* What the runtime gives for a parameter of a persistent form. */
 int64_t tilek_persistent_number(const tilek_persistence *persistence, const tilek_parameter *parameter);
 
-/* Flags of so many columns, of which no number is beyond `base`; given back when no launch uses them. */
-tilek_status tilek_take_flags(const tilek_place *place, int64_t columns, tilek_flags **flags, tilek_message *why);
+/* Flags of so many columns, and room for so many numbers of boxes; given back when no launch uses them. */
+tilek_status tilek_take_flags(const tilek_place *place, int64_t columns, size_t numbers, tilek_flags **flags, tilek_message *why);
+
+/* Brings boxes to the device, where those there are others. They fit. */
+tilek_status tilek_bring_boxes(tilek_flags *flags, int queue, const int64_t *boxes, size_t count, tilek_message *why);
 void tilek_give_flags(tilek_flags *flags);
 
 /* At exit, and in a fork's child. */

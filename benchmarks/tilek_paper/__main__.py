@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 #: The families of versions that the paper evaluates, by whether the target is the host.
 FAMILIES = {True: ("paper8", "sizes"), False: ("paper16", "paper24", "sizes")}
 #: Of a device's versions one of so many is measured in a quick run.
-SPARSE = 5
+SPARSE = 8
 #: Attempts at each version and input, and seconds of each search in the model's order: in a quick run, in a full one.
-ATTEMPTS, BUDGETS = (1, 3), (4.0, 40.0)
+ATTEMPTS, BUDGETS = (2, 3), (6.0, 40.0)
 
 
 def arguments() -> argparse.Namespace:

@@ -10,11 +10,14 @@ from typing import Any
 from tilepragma.plan.size_choices import chosen_sizes
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
+from tilepragma.tuning.input_space import Spread, spread_of
 
 #: Inputs from which on rules are learned from one half of them and judged at the other.
 ENOUGH_FOR_HALVES = 16
 #: The share of the measured versions among which the best is to be, and what is as good as the best.
 EARLY, NEAR = 0.1, 1.02
+#: Versions of which a place says something.
+ENOUGH_FOR_A_PLACE = 5
 
 
 @dataclass(frozen=True)
@@ -28,20 +31,11 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Column:
-    """Operations a second over all inputs, in units of 1e9."""
-
-    mean: float
-    least: float
-    most: float
-
-
-@dataclass(frozen=True)
 class Rules:
     """What a few rules over what a launch knows reach: they name a version for each input."""
 
     count: int
-    column: Column
+    column: Spread
 
 
 @dataclass(frozen=True)
@@ -52,12 +46,12 @@ class Comparison:
     """
 
     inputs: int
-    adaptive: Column
-    best: Column
+    adaptive: Spread
+    best: Spread
     version: str
     rules: Rules
-    halves: tuple[Rules, Column] | None
-    own: Column | None
+    halves: tuple[Rules, Spread] | None
+    own: Spread | None
 
     @property
     def mean(self) -> float:
@@ -99,11 +93,6 @@ def rates_of(results: Results, inputs: Sequence[Input], versions: Sequence[str])
     return found
 
 
-def column(rates: Sequence[float]) -> Column:
-    """Of one rate for each input."""
-    return Column(math.fsum(rates) / len(rates), min(rates), max(rates))
-
-
 def best_on_average(rates: Rates) -> str:
     """The version with the highest mean over the inputs."""
     return max(rates, key=lambda version: math.fsum(rates[version].values()))
@@ -118,16 +107,16 @@ def compared(rates: Rates, inputs: Sequence[Input], own: Mapping[str, float] | N
         learned, judged = inputs[::2], inputs[1::2]
         halves = (
             _with_rules(rates, learned, judged),
-            column(list(_at(rates, judged)[best_on_average(_at(rates, judged))].values())),
+            spread_of(_at(rates, judged)[best_on_average(_at(rates, judged))].values()),
         )
     return Comparison(
         len(inputs),
-        column(adaptive),
-        column(list(rates[version].values())),
+        spread_of(adaptive),
+        spread_of(rates[version].values()),
         version,
         _with_rules(rates, inputs, inputs),
         halves,
-        None if own is None else column([own[one.text] for one in inputs]),
+        None if own is None else spread_of([own[one.text] for one in inputs]),
     )
 
 
@@ -143,7 +132,7 @@ def _with_rules(rates: Rates, learned: Sequence[Input], judged: Sequence[Input])
     for one in judged:
         found = chosen_sizes(decision.measured.choices, (one.bytes, one.trips)) or decision.measured.choices[-1].sizes
         reached.append(rates[versions[found[0]]][one.text])
-    return Rules(len(decision.measured.choices), column(reached))
+    return Rules(len(decision.measured.choices), spread_of(reached))
 
 
 def learned_rules(rates: Rates, inputs: Sequence[Input]) -> Decision:
@@ -206,10 +195,9 @@ class Row:
 
 
 def place_of_best(results: Results, order: Sequence[str], text: str, default: str) -> Place | None:
-    """Where the fastest version of a search stands; None where nothing ran. Versions that failed are not counted."""
+    """Where the fastest version of a search stands; None where too few ran. Versions that failed are not counted."""
     ran = [version for version in order if results.typical(version, text) is not None]
-    ordered = results.ordered(text)
-    if not ran or not ordered:
+    if len(ran) < ENOUGH_FOR_A_PLACE:
         return None
     seconds = {version: results.typical(version, text) or math.inf for version in ran}
     best = min(ran, key=seconds.__getitem__)

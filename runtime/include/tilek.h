@@ -139,6 +139,7 @@ typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_INDEX_BITS,  /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare; else 64 */
     /* Of persistent launches, those of all wavefronts at once (tilek_kernel.persistent): */
     TILEK_PARAMETER_FLAGS,        /* device buffer of one 64-bit number a column */
+    TILEK_PARAMETER_BOXES,        /* device buffer of 64-bit numbers: of each wavefront from the first to the last, of each loop over gangs, its first and its last iteration */
     TILEK_PARAMETER_FLAGS_BASE,   /* what no number there is beyond before the launch; a column that is through with n wavefronts has this and n */
     TILEK_PARAMETER_WAVE_FIRST,   /* the first wavefront's number (tilek_wave) */
     TILEK_PARAMETER_WAVE_LAST,

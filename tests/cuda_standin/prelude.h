@@ -29,5 +29,6 @@ STANDIN_VECTOR(unsigned long long, ulonglong2, x, y);
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __syncthreads() standin_barrier(__LINE__)
+#define __syncthreads_or(same_for_all) (standin_barrier(__LINE__), (same_for_all))
 #define __threadfence() __sync_synchronize()
 #define __nanosleep(nanoseconds) standin_yield()

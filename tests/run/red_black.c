@@ -63,7 +63,7 @@ static void symmetric(int steps, int n, double w, double u[n + 2][n + 2], double
     }
 }
 
-/* The greatest change decides when it ends: this runs as the loops by colours stand. */
+/* The greatest change decides when it ends: the host runs this loop around a kernel of the sweep. */
 static double converge(int steps, int n, double w, double u[n + 2][n + 2], double f[n + 2][n + 2])
 {
     double most = 1;

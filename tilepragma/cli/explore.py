@@ -18,6 +18,7 @@ from tilepragma.base.refusals import RefusalError
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import MadePrograms, fitting, with_numbers
 from tilepragma.cli.exploration_results import show, show_lesson
+from tilepragma.cli.lessons import Learner
 from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_error
@@ -25,10 +26,18 @@ from tilepragma.cli.tune import TerminatedError, chosen_kernels, ended_by_sigter
 from tilepragma.driver import TARGET_NAMES, calling_program, kernel_digest
 from tilepragma.report.sizes import Sizes, check_sizes
 from tilepragma.tuning.candidates import FAMILIES, Build, builds_of, space_of
-from tilepragma.tuning.database import Database, KernelKey, MeasurementsError, Outcome, Trial, database_path, opened
+from tilepragma.tuning.database import (
+    Database,
+    KernelKey,
+    MeasurementsError,
+    Outcome,
+    Trial,
+    database_path,
+    opened,
+)
 from tilepragma.tuning.exploration import Search, Take
 from tilepragma.tuning.kernels import TuningError, profile_key, taken_sizes
-from tilepragma.tuning.learned import NoLessonError, lesson_of
+from tilepragma.tuning.learned import NoLessonError
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, run
 from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
@@ -214,10 +223,15 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
         return False
     show(search, title)
     try:
-        show_lesson(lesson_of(study.trials(), builds, target, first.on_host), job.keep, job.request.source)
+        learner = Learner(job.request, job.result, plan, target, first.on_host, bool(job.program), job.families, builds)
+        show_lesson(learner.lesson(study.trials(), _say_refused), job.keep, job.request.source)
     except NoLessonError as reason:
         print(f"  nothing is kept beside the source: {reason}")
     return bool(search.seconds)
+
+
+def _say_refused(text: str, reason: str) -> None:
+    print(f"  {text} cannot be a version of the kernel's own program: it {reason}")
 
 
 def _programs(

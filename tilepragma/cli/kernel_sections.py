@@ -14,7 +14,7 @@ from tilepragma.report.measurements_page import InputRow, KernelSection, Version
 from tilepragma.report.scene import Figure
 from tilepragma.report.size_rules import size_rules
 from tilepragma.tuning.decisions import ENOUGH
-from tilepragma.tuning.input_space import InputSpace, Spread, spread_of
+from tilepragma.tuning.input_space import InputSpace, Spread, input_name, spread_of
 from tilepragma.tuning.measured_kernels import MeasuredKernel
 from tilepragma.tuning.measuring import DEFAULT, version_of
 
@@ -36,11 +36,12 @@ class KnownSource:
 
     `work` are floating-point operations of each input, by its text, empty where they cannot be counted; `points` are the fastest runs under the
     roofline, in the order of inputs. `lesson` is what was learned, None where `no_lesson` says why not. `predicted` is the model's landscape at the
-    slowest input, None where `no_prediction` says why not.
+    slowest input, None where `no_prediction` says why not. `refused` are sentences on versions that the program cannot have.
     """
 
     lesson: Lesson | None
     no_lesson: str
+    refused: tuple[str, ...]
     work: Mapping[str, float]
     points: tuple[KernelPoint, ...]
     predicted: Landscape | None
@@ -60,7 +61,7 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
         else None
     )
     ways = _ways(space, average, amounts, rules)
-    without = _why_no_rules(known)
+    without = _why_no_rules(known, space)
     figures, missing = [_inputs(space, average, rules, without), _adaptive(ways, unit, average, without)], []
     found, sentences = _landscapes(measured, space, known)
     figures += found
@@ -76,20 +77,22 @@ def kernel_section(measured: MeasuredKernel, space: InputSpace, known: KnownSour
         tuple(figures),
         _version_rows(space),
         _input_rows(space, rules),
-        _rules(lesson, known),
+        _rules(lesson, known, space),
         tuple(missing),
     )
 
 
-def _why_no_rules(known: KnownSource | None) -> str:
+def _why_no_rules(known: KnownSource | None, space: InputSpace) -> str:
     """What to say where there are none."""
     if known is None:
         return "Name the source (tilepragma report IN.c) to see what learned rules reach."
     if known.lesson is None:
         return f"No rules were learned: {known.no_lesson}."
     if known.lesson.is_worth_it:
-        return "What the rules reach is not known: the numbers of some inputs do not say what launches find."
-    return "No rules over tile sizes gain 2 % or more on what launches take by themselves: that stays."
+        unknown = len(space.inputs) - len(known.lesson.reached)
+        where = f"at {unknown} of {len(space.inputs)} inputs, where they did not run"
+        return f"What the learned rules reach is not known {where}: measure longer (--budget)."
+    return "No rules gain 2 % or more on what launches take by themselves: that stays."
 
 
 def telling_versions(space: InputSpace, average: str) -> list[str]:
@@ -113,8 +116,15 @@ def _inputs(space: InputSpace, average: str, rules: Mapping[str, float] | None, 
     worst = min(shares, key=lambda one: (shares[one], one))
     words = (
         f"What share of the fastest version's speed each version reaches at {_count(len(space.inputs), 'input')}, each curve from its worst "
-        f"input to its best. {_the(average)} is the best on average and has {shares[worst]:.0%} at its worst input, {worst}."
+        f"input to its best. "
     )
+    falls = f"{shares[worst]:.0%} at its worst input, {input_name(worst)}"
+    if len(space.everywhere) == 1:
+        words += (
+            f"The default alone ran at all of them, with {falls}. Measure longer (--budget) to compare others with it."
+        )
+        return shares_figure(curves, words)
+    words += f"Of the {len(space.everywhere)} versions that ran at all of them {_the(average)} is the best on average, with {falls}."
     return shares_figure(curves, f"{words} {_advice_on_inputs(shares[worst], rules, without)}")
 
 
@@ -132,7 +142,7 @@ def _advice_on_inputs(least: float, rules: Mapping[str, float] | None, without: 
 
 
 def _the(version: str) -> str:
-    return "The default" if version == DEFAULT else version
+    return "the default" if version == DEFAULT else version
 
 
 def _count(number: int, thing: str) -> str:
@@ -227,7 +237,7 @@ def _landscapes(
 
 def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: Lesson | None) -> Landscape | None:
     """Of the build that the rules are for, or, where there are none, of the one that is the fastest at the input."""
-    note = f"At {text}."
+    note = f"At {input_name(text)}."
     if lesson is not None and text in lesson.occasions:
         names = tuple(one.object.name for one in lesson.plan.sizes)
         times = lesson.occasions[text].seconds
@@ -245,7 +255,7 @@ def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: Le
         }
         default = ()
     if build:
-        note = f"At {text}, with {build}."
+        note = f"At {input_name(text)}, with {build}."
     return measured_landscape(names, times, default, measured.environment.device, note) if times else None
 
 
@@ -301,7 +311,7 @@ def _input_rows(space: InputSpace, rules: Mapping[str, float] | None) -> tuple[I
     furthest = sorted(space.inputs, key=lambda one: (shares[one], one))[:_INPUTS]
     return tuple(
         InputRow(
-            one,
+            input_name(one),
             space.best[one][0],
             seconds(space.best[one][1]),
             seconds(space.seconds[one][DEFAULT]),
@@ -312,21 +322,17 @@ def _input_rows(space: InputSpace, rules: Mapping[str, float] | None) -> tuple[I
     )
 
 
-def _rules(lesson: Lesson | None, known: KnownSource | None) -> tuple[str, ...]:
+def _rules(lesson: Lesson | None, known: KnownSource | None, space: InputSpace) -> tuple[str, ...]:
     if known is None:
         return ()
     if lesson is None:
         return (f"None: {known.no_lesson}.",)
     if not lesson.is_worth_it:
-        return (f"None. {_why_no_rules(known)}",)
-    choices = lesson.decision.measured.choices
-    if not lesson.on_host:
-        names = (one.object.host for one in lesson.plan.sizes)
-        sizes = ", ".join(f"{name} = {size}" for name, size in zip(names, choices[0].sizes, strict=True))
-        rules = [f"{sizes} for all launches"]
-    else:
-        rules = size_rules(lesson.plan, choices)
-    return tuple(f"{lesson.build}: {rule}" if lesson.build else rule for rule in rules)
+        return (f"None. {_why_no_rules(known, space)}",)
+    versions = [f"version {number}: {one.text}" for number, one in enumerate(lesson.plan.versions, 1)]
+    rules = size_rules(lesson.plan, lesson.decision.measured.choices, lesson.on_host)
+    named = [f"{lesson.build}: {rule}" if lesson.build else rule for rule in rules]
+    return (*versions, *named, *known.refused)
 
 
 def _facts(measured: MeasuredKernel) -> tuple[tuple[str, str], ...]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tilepragma.cli.devices import host_devices, machine_of
+from tilepragma.cli.devices import machine_of
 from tilepragma.cli.kernel_sections import KnownSource
+from tilepragma.cli.lessons import Learner
 from tilepragma.cli.machines import calibrated
-from tilepragma.driver import TEMPORAL_VARIABLE
 from tilepragma.report.choice_facts import choice_facts
 from tilepragma.report.roofline_figure import KernelPoint
 from tilepragma.report.sizes import Sizes
 from tilepragma.report.work_facts import least_work
-from tilepragma.tuning.candidates import builds_of
-from tilepragma.tuning.learned import Lesson, NoLessonError, lesson_of
+from tilepragma.tuning.learned import NoLessonError
 from tilepragma.tuning.size_ranges import sizes_of
 
 if TYPE_CHECKING:
@@ -34,10 +33,18 @@ def known_source(
 ) -> KnownSource:
     """Of a kernel whose plan this is, without anything that is kept beside the source."""
     on_host = _runs_launches_of_hosts(measured)
+    refused: list[str] = []
+
+    def note(text: str, reason: str) -> None:
+        refused.append(f"{text} cannot be a version of the kernel's own program: it {reason}")
+
+    has_program = bool(measured.environment.program)
+    learner = Learner(request, result, plan, measured.environment.target, on_host, has_program)
+    lesson, no_lesson = None, ""
     try:
-        lesson, no_lesson = _lesson(request, result, plan, measured, on_host), ""
+        lesson = learner.lesson(measured.trials, note)
     except NoLessonError as reason:
-        lesson, no_lesson = None, str(reason)
+        no_lesson = str(reason)
     target = "threads" if on_host else "cuda"
     numbers = {text: Sizes(sizes_of(text)) for text in space.inputs}
     counted = {text: least_work(plan, one, target) for text, one in numbers.items()}
@@ -48,7 +55,9 @@ def known_source(
         if one is not None and one.operations and one.bytes
     )
     predicted, why = _predicted(plan, numbers[space.inputs[-1]], device_of(measured, request.device))
-    return KnownSource(lesson, no_lesson, work if len(work) == len(space.inputs) else {}, points, predicted, why)
+    return KnownSource(
+        lesson, no_lesson, tuple(refused), work if len(work) == len(space.inputs) else {}, points, predicted, why
+    )
 
 
 def device_of(measured: MeasuredKernel, named: Device | None) -> Device | None:
@@ -65,17 +74,6 @@ def _runs_launches_of_hosts(measured: MeasuredKernel) -> bool:
         return True
     here = machine_of(measured.environment.target)
     return here.kind == "cpu" and here.name == measured.environment.device
-
-
-def _lesson(
-    request: TranslateRequest, result: TranslateResult, plan: KernelPlan, measured: MeasuredKernel, on_host: bool
-) -> Lesson:
-    """Raises NoLessonError."""
-    target = measured.environment.target
-    has_steps = any(trial.version.startswith(f"{TEMPORAL_VARIABLE}=") for trial, _ in measured.trials)
-    families = ("sizes", "steps") if has_steps else ("sizes",)
-    builds = builds_of(request, result, plan, target, families, host_devices()[-1].compute_units)
-    return lesson_of(measured.trials, builds, target, on_host)
 
 
 def _predicted(plan: KernelPlan, sizes: Sizes, device: Device | None) -> tuple[Landscape | None, str]:

@@ -23,7 +23,7 @@ from tilepragma.driver import TARGET_NAMES, kernel_digest
 from tilepragma.report.measurements_page import KernelSection, MeasurementsPage
 from tilepragma.report.png import MissingMatplotlibError, png
 from tilepragma.tuning.database import MeasurementsError, database_path, opened
-from tilepragma.tuning.input_space import input_space
+from tilepragma.tuning.input_space import input_name, input_space
 from tilepragma.tuning.measured_kernels import MeasuredKernel, measured_kernels
 from tilepragma.tuning.traces import TraceError
 
@@ -121,7 +121,7 @@ def _page(options: argparse.Namespace, sources: Sequence[Source]) -> Measurement
             known = known_source(source.request, source.result, plan, measured, space)
             device = device_of(measured, source.request.device)
             found = MeasuredPoints(
-                _title(measured), space.inputs[-1], device, measured.environment.device, known.points
+                _title(measured), input_name(space.inputs[-1]), device, measured.environment.device, known.points
             )
             points.append(found)
         sections.append(kernel_section(measured, space, known))

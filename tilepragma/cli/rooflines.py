@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from tilepragma.driver import Device
     from tilepragma.report.scene import Figure
 
-#: A share of the roof beyond which there is little to gain by other versions.
-_NEAR = 0.7
+#: Shares of the roof beyond which there is little to gain by other versions, and of which it is none.
+_NEAR, _ABOVE = 0.7, 1.05
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,26 @@ def _figure(own: Sequence[MeasuredPoints]) -> Figure | None:
     if device is None:
         return None
     named = [(f"{one.name}; the large sign is {one.input}", one.points) for one in own]
-    words = "The fastest run of each kernel at each input, under what arithmetic and memories allow; both axes are logarithmic."
-    return roofline_figure(named, device, " ".join([words, *(_advice(one, device) for one in own)]))
+    words = [
+        "The fastest run of each kernel at each input, under what arithmetic and memories allow; both axes are logarithmic."
+    ]
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in own:
+        share = share_of_roof(one.points[-1], device)
+        if share is not None:
+            found.setdefault(_advice(*share), []).append(f"{one.name} {100 * share[0]:.2g} %")
+    words += [f"{what}: {', '.join(names)}. {advice}" for (what, advice), names in found.items()]
+    return roofline_figure(named, device, " ".join(words))
 
 
-def _advice(one: MeasuredPoints, device: Device) -> str:
-    """What the last run reaches, and what to do about it."""
-    found = share_of_roof(one.points[-1], device)
-    if found is None:
-        return ""
-    share, roof = found
-    if share > 1.05:
-        return f"{one.name} is above the line of {roof}: its arrays stay in caches from call to call, so look at the roofs of these."
-    reached = f"{one.name} reaches {share:.0%} of what {roof} allows"
+def _advice(share: float, roof: str) -> tuple[str, str]:
+    """What a share of the lower roof, which is that of arithmetic or a memory, means, and what to do about it."""
+    if share > _ABOVE:
+        return f"Above the line of {roof}", "Their arrays stay in caches from call to call: see the roofs of these."
     if share >= _NEAR:
-        return f"{reached}: only less work or less traffic makes it faster."
+        return f"Near what {roof} allows", "Only less work or less traffic makes these faster."
     if roof == "arithmetic":
-        return f"{reached}: see that its innermost loop is a vector's (-O3 -march=native) and that its tiles fit the caches."
-    return f"{reached}: try other tile sizes, and tiles of time steps (--versions steps) where it has any."
+        advice = "See that innermost loops are vectors' (-O3 -march=native) and that tiles fit the caches."
+    else:
+        advice = "Try other tile sizes, and tiles of time steps (--versions steps) where there are any."
+    return f"Below what {roof} allows", advice

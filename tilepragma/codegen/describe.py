@@ -34,7 +34,6 @@ from tilepragma.codegen.manifest import (
     axis_index,
 )
 from tilepragma.codegen.nests import counts_in_iterations
-from tilepragma.codegen.persistent_launches import persistent_launches
 from tilepragma.codegen.processor_program import processor_program
 from tilepragma.codegen.steps import step_functions
 from tilepragma.ir.directives import Target
@@ -43,6 +42,7 @@ from tilepragma.ir.looptree import TiledLoop
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
 from tilepragma.plan.kernel_plan import ArrayArgument, Division, KernelPlan, Launch, SizeChoice, Step, launches_in
 from tilepragma.plan.size_choices import is_of_devices_only
+from tilepragma.plan.tile_columns import persistent_launches
 
 _OPERATORS = {
     "+": "ADD", "*": "MULTIPLY", "min": "MINIMUM", "max": "MAXIMUM", "&": "BIT_AND", "|": "BIT_OR", "^": "BIT_XOR",

@@ -11,7 +11,7 @@ from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
 from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
 from tilepragma.codegen.launches import Numbering, used_dimensions
 from tilepragma.codegen.manifest import Parameter, axis_name
-from tilepragma.codegen.persistent_launches import Persistent, PersistentPrinter, persistent_launches
+from tilepragma.codegen.persistent_launches import PersistentPrinter
 from tilepragma.codegen.reductions import ReductionPrinter
 from tilepragma.codegen.staging import StagedMacros, StagingPrinter
 from tilepragma.codegen.statements import StatementPrinter
@@ -20,6 +20,7 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block
 from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.tile_columns import Persistent, persistent_launches
 
 
 def opencl_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
@@ -154,4 +155,4 @@ class _PersistentEntry(_DeviceEntry):
     def signature(self) -> list[tuple[str, Parameter]]:
         arrays = len(self.objects.arrays) + len(self.objects.indirect)
         given = super().signature()
-        return [*given[:arrays], self.persistent.flags_parameter(), *given[arrays:]]
+        return [*given[:arrays], *self.persistent.buffers(), *given[arrays:]]

@@ -34,6 +34,7 @@ class ParameterKind(str, Enum):
     SIZE = "SIZE"
     INDEX_BITS = "INDEX_BITS"
     FLAGS = "FLAGS"
+    BOXES = "BOXES"
     FLAGS_BASE = "FLAGS_BASE"
     WAVE_FIRST = "WAVE_FIRST"
     WAVE_LAST = "WAVE_LAST"

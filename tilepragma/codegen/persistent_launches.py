@@ -12,70 +12,13 @@ Only devices that promise that all gangs of a launch are there at once run it: C
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
-from tilepragma.codegen.constants import literal_value
-from tilepragma.codegen.launches import loop_objects
-from tilepragma.codegen.loop_heads import declared_apart
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Block, TileNest
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
-from tilepragma.plan.tile_columns import columns_nest
-
-
-@dataclass(frozen=True)
-class Persistent:
-    """The persistent form of launch number `number` of the plan's device launches, which is called `of`.
-
-    `launch` is as the entry point sees it: its body is the nest of tiles, whose loops have their bounds in the kernel, and its `loops` are
-    those of the launch of one wavefront, so that numbers mean the same. `wavefront` is the iterator of the host's loop.
-    """
-
-    number: int
-    of: str
-    launch: Launch
-    nest: TileNest
-    wavefront: DataObject
-
-
-def persistent_launches(plan: KernelPlan) -> tuple[Persistent, ...]:
-    """Those of the plan's device launches that can be persistent, in order."""
-    if plan.divisions:
-        return ()
-    found = (_persistent(plan, launch, loop) for launch, loop in _in_loops(plan.device_steps))
-    return tuple(one for one in found if one is not None)
-
-
-def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
-    for step in steps:
-        if isinstance(step, HostLoop) and len(step.steps) == 1 and isinstance(step.steps[0], Launch):
-            yield step.steps[0], step
-        elif not isinstance(step, Launch):
-            yield from _in_loops(step.steps)
-
-
-def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
-    """None where the gangs' loops are no plain boxes, or other numbers of the launch differ from one wavefront to the next."""
-    nest, wavefront = columns_nest(launch), around.loop.iterator
-    if not launch.pipelined or nest is None or launch.staged is not None or launch.values[-1:] != (wavefront,):
-        return None
-    plain = all(loop.loop.comparison == "<=" and literal_value(loop.loop.step) == 1 for loop in nest.loops)
-    others = [loop for loop in launch.loops if loop not in nest.loops]
-    if not plain or any(wavefront in loop_objects(loop) for loop in others):
-        return None
-    inner = replace(nest, loops=tuple(replace(loop, launch_bounds=False) for loop in nest.loops))
-    name = f"{launch.name}_persistent"
-    if name in {one.name for one in plan.device}:
-        return None
-    own = replace(launch, name=name, body=Block((inner,)), values=launch.values[:-1])
-    return Persistent(plan.device.index(launch), launch.name, own, inner, wavefront)
+from tilepragma.plan.tile_columns import Persistent
 
 
 class PersistentPrinter:
@@ -83,7 +26,7 @@ class PersistentPrinter:
 
     def __init__(self, found: Persistent, numbers: Numbers, printer: Printer) -> None:
         self.found, self.numbers, self.printer = found, numbers, printer
-        self.flags = numbers.fresh("tilek_flags")
+        self.flags, self.boxes = numbers.fresh("tilek_flags"), numbers.fresh("tilek_boxes")
         self.wide = printer.dialect.wide
         self.column, self.first_worker = numbers.fresh("column"), numbers.fresh("first_worker")
 
@@ -131,28 +74,26 @@ class PersistentPrinter:
         base = numbers.of_wavefronts("tilek_flags_base", ParameterKind.FLAGS_BASE)
         declared = self.printer.type(self.found.wavefront.element, wavefront)
         with writer.block(f"for ({declared} = {first}; {wavefront} <= {last}; ++{wavefront})"):
-            has_tile, before = numbers.fresh("has_tile"), numbers.fresh("before")
-            writer.line(f"const int {has_tile} = {' && '.join(self._inside(writer))};")
+            box, has_tile, before = (numbers.fresh(name) for name in ("box", "has_tile", "before"))
+            place = f"{2 * len(self._places)} * ({wavefront} - {first})"
+            writer.line(f"const {self.wide} *const {box} = &{self.boxes}[{place}];")
+            writer.line(f"const int {has_tile} = {self._inside(box)};")
             writer.line(f"const {self.wide} {before} = {base} + ({wavefront} - {first});")
             with writer.block(f"if ({self.first_worker})"):
                 self._waits(writer, counts, before)
-            with writer.block(f"if ({has_tile})"):
-                writer.line(self.printer.dialect.barrier)
+            # The same for all workers, as the compiler sees by it: a condition that might differ costs twice the registers.
+            with writer.block(f"if (__syncthreads_or({has_tile}))"):
                 statements = StatementPrinter(writer, self.printer, numbers, frozenset(AxisKind))
                 statements.block(self.found.nest.body)
                 writer.line(self.printer.dialect.barrier)
             writer.line(f"if ({self.first_worker}) tilek_post(&{self.flags}[{self.column}], {before} + 1);")
 
-    def _inside(self, writer: Writer) -> list[str]:
-        """The conditions that the column is one of the wavefront's box; its bounds are declared."""
-        conditions = []
-        for place in self._places:
-            loop = self.found.nest.loops[place].loop
-            name = self.printer.name(loop.iterator)
-            for bound, ending, operator in ((loop.lower, "least", ">="), (loop.upper, "greatest", "<=")):
-                own = declared_apart(writer, self.printer, self.numbers.once(f"{loop.iterator.name}_{ending}"), bound)
-                conditions.append(f"{name} {operator} {self.printer.expression(own, 10)}")
-        return conditions
+    def _inside(self, box: str) -> str:
+        """The condition that the column is one of the wavefront's box: the least and the greatest of each coordinate."""
+        names = [self.printer.name(self.found.nest.loops[place].loop.iterator) for place in self._places]
+        return " && ".join(
+            f"{name} >= {box}[{2 * place}] && {name} <= {box}[{2 * place + 1}]" for place, name in enumerate(names)
+        )
 
     def _waits(self, writer: Writer, counts: list[str], before: str) -> None:
         """For the neighbours: one coordinate less."""
@@ -172,6 +113,12 @@ class PersistentPrinter:
         name = self.numbers.fresh(f"{self.found.nest.loops[place].loop.iterator.name}_{ending}")
         return self.numbers.of_wavefronts(name, kind, place)
 
-    def flags_parameter(self) -> tuple[str, Parameter]:
-        """The declaration of the flags, one a column, and what the runtime gives for it."""
-        return f"{self.wide} *{self.flags}", Parameter(ParameterKind.FLAGS, 0, 0, None)
+    def buffers(self) -> list[tuple[str, Parameter]]:
+        """The declarations of what the runtime has in the device's memory, and what it gives for them: a flag a column, and of each wavefront the
+        columns that have a tile.
+        """
+        restrict = self.printer.dialect.restrict
+        return [
+            (f"{self.wide} *{self.flags}", Parameter(ParameterKind.FLAGS, 0, 0, None)),
+            (f"const {self.wide} *{restrict} {self.boxes}", Parameter(ParameterKind.BOXES, 0, 0, None)),
+        ]

@@ -8,7 +8,8 @@ kernel of its own, which runs as written with its arrays brought home; elsewhere
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tilepragma.base.diagnostics import Diagnostics, Severity, SourceError, source_error
@@ -16,19 +17,20 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, member_key
 from tilepragma.frontend.data_regions import exits
-from tilepragma.frontend.host_text import HostText
+from tilepragma.frontend.host_text import HostText, Pointer
 from tilepragma.frontend.objects import external_object
 from tilepragma.frontend.regions import BoundStatement, RegionBuilder
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.text_scan import skip_blank
 from tilepragma.ir.directives import KernelDirective, LoopDirective
 from tilepragma.ir.expressions import DataObject, Storage, integer
-from tilepragma.ir.looptree import Block, ForLoop, Kernel, Loop, Parts, While
+from tilepragma.ir.looptree import Block, Exchanged, ForLoop, Kernel, Loop, Parts, While
 from tilepragma.ir.traversal import loops_in, walk
 
 _WHILES = (CursorKind.WHILE_STMT, CursorKind.DO_STMT)
 _LOOPS = (CursorKind.FOR_STMT, *_WHILES)
 _LEAVING = (CursorKind.BREAK_STMT, CursorKind.CONTINUE_STMT)
+_WORDS = {CursorKind.COMPOUND_STMT: b"{", CursorKind.IF_STMT: b"if", CursorKind.DO_STMT: b"do"}
 _PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 
 
@@ -84,6 +86,8 @@ class _Splitting:
     region: BoundStatement
     loops: Mapping[int, LoopDirective]
     pieces: list[_Piece] = field(default_factory=list)
+    shared: set[int] = field(default_factory=set)
+    """where several statements come out of one macro"""
     host: HostText = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +96,12 @@ class _Splitting:
     def statement(self, path: tuple[Node, ...], conditional: bool) -> None:
         """Go through one statement."""
         node = path[-1]
-        if node.kind == CursorKind.COMPOUND_STMT:
+        if self._is_macro(node) and _has_loop(node) and path != self.region.path:
+            diagnostics = Diagnostics()
+            self._take(self._piece(path, conditional, diagnostics), diagnostics)
+        elif node.kind == CursorKind.COMPOUND_STMT:
+            starts = Counter(child.start for child in node.children)
+            self.shared |= {start for start, count in starts.items() if count > 1}
             for child in node.children:
                 self.statement((*path, child), conditional)
         elif node.kind in _WHILES and _has_loop(node):
@@ -105,6 +114,11 @@ class _Splitting:
                 self.statement((*path, branch), conditional=True)
         elif node.kind not in _LEAVING:
             self._leaf(path, conditional)
+
+    def _is_macro(self, node: Node) -> bool:
+        """Whether a block, a condition or a do loop comes out of a macro: what is in it has no text of its own."""
+        word = _WORDS.get(node.kind)
+        return word is not None and not self.builder.unit.text(node.file).startswith(word, node.start)
 
     def _host_loop(self, path: tuple[Node, ...], conditional: bool) -> None:
         """A loop that the host runs: its header is the host's, its body is gone through."""
@@ -194,7 +208,8 @@ class _Splitting:
         ends = 0
         for piece in self.pieces:
             range_ = piece.statement.range
-            if range_.file != self.region.range.file or range_.start.offset < ends:
+            start = range_.start.offset
+            if range_.file != self.region.range.file or start < ends or start in self.shared:
                 raise source_error(
                     range_, "several statements come out of one macro here", "write these statements without the macro"
                 )
@@ -205,16 +220,15 @@ class _Splitting:
         for piece in self.pieces:
             self.builder.diagnostics.add_all(piece.diagnostics)
         kernels = tuple(self._named(piece, f"{name}_part{number}") for number, piece in enumerate(self.pieces, 1))
-        context = self.builder.context(self.region, self.loops, Diagnostics())
+        context = self.builder.context(self.region, self.loops, self.builder.diagnostics)
         lowering = StatementLowering(context)
         blocks = []
         for piece in self.pieces:
             block = lowering.region(piece.statement.node, piece.statement.range)
             blocks.append(Block((While(integer(1), block, False),)) if piece.conditional else block)
         body = Block(tuple(one for block in blocks for one in block.statements), self.region.range)
-        exchanged = self._exchanged(context, lowering)
-        own = replace(self.directive, reductions=(), privates=(), sor=None)
-        data = self.builder.kernel(context, body, own, self.region, name)
+        exchanged = tuple(self._exchanged(context, lowering))
+        data = self.builder.kernel(context, body, self.directive, self.region, name)
         changed = frozenset(one for one in context.used.values() if self._changes(context, one))
         return Parts(kernels, alone, data, changed, exchanged)
 
@@ -244,25 +258,29 @@ class _Splitting:
         hidden = self.host.calls and not object_.const and not (automatic and not members)
         return hidden or root.key in facts.address_taken or any(facts.written_from(key, start, end) for key in keys)
 
-    def _exchanged(self, context: Context, lowering: StatementLowering) -> tuple[tuple[DataObject, ...], ...]:
-        """Groups of arrays that are pointers set to each other, those alone that exist where the region begins."""
-        found = []
-        start, end = self.region.range.start.offset, self.region.range.end.offset
+    def _exchanged(self, context: Context, lowering: StatementLowering) -> Iterator[Exchanged]:
+        """The groups of arrays that are pointers set to each other."""
+        used = dict(context.used)
         for group in self.host.groups():
-            if not any(one.host in context.used for one in group):
-                continue
-            file = self.region.range.file
-            inside = [one for one in group if start <= one.declaration.start < end and one.declaration.file == file]
-            before = [one for one in group if one not in inside and self.host.has_value_before(one)]
-            used = dict(context.used)
-            objects = [
+            known = tuple(used[one.host] for one in group if one.host in used)
+            there = tuple(
                 external_object(context, one.declaration, one.host, one.type, one.range, lowering.expressions.lower)
-                for one in before
-            ]
+                for one in group
+                if self._is_there(one) and self.host.has_value_before(one)
+            )
             context.used.clear()
             context.used.update(used)
-            found.append(tuple(objects))
-        return tuple(found)
+            if known:
+                yield Exchanged(known, there)
+
+    def _is_there(self, pointer: Pointer) -> bool:
+        """Whether a pointer is a variable of the function's, or of the file's, where the region begins."""
+        declaration, range_ = pointer.declaration, self.region.range
+        parent = declaration.cursor.semantic_parent
+        own = Node(parent, declaration.unit).key == self.region.facts.node.key
+        if not own and parent.kind != CursorKind.TRANSLATION_UNIT:
+            return False
+        return not (declaration.file == range_.file and range_.start.offset <= declaration.start < range_.end.offset)
 
 
 def narrowed(directive: KernelDirective, used: Mapping[str, DataObject]) -> KernelDirective:

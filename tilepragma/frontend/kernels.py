@@ -67,10 +67,8 @@ def _refused(
 ) -> Kernel | None:
     """The region as one kernel, if it is one, with what keeps it from being taken apart."""
     if whole is None:
-        builder.diagnostics.add(why)
-        builder.diagnostics.add_all(
-            one for one in diagnostics if one.severity is not Severity.ERROR or one.range != why.range
-        )
+        # What cannot stand in a kernel may be the host's: only what is in the way of that is to be changed.
+        builder.diagnostics.add_all(diagnostics if why in diagnostics else (why,))
         return None
     builder.diagnostics.add_all(diagnostics)
     if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):

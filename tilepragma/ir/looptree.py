@@ -446,15 +446,22 @@ class Parts:
 
     `alone`: the region can run in no other way, as what the host does in it cannot stand in a kernel. `data` is a kernel of all their statements,
     which says what arrays they need; what may be left out stands in a While there. `changed` are its scalars that do not keep their
-    values throughout the region, and its arrays that are declared in it. `exchanged` are groups of arrays that are pointers set to each
-    other in the region; those that loops know by other names alone are no objects of `data`.
+    values throughout the region, and its arrays that are declared in it.
     """
 
     kernels: tuple[Kernel, ...]
     alone: bool
     data: Kernel
     changed: frozenset[DataObject]
-    exchanged: tuple[tuple[DataObject, ...], ...]
+    exchanged: tuple[Exchanged, ...]
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """Arrays that are pointers set to each other in a region: those that its kernels use, and those that have values where it begins."""
+
+    used: tuple[DataObject, ...]
+    there: tuple[DataObject, ...]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.types import RecordType, ScalarType, VoidType
 
 T = TypeVar("T")
+N = TypeVar("N")
 
 
 def with_objects(node: T, instead: Mapping[DataObject, DataObject]) -> T:
@@ -39,25 +40,31 @@ def _changed(node: Any, instead: Mapping[DataObject, DataObject]) -> Any:
 
 def with_accesses(node: T, change: Callable[[Access], Expression]) -> T:
     """`node` with `change` made to every access, those in subscripts first; untouched parts are shared, not copied."""
-    result: T = _with_accesses(node, change)
+    result: T = _with_kind(node, Access, change)
     return result
 
 
-def _with_accesses(node: Any, change: Callable[[Access], Expression]) -> Any:
+def with_each(node: T, kind: type[N], change: Callable[[N], Any]) -> T:
+    """`node` with `change` made to every node of the kind, inner ones first; untouched parts are shared, not copied."""
+    result: T = _with_kind(node, kind, change)
+    return result
+
+
+def _with_kind(node: Any, kind: type, change: Callable[[Any], Any]) -> Any:
     if type(node) is tuple:
-        parts = tuple(_with_accesses(part, change) for part in node)
+        parts = tuple(_with_kind(part, kind, change) for part in node)
         return node if all(new is old for new, old in zip(parts, node, strict=True)) else parts
     if isinstance(node, DataObject):
         return node
-    kind: Any = type(node)
+    own: Any = type(node)
     changes = {}
-    for name in _fields(kind):
+    for name in _fields(own):
         old = getattr(node, name)
-        new = _with_accesses(old, change)
+        new = _with_kind(old, kind, change)
         if new is not old:
             changes[name] = new
     changed = dataclasses.replace(node, **changes) if changes else node
-    return change(changed) if isinstance(changed, Access) else changed
+    return change(changed) if isinstance(changed, kind) else changed
 
 
 def with_node(node: T, old: Expression, new: Expression) -> T:

@@ -22,20 +22,16 @@ from tilepragma.plan.named_subscripts import without_names
 
 def held_arrays(parts: Parts) -> tuple[ArrayArgument, ...]:
     """The arguments of the arrays that are kept."""
-    known = set(parts.data.objects)
-    groups = [[one for one in group if one in known] for group in parts.exchanged]
-    first = {one: group[0] for group in groups for one in group}
+    first = {one: group.used[0] for group in parts.exchanged for one in group.used}
     data = parts.data
-    body = with_objects(data.body, first)
     objects = tuple(dict.fromkeys(first.get(one, one) for one in data.objects))
-    joined = replace(data, body=body, objects=objects)
-    arguments = [one for one in _arguments(joined, parts) if one.section and not one.present]
-    found = [one for one in arguments if one.object not in first and one.object not in parts.changed]
+    joined = replace(data, body=with_objects(data.body, first), objects=objects)
+    arguments = {one.object: one for one in _arguments(joined, parts) if one.section and not one.present}
+    found = [one for one in arguments.values() if one.object not in first and one.object not in parts.changed]
     for group in parts.exchanged:
-        representative = next((first[one] for one in group if one in first), None)
-        argument = next((one for one in arguments if one.object == representative), None)
-        if argument is not None and all(_are_alike(one, argument.object) for one in group):
-            found += [_as(argument, one) for one in group]
+        argument = arguments.get(group.used[0])
+        if argument is not None and all(_are_alike(one, argument.object) for one in (*group.used, *group.there)):
+            found += [_as(argument, one) for one in group.there]
     return tuple(found)
 
 

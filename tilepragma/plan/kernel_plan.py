@@ -326,6 +326,10 @@ class KernelPlan:
     """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
     registers: RegisterCounts | None = None
     """None where no GPU is planned for"""
+    held: frozenset[str] = frozenset()
+    """names in the user's text of arrays that a region around keeps on the device (HeldRegion)"""
+    device_kernel: Kernel | None = None
+    """the region that device steps compute, where they keep values in other arrays than `kernel`, which host steps then compute"""
 
     def divided_loop(self, launch: Launch) -> TiledLoop | None:
         """The loop of a device launch whose iterations several devices share."""

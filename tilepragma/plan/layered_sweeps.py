@@ -30,10 +30,21 @@ from dataclasses import dataclass, replace
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import SorClause, SorMethod
-from tilepragma.ir.expressions import Access, Binary, Conditional, DataObject, Expression, Scope, access_to, integer
-from tilepragma.ir.looptree import Block, Declarator, Kernel, Loop, Statement
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    Call,
+    Conditional,
+    DataObject,
+    Expression,
+    Scope,
+    access_to,
+    integer,
+)
+from tilepragma.ir.looptree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
-from tilepragma.ir.substitution import with_accesses, with_objects
+from tilepragma.ir.substitution import with_accesses, with_node, with_objects
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.model.devices import Device
@@ -117,7 +128,7 @@ def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple
     if not side:
         arrays = {node.object for node in walk(sweep.loops[-1].body) if isinstance(node, Access) and node.subscripts}
         point = sum(one.element.bits // 8 for one in arrays if isinstance(one.element, ScalarType))
-        side = max(subdomain_side(device, max(point, 1)), 2 * clause.layers)
+        side = max(subdomain_side(device, max(point, 1), len(sweep.axes)), 2 * clause.layers)
         fit = "no device is named" if device is None else f"they stay in memory near the cores of '{device.name}'"
         why = f" (chosen: {fit})"
     return replace(clause, layers=clause.layers or side // 2, subdomain=side), why
@@ -252,7 +263,7 @@ class _Layers:
         """The loop over the layers of a tile, around the user's nest over its places."""
         layer = self._iterator("layer")
         *rows, columns = ways
-        body: Block = columns.loop.body
+        body = with_locals_in_place(columns.loop.body)
         own = {one.loop.iterator: self._own(one.loop.iterator) for one in rows}
         own |= {
             node.object: self._own(node.object)
@@ -345,6 +356,33 @@ class _Layers:
 
     def _own(self, object_: DataObject) -> DataObject:
         return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)
+
+
+def with_locals_in_place(body: Block) -> Block:
+    """The body with the values of locals where they are read, each once, by the one statement behind their declarations, so that it is one statement.
+    Values have their locals' types, so that what is computed is the same.
+    """
+    statements = list(body.statements)
+    while len(statements) > 1 and isinstance(declaration := statements[-2], Declaration):
+        if len(declaration.declarators) != 1:
+            break
+        (declarator,) = declaration.declarators
+        read = [node for node in walk(statements[-1]) if isinstance(node, Access) and node.object == declarator.object]
+        value = declarator.initializer
+        if len(read) != 1 or value is None or isinstance(value, tuple) or not _is_read_at_once(statements[-1], read[0]):
+            break
+        if value.type != declarator.object.element or any(isinstance(node, (Call, Assignment)) for node in walk(value)):
+            break
+        statements[-2:] = [with_node(statements[-1], read[0], value)]
+    return replace(body, statements=tuple(statements))
+
+
+def _is_read_at_once(statement: Statement, access: Access) -> bool:
+    """Whether the statement is an assignment of something else whose value needs the scalar."""
+    expression = statement.expression if isinstance(statement, ExpressionStatement) else None
+    if not isinstance(expression, Assignment) or access.subscripts:
+        return False
+    return any(node is access for node in walk(expression.value))
 
 
 def _is_first(base: DataObject) -> Expression:

@@ -114,14 +114,13 @@ def rank_layouts(
     varied = [place for place, size in enumerate(plan.sizes) if size in used]
 
     def unknown(reason: str, default: Sizes = usual) -> Ranking:
-        found = sorted(_neighbourhood(default, varied), key=lambda sizes: distance(sizes, default))
+        found = sorted(_neighbourhood(default, varied), key=lambda sizes: _distance(sizes, default))
         return Ranking(names, tuple(Layout(sizes) for sizes in found[:MOST_LAYOUTS]), Layout(default), reason)
 
     if not varied:
         return unknown("its tiles have no sizes to choose")
     try:
-        cores = device.cores if isinstance(device, Processor) and target is Target.THREADS else None
-        default = sizes_on_hosts(plan, scalars, cores) if on_host else usual
+        default = _own_sizes(plan, scalars, target, device)
     except UncountableError as reason:
         return unknown(str(reason))
     predict = _predictor(plan, scalars, target, device)
@@ -154,12 +153,19 @@ def predicted_as_it_is(
     predict = _predictor(plan, scalars, target, device)
     if isinstance(predict, Uncounted):
         return predict
-    on_host = target in (Target.SERIAL, Target.THREADS)
     try:
-        sizes = sizes_on_hosts(plan, scalars) if on_host else tuple(size.device for size in plan.sizes)
+        sizes = _own_sizes(plan, scalars, target, device)
     except UncountableError as reason:
         return Uncounted(str(reason))
     return predict(_columns(tuple(size.object.name for size in plan.sizes), [sizes]))
+
+
+def _own_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Sizes:
+    """What launches take by themselves. Raises UncountableError where the scalars do not say it."""
+    if target not in (Target.SERIAL, Target.THREADS):
+        return tuple(size.device for size in plan.sizes)
+    cores = device.cores if isinstance(device, Processor) and target is Target.THREADS else None
+    return sizes_on_hosts(plan, scalars, cores)
 
 
 def _predictor(
@@ -227,6 +233,5 @@ def _scaled(sizes: Sizes, factors: Iterable[float]) -> Sizes:
     return tuple(min(max(int(size * factor), 1), LARGEST) for size, factor in zip(sizes, factors, strict=True))
 
 
-def distance(sizes: Sizes, default: Sizes) -> float:
-    """How far a layout is from another one: of each size how many times as large or as small it is, together."""
+def _distance(sizes: Sizes, default: Sizes) -> float:
     return sum(max(one / other, other / one) for one, other in zip(sizes, default, strict=True))

@@ -10,14 +10,18 @@ from typing import Any
 from tilepragma.ir.accesses import Use
 from tilepragma.ir.expressions import (
     Access,
+    Assignment,
+    Call,
+    Conditional,
     DataObject,
     Expression,
+    Increment,
     access_to,
     is_local_index,
 )
 from tilepragma.ir.looptree import Declarator, Kernel, Loop
 from tilepragma.ir.polynomial import Polynomial, expression, polynomial
-from tilepragma.ir.traversal import children
+from tilepragma.ir.traversal import children, walk
 
 
 def without_names(uses: Iterable[Use], kernel: Kernel, invariant: Callable[[Expression], bool]) -> tuple[Use, ...]:
@@ -53,7 +57,7 @@ def _collect(
         object_, value = node.object, node.initializer
         if writes[object_] == 1 and is_local_index(object_) and value is not None and not isinstance(value, tuple):
             sum_ = with_sums(polynomial(value), named)
-            if all(_is_iterator(atom, iterators) or invariant(atom) for atom in sum_.atoms):
+            if all(_is_known(atom, iterators, invariant) for atom in sum_.atoms):
                 named[object_] = sum_
     for child in children(node):
         _collect(child, iterators, named, writes, invariant)
@@ -61,6 +65,13 @@ def _collect(
 
 def _is_iterator(atom: Expression, iterators: frozenset[DataObject]) -> bool:
     return isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in iterators
+
+
+def _is_known(atom: Expression, iterators: frozenset[DataObject], invariant: Callable[[Expression], bool]) -> bool:
+    if isinstance(atom, Conditional):
+        leaves = (node for node in walk(atom) if isinstance(node, (Access, Call, Assignment, Increment)))
+        return all(_is_iterator(leaf, iterators) or invariant(leaf) for leaf in leaves)
+    return _is_iterator(atom, iterators) or invariant(atom)
 
 
 def with_sums(value: Polynomial, named: Mapping[DataObject, Polynomial]) -> Polynomial:

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from tilepragma.base.diagnostics import Diagnostics
-from tilepragma.ir.looptree import ForLoop, Kernel, Parts, While
+from tilepragma.ir.looptree import ForLoop, Kernel, Loop, Parts, While
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.patterns.recognition import relaxations
 from tilepragma.patterns.relaxation import SorNest
+from tilepragma.plan.clause_names import check_names
 from tilepragma.plan.held_arrays import held_arrays
 from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
-from tilepragma.plan.planner import Planned
+from tilepragma.plan.planner import Planned, with_plan
+
+_LOOPS = (Loop, ForLoop, While)
 
 #: Plans one kernel, as make_plan does.
 Make = Callable[[Kernel, Diagnostics], Planned | None]
@@ -75,12 +78,27 @@ def _has_uncounted(body: object) -> bool:
 
 def _apart(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -> PlannedRegion:
     """The region as kernels in the user's text."""
+    check_names(parts.data, diagnostics)
     regions = [plan_region(one, make, diagnostics) for one in _with_condition(kernel, _with_method(parts.kernels))]
+    held = HeldRegion(kernel, held_arrays(parts))
+    names = frozenset(one.object.host for one in held.arrays)
+    names |= {
+        one.host for group in parts.exchanged for one in group.used if names & {there.host for there in group.there}
+    }
     return PlannedRegion(
         tuple(one for region in regions for one in region.kernels),
-        tuple(one for region in regions for one in region.planned),
-        (HeldRegion(kernel, held_arrays(parts)), *(one for region in regions for one in region.held)),
+        tuple(_in_region(one, names) for region in regions for one in region.planned),
+        (held, *(one for region in regions for one in region.held)),
     )
+
+
+def _in_region(planned: Planned, held: frozenset[str]) -> Planned:
+    """The plan with what is to be said of it as a part of a region."""
+    plan = replace(planned.plan, held=planned.plan.held | held)
+    if plan.as_written is not None and not any(isinstance(node, _LOOPS) for node in walk(plan.kernel.body)):
+        reason = "it is no loop; the arrays that it names come back from a device first, each time, where their newest values are there"
+        plan = replace(plan, as_written=reason)
+    return with_plan(planned, plan)
 
 
 def _with_method(kernels: tuple[Kernel, ...]) -> tuple[Kernel, ...]:

@@ -13,12 +13,38 @@ columns of which one coordinate is one less.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
 from tilepragma.ir.directives import AxisKind, TileKind
-from tilepragma.ir.looptree import Block, Buffered, TiledLoop, TileNest
+from tilepragma.ir.expressions import Access, DataObject, IntegerLiteral
+from tilepragma.ir.looptree import Block, Buffered, Loop, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import Launch
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 
 _INSTANCES = (TileKind.THREAD, TileKind.GANG)
+
+
+@dataclass(frozen=True)
+class Persistent:
+    """All wavefronts of launch number `number` of the plan's device launches, which is called `of`, as one launch whose gangs wait for each other.
+
+    `launch` is as its entry point sees it, `nest` that of its tiles; `wavefront` is the iterator of the host's loop, which is none of its values.
+    """
+
+    number: int
+    of: str
+    launch: Launch
+    nest: TileNest
+    wavefront: DataObject
+
+
+def persistent_launches(plan: KernelPlan) -> tuple[Persistent, ...]:
+    """Those of the plan's device launches that devices with all gangs of a launch there at once may run so, in order."""
+    if plan.divisions:
+        return ()
+    found = (_persistent(plan, launch, loop) for launch, loop in _in_loops(plan.device_steps))
+    return tuple(one for one in found if one is not None)
 
 
 def columns_nest(launch: Launch) -> TileNest | None:
@@ -43,3 +69,37 @@ def _is_column(loop: TiledLoop) -> bool:
     """Whether iterations of the loop, which counts up by 1 between numbers of the launch, are instances."""
     kinds = [tile.kind for tile in loop.tiles if tile.kind is not TileKind.DYNAMIC]
     return loop.launch_bounds and len(kinds) == 1 and kinds[0] in _INSTANCES
+
+
+def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
+    """The launches that are all of a loop, and these loops."""
+    for step in steps:
+        if isinstance(step, HostLoop) and len(step.steps) == 1 and isinstance(step.steps[0], Launch):
+            yield step.steps[0], step
+        elif not isinstance(step, Launch):
+            yield from _in_loops(step.steps)
+
+
+def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
+    """None where other numbers of the launch than its gangs' differ from one wavefront to the next."""
+    nest, wavefront = columns_nest(launch), around.loop.iterator
+    if not launch.pipelined or nest is None or launch.staged is not None or launch.values[-1:] != (wavefront,):
+        return None
+    others = [tiled.loop for tiled in launch.loops if tiled not in nest.loops]
+    if not all(_counts_up(tiled.loop) for tiled in nest.loops) or any(_reads(loop, wavefront) for loop in others):
+        return None
+    own = replace(launch, name=f"{launch.name}_persistent", values=launch.values[:-1])
+    number = plan.device.index(launch)
+    return (
+        None if own.name in {one.name for one in plan.device} else Persistent(number, launch.name, own, nest, wavefront)
+    )
+
+
+def _counts_up(loop: Loop) -> bool:
+    """Whether the iterator goes up by 1."""
+    return not loop.decreasing and isinstance(loop.step, IntegerLiteral) and loop.step.value == 1
+
+
+def _reads(loop: Loop, object_: DataObject) -> bool:
+    bounds = (loop.lower, loop.upper, loop.step)
+    return any(isinstance(node, Access) and node.object == object_ for bound in bounds for node in walk(bound))

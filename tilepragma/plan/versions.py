@@ -21,18 +21,20 @@ def plan_version(
     usual: KernelPlan,
     kernel: Kernel,
     version: KernelVersion,
-    number: int,
+    name: str,
     floating: FloatingRules,
     defaults: PlanDefaults,
 ) -> PlanVersion:
-    """The version of a kernel whose plan is the `usual` one elsewhere. Raises RefusalError with a clause on the version."""
+    """The version of a kernel whose plan is the `usual` one elsewhere; its launches have a `name` of their own. Raises RefusalError with a clause on
+    the version.
+    """
     if usual.as_written is not None or usual.reordered is not None:
         raise RefusalError("is of a kernel that runs as written, or in another order than that")
     if version.temporal is not None and defaults.temporal is TemporalTiles.AUTOMATIC:
-        defaults = replace(defaults, host_temporal=version.temporal)
+        defaults = replace(defaults, temporal=version.temporal, host_temporal=None)
     found = Diagnostics()
     try:
-        made = make_plan(version.of(kernel, f"{kernel.name}_version{number}"), floating, found, defaults)
+        made = make_plan(version.of(kernel, name), floating, found, defaults)
     except PlanFault as fault:
         raise RefusalError(f"cannot be planned: {fault}") from None
     errors = [one.message for one in found if one.severity is Severity.ERROR]

@@ -14,7 +14,7 @@ from math import gcd
 
 import islpy as isl
 
-from tilepragma.ir.expressions import Access, Binary, Call, Callee, Expression, integer
+from tilepragma.ir.expressions import Access, Binary, Call, Callee, Conditional, Expression, integer
 from tilepragma.ir.polynomial import Polynomial, divide, expression, number, of_atom, polynomial
 from tilepragma.ir.types import LONG
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomial
@@ -42,7 +42,8 @@ def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strid
             parts = value.split(atom)
             if parts is None or not all(frame.invariant(other) for other in parts[0].atoms):
                 return ()
-            if parts[0].constant is None:
+            # What is chosen between two rows is as far as these are apart, which need not be a stride.
+            if parts[0].constant is None and not isinstance(atom, Conditional):
                 primitive, content = _primitive(parts[0])
                 common, depth = found.get(primitive, (0, len(frame.iterators)))
                 found[primitive] = gcd(common, content), min(depth, _depth(atom, frame))
@@ -105,7 +106,7 @@ def _carried(
     """Two neighbouring parts, the second in its range for the parameters that follow."""
     length = extent(by, place + 1)
     limit = affine_polynomial(length, subscript, frame)
-    possible = None
+    possible = bordered = None
     for carry in _CARRIES:
         part = parts[place + 1] - number(carry) * length
         function = affine_polynomial(part, subscript, frame)
@@ -115,7 +116,10 @@ def _carried(
         if assuming and possible is None:
             needed = _needed(domain, inside, limit, _multiples(length, frame))
             possible = None if needed is None else ([parts[place] + number(carry), part], needed)
-    return possible
+        if assuming and bordered is None:
+            needed = _needed(domain, inside, limit, _multiples(length, frame), borders=True)
+            bordered = None if needed is None else ([parts[place] + number(carry), part], needed)
+    return possible or bordered
 
 
 def extent(by: Strides, place: int) -> Polynomial:
@@ -143,9 +147,12 @@ def _multiples(length: Polynomial, frame: Frame) -> frozenset[str]:
     )
 
 
-def _needed(domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str]) -> isl.Set | None:
+def _needed(
+    domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: frozenset[str], *, borders: bool = False
+) -> isl.Set | None:
     """{ [p] : for all i in domain(p): inside(p, i) }, where that says only that the extent `limit` is no less than something,
-    and than none of its `multiples`.
+    and than none of its `multiples`. With `borders` it may say too that other parameters are no less than numbers: a row's columns
+    from r on, and up to r before its end, are inside of it where r >= 0.
     """
     needed = domain.subtract(inside).params().complement().gist(domain.params()).coalesce()
     pieces = needed.get_basic_sets()
@@ -153,8 +160,11 @@ def _needed(domain: isl.Set, inside: isl.Set, limit: isl.PwAff, multiples: froze
     if len(pieces) != 1 or len(extents) != 1 or needed.is_empty():
         return None
     piece = pieces[0].remove_redundancies()
-    if piece.dim(isl.dim_type.div) or not all(_grows(one, extents[0], multiples) for one in piece.get_constraints()):
+    if piece.dim(isl.dim_type.div):
         return None
+    for one in piece.get_constraints():
+        if not _grows(one, extents[0], multiples) and not (borders and _is_least(one)):
+            return None
     return isl.Set.from_basic_set(piece)
 
 
@@ -176,6 +186,14 @@ def _grows(constraint: isl.Constraint, length: isl.Aff, multiples: frozenset[str
         if name in factors:
             total += factors[name].to_python() * here
     return total > 0
+
+
+def _is_least(constraint: isl.Constraint) -> bool:
+    """Whether the constraint says of one parameter that it is no less than a number."""
+    count = constraint.get_space().dim(isl.dim_type.param)
+    factors = [constraint.get_coefficient_val(isl.dim_type.param, place).to_python() for place in range(count)]
+    used = [factor for factor in factors if factor]
+    return not constraint.is_equality() and len(used) == 1 and used[0] > 0
 
 
 def _primitive(value: Polynomial) -> tuple[Polynomial, int]:

@@ -115,9 +115,18 @@ class LocalValues:
                 )
         collected = frame.written_out(polynomial(value))
         known = (atom for atom in collected.atoms if not frame.invariant(atom))
-        if all(isinstance(atom, Access) and frame.value(atom.object) is not None for atom in known):
+        if all(_is_known(atom, frame) for atom in known):
             return replace(self, sums={**self.sums, object_: collected})
         return self
+
+
+def _is_known(atom: Expression, frame: Frame) -> bool:
+    if isinstance(atom, Conditional):
+        try:
+            return affine(atom, frame).n_piece() <= _MOST_CASES
+        except NotAffineError:
+            return False
+    return isinstance(atom, Access) and frame.value(atom.object) is not None
 
 
 def _mentions(value: Polynomial, objects: frozenset[DataObject]) -> bool:

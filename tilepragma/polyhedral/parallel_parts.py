@@ -18,6 +18,7 @@ import islpy as isl
 
 from tilepragma.polyhedral.components import strongly_connected
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
+from tilepragma.polyhedral.linear_independence import rank
 from tilepragma.polyhedral.model import Dependence, Statement
 from tilepragma.polyhedral.register_rows import RegisterRows, register_rows
 from tilepragma.polyhedral.schedule import Row, StatementSchedule, affine_map
@@ -159,7 +160,7 @@ class _Decision:
     def _below(self, part: Part, pending: tuple[Dependence, ...], before: Rows) -> tuple[Part | RowLoop, ...]:
         """The part, or a row of it stepped through where there is something parallel below that."""
         group = tuple(each.statement for each in part.statements)
-        if part.kind is not PartKind.SERIAL or not part.band:
+        if part.kind is not PartKind.SERIAL or not part.band or not _moves_on(part.statements, part.outer):
             return (part,)
         # Searches number their bands from 0: rows that are stepped through have numbers of their own.
         stepped = {
@@ -240,6 +241,16 @@ def _tied(
         if not relation.is_empty():
             left.append(replace(each, relation=relation.coalesce()))
     return tuple(left)
+
+
+def _moves_on(statements: tuple[StatementSchedule, ...], level: int) -> bool:
+    """Whether the row at this level takes any of the statements further than the rows before it do.
+
+    What a search gave up on stays in the order of its text, rows that were stepped through already included: to step through
+    them again would go on for ever.
+    """
+    matrices = [tuple(row.coefficients for row in each.rows[: level + 1]) for each in statements]
+    return any(rank(matrix) > rank(matrix[:level]) for matrix in matrices)
 
 
 def _carries(statements: tuple[StatementSchedule, ...], pending: tuple[Dependence, ...], level: int) -> bool:

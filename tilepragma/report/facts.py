@@ -6,7 +6,7 @@ Statements are S1, S2, … in the order of the text, since the engine's own name
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -163,7 +163,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         versions=tuple(version_rows(plan)),
         choice=choice_facts(plan, sizes, device),
         registers=register_rows(plan, sizes, device),
-        data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
+        data=(*(_data_row(argument, sizes, plan.held) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
         launches=launch_groups(plan, sizes),
         finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
@@ -258,7 +258,7 @@ def _long_arrays(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
             )
 
 
-def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
+def _data_row(argument: ArrayArgument, sizes: Sizes, held: Collection[str]) -> DataRow:
     object_ = argument.object
     bounds = "".join(_bounds_text(bound) for bound in argument.section)
     if object_.rank and not argument.section:
@@ -268,6 +268,7 @@ def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
     if argument.doubt is not None:
         moves = []
     movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
+    movement = "held for the region around" if object_.host in held else movement
     return DataRow(f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes))
 
 

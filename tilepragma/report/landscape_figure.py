@@ -19,6 +19,8 @@ from tilepragma.report.svg import Box, Node, Point, Style, node, path, text, tex
 _BOUNDS = (1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
 #: Lengths in user units: of an axis for each of its values, and at most.
 _WIDE, _HIGH, _LONGEST = 44.0, 28.0, 340.0
+#: Cells of a map beyond which those that have no time are not framed.
+_MOST_CELLS = 400
 _FIGURE = 11.0
 """size of the figures in cells"""
 #: Of the line: its height, and the ratios that may have a rule.
@@ -130,7 +132,10 @@ def _draw_map(
 ) -> None:
     boxes = {(x, y): _cell(across, up, x, y) for x in across.values for y in up.values}
     figures = all(_has_room(boxes[cell], ratio_text(ratio)) for cell, ratio in cells.items())
+    is_crowded = len(boxes) > _MOST_CELLS
     for cell, box in boxes.items():
+        if is_crowded and cell not in cells:
+            continue
         _draw_cell(sheet, box, cells.get(cell), figures)
     for y, words in up.labelled(SMALL + 2):
         sheet.label((-6.0, -y), words, anchor="end")
@@ -138,15 +143,20 @@ def _draw_map(
     sheet.label((-24.0, -up.length - 12.0), name, TEXT, anchor="start", font_style="italic")
     first, second = landscape.axes
     best = boxes[landscape.best[second], landscape.best[first]]
-    sheet.draw(_frame(best.grown(-1.2), "best", _BEST))
+    sheet.draw(_frame(_inside(best, 1.2), "best", _BEST))
     if _shows_default(landscape):
         default = boxes[landscape.default[second], landscape.default[first]]
-        sheet.draw(_frame(default.grown(-3.6), "default", _DEFAULT))
+        sheet.draw(_frame(_inside(default, 3.6), "default", _DEFAULT))
 
 
 def _cell(across: _Axis, up: _Axis, x: int, y: int) -> Box:
     (left, right), (bottom, top) = across.interval(x), up.interval(y)
     return Box(left, -top, right, -bottom)
+
+
+def _inside(box: Box, margin: float) -> Box:
+    """Smaller by the margin on each side, or by a quarter of its shorter side."""
+    return box.grown(-min(margin, 0.25 * min(box.right - box.left, box.bottom - box.top)))
 
 
 def _has_room(box: Box, words: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -91,8 +92,12 @@ class MeasurementsPage:
 
     @property
     def pictures(self) -> list[tuple[str, Figure]]:
-        """Every picture with the name of a file for it, without its ending."""
-        own = [(f"{part.name}-{part.target}-{one.name}", one) for part in self.sections for one in part.figures]
+        """Every picture with the name of a file for it, without its ending. Names of kernels may come from another machine's measurements."""
+        own = [
+            (re.sub(r"[^\w-]", "_", f"{part.name}-{part.target}-{one.name}"), one)
+            for part in self.sections
+            for one in part.figures
+        ]
         return [*_numbered([(one.name, one) for one in (*self.figures, *self.runs)]), *_numbered(own)]
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: Dots for a unit of the drawing.
 SCALE = 2.5
 _POINTS = 72.0
+#: Room for the title, in units.
+_TITLE = 24.0
 _INHERITED = ("fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-family")
 _COMMAND = re.compile(r"([MLQZ])([^MLQZ]*)")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -28,7 +30,9 @@ class MissingMatplotlibError(Exception):
 
 
 def png(svg: str) -> bytes:
-    """The drawing as a PNG, SCALE dots for each of its units; the same bytes each time. Raises MissingMatplotlibError."""
+    """The drawing as a PNG with its title above, SCALE dots for each of its units; its words for those who cannot see it are the file's description.
+    The same drawing gives the same bytes. Raises MissingMatplotlibError.
+    """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -36,15 +40,18 @@ def png(svg: str) -> bytes:
         raise MissingMatplotlibError("PNGs need matplotlib: pip install 'tilepragma[report]'") from None
     root = ElementTree.fromstring(svg)
     left, top, width, height = map(float, root.get("viewBox", "0 0 1 1").split())
+    title, description = (root.findtext(f"{{*}}{name}", "") for name in ("title", "desc"))
+    top, height = top - _TITLE, height + _TITLE
     figure = Figure(figsize=(width / _POINTS, height / _POINTS), dpi=_POINTS * SCALE)
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(left, left + width)
     axes.set_ylim(top + height, top)  # y grows downwards
     axes.axis("off")
+    axes.text(left + 10.0, top + 0.8 * _TITLE, title.replace("$", r"\$"), fontsize=12.0, weight="bold")
     _draw(axes, root, {}, (0.0, 0.0), [0])
     written = io.BytesIO()
-    figure.savefig(written, format="png", metadata={"Software": None})
+    figure.savefig(written, format="png", metadata={"Software": None, "Title": title, "Description": description})
     return written.getvalue()
 
 

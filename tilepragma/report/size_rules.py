@@ -30,10 +30,12 @@ def version_rows(plan: KernelPlan) -> Iterator[str]:
     yield from (f"{number}: {one.text}" for number, one in enumerate(plan.versions, 1))
     for where, choices, on_host in (("cores", plan.choices, True), ("devices", plan.device_choices, False)):
         if choices:
-            rules = size_rules(plan, choices, on_host)
-            last = choices[-1]
-            rest = () if (last.bytes, last.trips) == (None, None) else ("version 0 for all others",)
-            yield f"on {where}: {'; '.join((*rules, *rest))}"
+            usual = tuple(size.host if on_host else size.device for size in plan.sizes)
+            kept = list(choices)
+            while kept and kept[-1].version == 0 and kept[-1].sizes == usual:
+                kept.pop()
+            rest = () if kept and (kept[-1].bytes, kept[-1].trips) == (None, None) else ("version 0 for all others",)
+            yield f"on {where}: {'; '.join((*size_rules(plan, kept, on_host), *rest))}"
 
 
 def _taken(plan: KernelPlan, choice: SizeChoice, on_host: bool) -> str:

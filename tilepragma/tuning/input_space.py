@@ -26,6 +26,11 @@ class Spread:
     most: float
 
 
+def input_name(text: str) -> str:
+    """What people call an input with these sizes: a program of the user's may have been measured without any."""
+    return text or "the program's own sizes"
+
+
 def spread_of(values: Iterable[float]) -> Spread:
     """Of at least one value."""
     found = tuple(values)

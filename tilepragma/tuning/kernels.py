@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from tilepragma.model.devices import Processor
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kept_sizes import DEVICE, HOST, SizeClass
 from tilepragma.plan.layouts import Layout, Sizes, rank_layouts
@@ -17,7 +18,7 @@ from tilepragma.tuning.layout_search import LayoutSearch, Trial, layout_search, 
 from tilepragma.tuning.programs import KernelTimes, Run, run
 
 if TYPE_CHECKING:
-    from tilepragma.model.devices import Device, Processor
+    from tilepragma.model.devices import Device
     from tilepragma.plan.kernel_plan import KernelPlan
 
 #: A version may take so many times as long as the default, and always the second number of seconds.

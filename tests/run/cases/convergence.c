@@ -117,7 +117,7 @@ CASE(left_when_still)
 static int time_steps(int steps, int n, float tol, float u[n][n], float v[n][n], float old[n][n])
 {
     int all = 0;
-#pragma tilek kernel
+#pragma tilek kernel if(steps > 0)
     for (int step = 0; step < steps; step++) {
         float change = 2 * tol;
         for (int i = 0; i < n; i++)
@@ -184,4 +184,60 @@ CASE(on_members)
             check_record("u", m.u, n * n * sizeof *m.u);
             free(m.u); free(m.f);
         }
+}
+
+// case changed_by_functions: functions of the file exchange pointers, decide, and write what is going on; arrays of several sizes in a struct
+struct level { int n; double *now, *next; };
+static int reports;
+static void exchange(double **a, double **b)
+{
+    double *const kept = *a;
+    *a = *b;
+    *b = kept;
+}
+static int goes_on(double change, int it)
+{
+    reports++;
+    return change > 0.001 && it < 5;
+}
+static int changed_by_functions(int n, double *a, double *b, struct level *level)
+{
+    int it = 0;
+    double change = 1;
+#pragma tilek kernel
+    {
+        for (int i = 0; i < n; i++)
+            a[i] += level->now[i];
+        while (goes_on(change, it)) {
+            change = 0;
+            for (int i = 1; i < n - 1; i++) {
+                b[i] = (a[i - 1] + a[i] + a[i + 1]) / 3;
+                change = fmax(change, fabs(b[i] - a[i]));
+            }
+            exchange(&a, &b);
+            if (change > 0.1)
+                for (int i = 0; i < 2 * level->n; i++)
+                    level->next[i] = 0.5 * level->now[i] + change;
+            double *const kept = level->now;
+            level->now = level->next;
+            level->next = kept;
+            it++;
+        }
+    }
+    return it;
+}
+CASE(changed_by_functions)
+{
+    EACH_SIDE(n) {
+        double *a = check_doubles(n), *b = check_doubles(n);
+        struct level level = {(int)n, check_doubles(2 * n), check_doubles(2 * n)};
+        int it = changed_by_functions((int)n, a, b, &level);
+        check_record("sweeps", &it, sizeof it);
+        check_record("reports", &reports, sizeof reports);
+        check_record("a", a, n * sizeof *a);
+        check_record("b", b, n * sizeof *b);
+        check_record("now", level.now, 2 * n * sizeof *a);
+        check_record("next", level.next, 2 * n * sizeof *a);
+        free(a); free(b); free(level.now); free(level.next);
+    }
 }

@@ -429,3 +429,107 @@ CASE(constant_rows)
         free(b);
     }
 }
+
+// case declared_before: integers that cells are numbered by, declared before the loops; some are read after them
+static int declared_before(int n, int m, const float *from, float *to)
+{
+    int i, j, k = 0, up, left, last = 0;
+#pragma tilek kernel
+    for (i = 1; i < n; i++) {
+        last = i * m;
+        for (j = 1; j < m; j++) {
+            k = i * m + j;
+            up = k - m;
+            if (j > 1)
+                left = k - 1;
+            else
+                left = k + m - 2;
+            to[k] = from[up] - from[left] + from[k];
+        }
+    }
+#pragma tilek kernel
+    for (i = 0; i < n; i++) {
+        for (j = m - 1; j >= 0; j--) {
+            k = j + i * m;
+            to[k] *= 0.5f;
+        }
+        for (k = i * m; k < i * m + m; k++)
+            to[k] += from[k];
+    }
+    return last + k;
+}
+
+CASE(declared_before)
+{
+    for (int n = 1; n < 40; n += 19) {
+        const size_t cells = (size_t)n * 23;
+        float *from = check_floats(cells), *to = check_floats(cells);
+        const int left = declared_before(n, 23, from, to);
+        check_record("to", to, cells * sizeof *to);
+        check_record("left", &left, sizeof left);
+        free(from);
+        free(to);
+    }
+}
+
+// case chosen_cells: cells numbered by a function, and neighbours chosen among cells at the borders of three dimensions
+static inline int cell(int z, int y, int x, int ny, int nx)
+{
+    return (z * ny + y) * nx + x;
+}
+
+static void chosen_cells(int nz, int ny, int nx, const float *from, float *to)
+{
+    int x, y, z, here, west, east, north, south, below;
+#pragma tilek kernel
+    for (z = 0; z < nz; z++)
+        for (y = 0; y < ny; y++)
+            for (x = 0; x < nx; x++) {
+                here = cell(z, y, x, ny, nx);
+                west = x == 0 ? here : here - 1;
+                east = x == nx - 1 ? here : here + 1;
+                north = y == 0 ? here : here - nx;
+                south = y < ny - 1 ? here + nx : here;
+                below = z == 0 ? here + (nz - 1) * ny * nx : here - nx * ny;
+                to[here] = from[here] - from[west] + from[east] * from[north] - from[south] * from[below];
+            }
+}
+
+CASE(chosen_cells)
+{
+    static const int sizes[][3] = {{5, 7, 9}, {1, 4, 3}, {3, 1, 33}, {2, 20, 1}, {1, 1, 1}, {0, 3, 3}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+        const int *n = sizes[k];
+        const size_t cells = (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
+        float *from = check_floats(cells + 1), *to = check_floats(cells + 1);
+        chosen_cells(n[0], n[1], n[2], from, to);
+        check_record("to", to, (cells + 1) * sizeof *to);
+        free(from);
+        free(to);
+    }
+}
+
+// case bordered: what is r elements away from the ends of rows, for an r that only the launch knows, and that may be less than 0
+static void bordered(int n, int m, int r, const float *from, float *to)
+{
+#pragma tilek kernel
+    for (int i = r; i < n - r; i++)
+        for (int j = r; j < m - r; j++) {
+            float sum = 0;
+            for (int u = -r; u <= r; u++)
+                for (int v = -r; v <= r; v++)
+                    sum += from[(i + u) * m + j + v];
+            to[i * m + j] = sum - from[i * m + j];
+        }
+}
+
+CASE(bordered)
+{
+    for (int r = -2; r < 4; r++) {
+        float *from = check_floats(60 * 31), *to = check_floats(60 * 31);
+        bordered(29, 31, r, from + 10 * 31, to + 10 * 31);
+        check_record("to", to, 60 * 31 * sizeof *to);
+        free(from);
+        free(to);
+    }
+}

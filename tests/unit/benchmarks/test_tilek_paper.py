@@ -9,11 +9,9 @@ import pytest
 from benchmarks.explored import measure
 from benchmarks.tilek_paper import tables
 from benchmarks.tilek_paper.results import (
-    Column,
     Input,
     Row,
     as_json,
-    column,
     compared,
     place_of_best,
     rates_of,
@@ -21,6 +19,7 @@ from benchmarks.tilek_paper.results import (
 from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.exploration import Results
+from tilepragma.tuning.input_space import Spread
 
 SMALL, MIDDLE, LARGE = (Input(f"n={n}", n * 10**9, 4 * n, n) for n in (1, 2, 4))
 
@@ -43,10 +42,10 @@ def test_the_columns_of_table_4() -> None:
     rates = {"x": {"n=1": 4.0, "n=2": 4.0, "n=4": 1.0}, "y": {"n=1": 2.0, "n=2": 2.0, "n=4": 6.0}}
     found = compared(rates, [SMALL, MIDDLE, LARGE], {"n=1": 5.0, "n=2": 5.0, "n=4": 5.0})
     assert found.version == "y"
-    assert found.best == Column(10 / 3, 2.0, 6.0)
-    assert found.adaptive == Column(14 / 3, 4.0, 6.0)
+    assert found.best == Spread(10 / 3, 2.0, 6.0)
+    assert found.adaptive == Spread(14 / 3, 4.0, 6.0)
     assert (found.mean, found.worst) == (pytest.approx(1.4), 2.0)
-    assert found.own == column([5.0] * 3)
+    assert found.own == Spread(5.0, 5.0, 5.0)
     # Two rules tell the large array from the others, and reach all that there is.
     assert found.rules.count == 2
     assert (found.rules_share, found.rules_worst) == (pytest.approx(1.4), 2.0)
@@ -86,10 +85,12 @@ def test_the_place_of_the_fastest_among_those_that_ran() -> None:
 
 
 def test_of_fewer_than_ten_the_first_is_early() -> None:
-    order = ["default", "a", "b"]
+    order = ["default", "a", "b", "c", "d"]
     place = place_of_best(results({one: {"n=1": 1.0 + k} for k, one in enumerate(order)}), order, "n=1", "default")
     assert place is not None
     assert (place.most, place.is_early) == (1, True)
+    few = order[:4]
+    assert place_of_best(results({one: {"n=1": 1.0} for one in few}), few, "n=1", "default") is None, "too few"
 
 
 def test_a_run_takes_versions_in_turn_and_failed_ones_once() -> None:
@@ -102,10 +103,11 @@ def test_a_run_takes_versions_in_turn_and_failed_ones_once() -> None:
     taken: list[Trial] = []
     heard: list[None] = []
     found = measure(take, ["default", "a", "b"], ["n=1", "n=2"], 2, lambda: heard.append(None))
-    assert [(one.version, one.sizes, one.attempt) for one in taken] == [
-        *((version, text, 0) for text in ("n=1", "n=2") for version in ("default", "a", "b")),
-        *((version, text, 1) for text in ("n=1", "n=2") for version in ("default", "a")),
+    assert [(one.version, one.attempt) for one in taken if one.sizes == "n=2"] == [
+        *(("default", 0), ("default", 1), ("a", 0), ("b", 0)),
+        *(("default", 2), ("a", 1)),
     ]
+    assert [one.sizes for one in taken] == ["n=1"] * 4 + ["n=2"] * 4 + ["n=1"] * 2 + ["n=2"] * 2
     assert len(heard) == 12
     assert found.seconds["n=2"]["a"] == [(1.0,), (2.0,)]
     assert found.failures == {"n=1": {"b": "crashed"}, "n=2": {"b": "crashed"}}
@@ -124,16 +126,17 @@ def test_inputs_are_of_the_kernels_parameters(subject: Subject) -> None:
 
 def test_what_is_printed_has_the_papers_speedups_beside() -> None:
     rates = {"x": {"n=1": 4.0, "n=4": 1.0}, "y": {"n=1": 1.0, "n=4": 2.0}}
-    found = results({"default": {"n=1": 1.0}, "x": {"n=1": 2.0}})
-    place = place_of_best(found, ["default", "x"], "n=1", "default")
+    order = ["default", *"vwxy"]
+    found = results({one: {"n=1": 1.0 + k} for k, one in enumerate(order)})
+    place = place_of_best(found, order, "n=1", "default")
     assert place is not None
     row = Row("sgemm", "threads", compared(rates, [SMALL, LARGE]), (place,), rates, {}, {"z": "crashed"})
-    [table, rules, order] = tables.all_tables([row])
+    [table, rules, places] = tables.all_tables([row])
     assert table[2] == [
         ("sgemm", "2", "3.00", "2.00", "4.00", "2.50", "1.00", "4.00", "x", "1.20", "2.00", "1.02 1.17")
     ]
     assert rules[2] == [("sgemm", "2", "1.20", "2.00", "", "")]
-    assert order[2] == [("sgemm", "n=1", "default", "1.00", "1", "1", "2")]
+    assert places[2] == [("sgemm", "n=1", "default", "1.00", "1", "1", "5")]
     said = "\n".join(tables.summary([row]))
     assert "least 1.200 (sgemm on threads)" in said
     assert "1 of 1" in said

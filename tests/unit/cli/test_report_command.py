@@ -56,7 +56,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.references += [value or "" for name, value in attrs if name in ("src", "href", "srcset", "data")]
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "br", "wbr"):
             self.open.append(tag)
         if tag == "tr":
             self.rows.append([])
@@ -138,13 +138,16 @@ def test_numbers_follow_from_the_times() -> None:
     assert found.row("learned rules")[1:] == ["0.3", "0.3", "0.3", "1.33", "2.00"]
     assert found.row("default")[1:] == ["0.075", "0.075", "0.075", "0.33", "0.50"]
     assert found.row("sweep on threads")[1:] == ["2", "1.33", "2.00", "1.33", "2.00"]
-    assert found.row("n=102,steps=10")[1:] == [SMALL, "10 us", "40 us", "25%", "100%"]
+    assert found.row(f"n=102,steps=10{SMALL}")[1:] == ["10 us", "40 us", "25%", "100%"]
     assert found.row(LARGE)[1:] == ["75.0%", "50.0%", "1"]
     html = Path("page.html").read_text()
-    assert "has 50% at its worst input, n=102,steps=10. The learned rules reach 100% everywhere" in html
+    assert (
+        "is the best on average, with 50% at its worst input, n=102,steps=10. The learned rules reach 100% everywhere"
+        in html
+    )
     assert "<li>t_size = 8, t_i_size = 8 for arrays up to" in html
     # 3e4 operations for 1002 numbers read and written: 37 GFLOP/s at 10 GB/s.
-    assert "sweep on threads reaches 1% of what DRAM allows" in html
+    assert "Below what DRAM allows: sweep on threads 0.8 %. Try" in html
 
 
 def test_without_the_source_shares_are_what_counts() -> None:
@@ -154,6 +157,21 @@ def test_without_the_source_shares_are_what_counts() -> None:
     assert found.row(f"best on average: {LARGE}")[1:] == ["75", "50", "100", "1.00", "1.00"]
     assert found.row("sweep on threads")[-2:] == ["–", "–"]
     assert "tilepragma report IN.c" in Path("page.html").read_text()
+
+
+def test_a_program_that_was_measured_without_sizes() -> None:
+    measure({"": {"default": 20.0, SMALL: 10.0}})
+    found = page()
+    assert found.row("sweep on threads")[1:4] == ["1", "1.00", "1.00"]
+    html = Path("page.html").read_text()
+    assert f"Of the 2 versions that ran at all of them {SMALL} is the best on average" in html
+    assert "with 100% at its worst input, the program&#39;s own sizes." in html
+
+
+def test_where_the_default_alone_ran_everywhere_there_is_no_comparison() -> None:
+    measure({"n=102,steps=10": TIMES["n=102,steps=10"], "n=1002,steps=10": {"default": 400.0}})
+    page("in.c")
+    assert "The default alone ran at all of them, with 25% at its worst input" in Path("page.html").read_text()
 
 
 def test_the_same_measurements_give_the_same_page() -> None:
@@ -195,6 +213,15 @@ def test_a_folder_gets_every_picture(monkeypatch: pytest.MonkeyPatch) -> None:
         "roofline.png",
         *(f"sweep-threads-{name}.png" for name in ("adaptive", "inputs", "landscape", "measured")),
     ]
+
+
+def test_names_from_elsewhere_stay_in_the_folder_and_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    measure(name="../<b>")
+    monkeypatch.setattr("tilepragma.cli.measurement_report.png", lambda svg: b"")
+    assert report("-o", "folder") == 0
+    assert Path("folder/____b_-threads-inputs.png").is_file()
+    assert "../&lt;b&gt; on threads" in Path("folder/report.html").read_text()
+    assert [one.name for one in Path().iterdir() if one.suffix == ".png"] == []
 
 
 def test_a_picture_as_png() -> None:

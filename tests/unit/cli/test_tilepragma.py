@@ -292,7 +292,7 @@ def test_check_says_why_a_loop_that_cannot_be_counted_runs_in_order(
     assert tilepragma.run(["check", "in.c"]) == 0
     said = capsys.readouterr().err
     assert "in.c:3:30: warning: a loop of kernel 'f' that ends with a condition runs in order" in said
-    assert "'a[d]' may be part of an array whose newest values are on a device" in said
+    assert "the newest value of 'a[d]' may be on a device" in said
     assert "the iterations of the loop on line 3 cannot be counted" in said
 
 

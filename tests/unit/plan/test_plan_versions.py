@@ -113,3 +113,19 @@ def test_more_versions_than_launches_choose_from(tmp_path: Path) -> None:
 def test_sizes_are_those_of_the_version(tmp_path: Path) -> None:
     [warning] = translated(tmp_path, "sweep", {"bytes": 9, "version": THREADS, "sizes": {"i_size": 3}}).diagnostics
     assert f"it says i_size; the tile sizes of version '{THREADS}' are none" in warning.message
+
+
+def test_names_and_programs_of_versions(tmp_path: Path) -> None:
+    source = tmp_path / "sweep.c"
+    source.write_text(
+        SOURCE.replace(
+            "pragma tilek kernel\n    for (int i = 1; i < n; ++i)\n        for (int j = 1",
+            "pragma tilek kernel name(sweep_version1)\n    for (int i = 1; i < n; ++i)\n        for (int j = 1",
+        )
+    )
+    entry = {"host": {"least_bytes": 0, "choices": [{"bytes": 800, "version": THREADS}]}}
+    kept_file(str(source)).write_text(json.dumps({"version": 1, "kernels": {"sweep": entry}}))
+    result = translate(TranslateRequest(str(source), kernel_folder=tmp_path / "kernels"))
+    assert [plan.kernel.name for plan in result.plans] == ["sweep", "sum", "sweep_version1"]
+    assert result.plans[0].versions[0].plan.kernel.name == "sweep_version1_", "another kernel has the name"
+    assert "sweep.sweep_version1_.cl" in {path.name for path in (tmp_path / "kernels").iterdir()}

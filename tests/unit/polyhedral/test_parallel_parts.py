@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.c_functions import HYPERPLANES, CFunction, c_function
@@ -9,7 +11,7 @@ from tests.unit.polyhedral.scops import scop
 from tilepragma.polyhedral.dependences import memory_dependences
 from tilepragma.polyhedral.intra_tile import intra_tile
 from tilepragma.polyhedral.model import Dependence
-from tilepragma.polyhedral.parallel_parts import Part, PartKind, RowLoop, parallel_parts, parts_in
+from tilepragma.polyhedral.parallel_parts import SEARCH, Part, PartKind, RowLoop, parallel_parts, parts_in
 from tilepragma.polyhedral.point_order import point_order
 from tilepragma.polyhedral.program import Program, program_of
 from tilepragma.polyhedral.schedule import Schedule
@@ -160,3 +162,10 @@ def test_points_of_a_tile_of_gauss_seidel_run_in_wavefronts_of_the_sum() -> None
     found = intra_tile(*with_dependences(GAUSS_SEIDEL))
     assert found.part.statements[0].rows[0].coefficients == (2, 1)
     assert (found.level, found.summed, found.parallel, found.groups) == (0, (1, 2), (2,), (("S0",),))
+
+
+def test_a_search_that_gives_up_ends() -> None:
+    # What is left in the order of the text has the rows that were stepped through already; it is not stepped through again.
+    found = program("for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[0][0] += a[i][j];")
+    given_up = parallel_parts(found.statements, found.dependences, replace(SEARCH, operations=1))
+    assert {each.kind for each in parts_in(given_up)} == {PartKind.SERIAL}

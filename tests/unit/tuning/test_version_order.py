@@ -10,8 +10,8 @@ from tilepragma.tuning.version_order import UNKNOWN, Candidate, ordered
 DEFAULT = Candidate(Version(), np.array([0.5, 0.5]))
 
 
-def layout(size: int, *terms: float, distance: float = 1.0) -> Candidate:
-    return Candidate(Version(sizes=(("i_size", size),)), np.array(terms), distance)
+def layout(size: int, *terms: float) -> Candidate:
+    return Candidate(Version(sizes=(("i_size", size),)), np.array(terms))
 
 
 def build(name: str, *terms: float) -> Candidate:
@@ -27,12 +27,12 @@ def test_the_default_is_first_and_the_others_follow_by_predicted_time() -> None:
     assert texts(*found) == ["default", "i_size=2", "quick", "i_size=1", "slow"]
 
 
-def test_of_one_kind_the_nearest_to_the_default_comes_first_and_the_next_kind_before_the_rest() -> None:
-    same = [layout(size, 0.4, 0.2 + 1e-5 * size, distance=9.0 - size) for size in range(1, 5)]
+def test_the_next_kind_comes_before_most_of_the_first() -> None:
+    same = [layout(size, 0.4, 0.2 + 1e-5 * size) for size in range(1, 5)]
     other = layout(9, 0.3, 0.315)
     assert texts(*ordered(DEFAULT, [], [*same, other])) == [
-        *("default", "i_size=4", "i_size=9"),
-        *("i_size=3", "i_size=2", "i_size=1"),
+        *("default", "i_size=1", "i_size=2", "i_size=9"),
+        *("i_size=3", "i_size=4"),
     ]
 
 
@@ -42,8 +42,8 @@ def test_other_work_of_the_same_time_is_another_kind() -> None:
 
 
 def test_the_default_stands_for_its_own_kind() -> None:
-    found = ordered(DEFAULT, [], [layout(1, 0.5, 0.5), layout(2, 0.52, 0.51)])
-    assert texts(*found) == ["default", "i_size=2", "i_size=1"]
+    found = ordered(DEFAULT, [], [layout(1, 0.5, 0.5), layout(2, 0.5, 0.504), layout(3, 0.4, 0.605)])
+    assert texts(*found) == ["default", "i_size=3", "i_size=1", "i_size=2"]
 
 
 def test_what_nothing_is_predicted_of_comes_behind_the_best() -> None:

@@ -15,6 +15,14 @@ from typing import TYPE_CHECKING
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError
 from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
+from tilepragma.driver.texts import as_written
+from tilepragma.driver.texts import calling_program as calling_program
+from tilepragma.driver.texts import kernel_digest as kernel_digest
+from tilepragma.driver.texts import outermost_iterators as outermost_iterators
+from tilepragma.driver.texts import recounted as recounted
+from tilepragma.driver.texts import retiled as retiled
+from tilepragma.driver.texts import source_text as source_text
+from tilepragma.driver.texts import unrolled as unrolled
 
 if TYPE_CHECKING:
     from tilepragma.base.ranges import SourceRange
@@ -27,10 +35,12 @@ if TYPE_CHECKING:
     from tilepragma.model.devices import Device as Device
     from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kept_sizes import KeptSizes
-    from tilepragma.plan.kernel_plan import HeldRegion, PlanVersion, RegisterCounts
+    from tilepragma.plan.kernel_plan import HeldRegion, RegisterCounts
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
+    from tilepragma.plan.kernel_plan import PlanVersion as PlanVersion
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
+    from tilepragma.report.explain_page import ExplainPage
     from tilepragma.report.facts import KernelFacts
     from tilepragma.report.sizes import Sizes
 
@@ -200,7 +210,10 @@ def _version(
     from tilepragma.frontend.version_text import parse_version
     from tilepragma.plan.versions import plan_version
 
-    return plan_version(usual, kernel, parse_version(text, place), number, unit.floating, defaults)
+    name, known = f"{kernel.name}_version{number}", {one.name for one in unit.kernels}
+    while name in known:
+        name += "_"
+    return plan_version(usual, kernel, parse_version(text, place), name, unit.floating, defaults)
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
@@ -279,7 +292,7 @@ def verify(state: State) -> State:
 
 
 def emit(state: State) -> State:
-    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu."""
+    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu, and those of versions."""
     folder = state.request.kernel_folder
     if folder is None or not state.proven:
         return state
@@ -294,7 +307,8 @@ def emit(state: State) -> State:
     )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    for one in (each.plan for each in state.proven):
+    plans = [each.plan for each in state.proven]
+    for one in (*plans, *(version.plan for each in plans for version in each.versions)):
         for target, suffix, program in programs:
             if one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
@@ -347,14 +361,6 @@ def device_named(name: str) -> Device:
     from tilepragma.model.descriptor_files import named_device
 
     return named_device(name)
-
-
-def usual_processor(cores: int) -> Device:
-    """A processor as most are, with so many cores: what can be said of one that nobody has calibrated."""
-    from tilepragma.model.devices import Processor
-
-    found = device_named("processor")
-    return found.with_cores(cores) if isinstance(found, Processor) else found
 
 
 def known_devices() -> Iterable[KnownDevice]:
@@ -484,56 +490,15 @@ def kernel_reports(
     return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
 
 
-def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram:
-    """A program that calls the function around a kernel on random numbers. Raises RefusalError."""
-    from tilepragma.codegen.calling_program import calling_program as made
+def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
+    """The version of a kernel that a text names, as a translation takes it that has it kept beside the source. Raises RefusalError."""
+    from tilepragma.base.ranges import NOWHERE
+    from tilepragma.plan.defaults import PlanDefaults
 
-    enclosing = _as_written(result, plan).enclosing
-    around = {kernel.name for kernel in _kernels(result) if kernel.enclosing.insertion == enclosing.insertion}
-    return made(enclosing, [one for one in result.plans if one.kernel.name in around])
-
-
-def kernel_digest(result: TranslateResult, plan: KernelPlan) -> str:
-    """What tells a kernel from another one, whatever its formatting."""
-    from tilepragma.plan.kernel_digest import kernel_digest as digest
-
-    return digest(_as_written(result, plan), result.unit.files if result.unit is not None else ())
-
-
-def source_text(result: TranslateResult) -> bytes:
-    """The source of a translation with directives."""
-    return result.unit.files[0].text if result.unit is not None else b""
-
-
-def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, inner: str) -> bytes:
-    """The source with other clauses for the machine's counts and for the tiles of a kernel's two outermost loops. Raises RefusalError."""
-    from tilepragma.host.retiling import Tiles
-    from tilepragma.host.retiling import retiled as text
-
-    return text(source_text(result), _as_written(result, plan), Tiles(counts, outer, inner))
-
-
-def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:
-    """The source with other clauses for the machine's counts of a kernel. Raises RefusalError."""
-    from tilepragma.host.retiling import recounted as text
-
-    return text(source_text(result), _as_written(result, plan), counts)
-
-
-def unrolled(result: TranslateResult, plan: KernelPlan, times: int) -> bytes:
-    """The source with the innermost loops of a kernel unrolled. Raises RefusalError."""
-    from tilepragma.host.retiling import unrolled as text
-
-    return text(source_text(result), _as_written(result, plan), times)
-
-
-def _kernels(result: TranslateResult) -> tuple[Kernel, ...]:
-    return result.unit.kernels if result.unit is not None else ()
-
-
-def _as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
-    """The kernel of a plan as the user wrote it."""
-    return next(kernel for kernel in _kernels(result) if kernel.name == plan.kernel.name)
+    assert result.unit is not None, "what has plans has a unit"
+    state = State(request, unit=result.unit)
+    defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, result.unit.vectors)
+    return _version(result.unit, as_written(result, plan), plan, defaults, text, NOWHERE, 1)
 
 
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
@@ -548,31 +513,9 @@ def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
     return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
 
 
-@dataclass(frozen=True)
-class ExplainPage:
-    """The report as a page, and its pictures as (file name, SVG)."""
-
-    html: str
-    figures: tuple[tuple[str, str], ...]
-
-
 def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes: Sizes, source: str) -> ExplainPage:
     """Draw every nest of every kernel; `reports` are the kernels' of `result`, in order."""
     from tilepragma import __version__
-    from tilepragma.report.page import kernel_page, nest_pictures, report_page
+    from tilepragma.report.explain_page import explain_page as page
 
-    pages = []
-    drawn = []
-    for plan, facts in zip(result.plans, reports, strict=True):
-        named = sizes.by_name(plan.kernel)
-        pictures = [nest_pictures(nest, named) for nest in facts.nests]
-        page = kernel_page(facts, pictures)
-        pages.append(page)
-        if page.landscape is not None:
-            drawn.append((f"{facts.name}-{page.landscape.name}.svg", page.landscape.svg))
-        drawn += [
-            (f"{facts.name}-{number}-{figure.name}.svg", figure.svg)
-            for number, nest in enumerate(pictures, 1)
-            for figure in nest.figures
-        ]
-    return ExplainPage(report_page(pages, source, __version__), tuple(drawn))
+    return page(result.plans, reports, sizes, source, __version__)
