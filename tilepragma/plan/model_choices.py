@@ -31,10 +31,10 @@ from tilepragma.plan.work import Uncounted
 #: Bytes of all arrays and iterations of the outermost loop: the limit of a choice, and what is asked for all below it.
 _BYTES: tuple[tuple[int | None, int], ...] = ((2**18, 2**17), (2**22, 2**20), (None, 2**26))
 _TRIPS: tuple[tuple[int | None, int], ...] = ((8, 6), (32, 20), (None, 200))
-#: How much of the default's time a layout may be predicted to take to be chosen: where iterations of inner loops wait for each other, where time
-#: steps of stencils are tiled, and elsewhere. Of 34 problems on two cores (docs/RESULTS.md, "The model of times") layouts with such predictions were
-#: faster in the mean; diamonds predicted to take 0.6 to 0.9 of the time took 0.97 to 1.12 of it.
-WORTH_OF_WAVEFRONTS, WORTH_OF_TIME_TILES, WORTH = 0.8, 0.6, 0.85
+#: How much of the default's time a layout may be predicted to take to be chosen: where the host goes through wavefronts of tiles, and elsewhere.
+#: Of 34 problems on two cores (docs/RESULTS.md, "The model of times") layouts with such predictions were faster in the mean; diamonds predicted to
+#: take 0.6 to 0.9 of the time took 0.97 to 1.12 of it, relaxations predicted to take less than 0.8 took 0.97 to 1.55.
+WORTH_OF_WAVEFRONTS, WORTH = 0.6, 0.85
 #: Factors of each of the default's sizes that are looked at, fewer where there are more than _MANY of these; then those of the best one's, which
 #: are not expected to gain more than a fifth.
 _FACTORS, _COARSE, _MANY, _FINER, _GAIN = (0.25, 0.5, 2.0, 4.0), (0.25, 4.0), 4, (0.5, 2.0), 0.8
@@ -85,12 +85,7 @@ def model_choices(plan: KernelPlan, processor: Processor) -> tuple[SizeChoice, .
 
 def worth_of(plan: KernelPlan) -> float:
     """How much of the default's time a layout of the plan may be predicted to take to be chosen on cores."""
-    if has_shapes(plan):
-        return WORTH_OF_TIME_TILES
-    if not are_wavefronts(plan.host_steps, plan.sizes):
-        return WORTH
-    # Devices have a launch for each time step where the iterations of one do not wait for each other.
-    return WORTH_OF_WAVEFRONTS if are_wavefronts(plan.device_steps, plan.sizes) else WORTH_OF_TIME_TILES
+    return WORTH_OF_WAVEFRONTS if has_shapes(plan) or are_wavefronts(plan.host_steps, plan.sizes) else WORTH
 
 
 def _share(seconds: dict[tuple[int, Sizes], float], place: int, sizes: Sizes, default: Sizes) -> float:
