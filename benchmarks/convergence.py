@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measure import COMPILER, ROOT, output_of, show
+from benchmarks.measure import COMPILER, ROOT, markdown, output_of, show
 
 SOURCE = ROOT / "tests" / "references" / "sor_convergence.c"
 SUBDOMAINS = ((2, 4), (4, 8), (8, 16), (16, 32))
@@ -91,12 +91,6 @@ def out_of_order(found: Mapping[str, float]) -> list[str]:
     if alternating[-1] > 1.12 * found["sor"]:
         wrong.append(f"the largest subdomains need {alternating[-1] / found['sor']:.2f} of SOR's sweeps")
     return wrong
-
-
-def markdown(head: Sequence[str], table: Sequence[Sequence[str]]) -> str:
-    """The same for docs/RESULTS.md."""
-    lines = (head, ["---", *["---:"] * (len(head) - 1)], *table)
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def main() -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+import platform
 import shlex
 import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -55,7 +58,23 @@ def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> N
     """A table: the first column on the left, numbers on the right."""
     table = Table(title=title, title_justify="left")
     for k, column in enumerate(columns):
-        table.add_column(column, justify="left" if k == 0 else "right")
+        table.add_column(column, justify="left" if k == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     Console(width=120 if not sys.stdout.isatty() else None).print(table)
+
+
+def markdown(head: Sequence[str], table: Sequence[Sequence[str]]) -> str:
+    """The same for docs/RESULTS.md."""
+    lines = (head, ["---", *["---:"] * (len(head) - 1)], *table)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def machine_description() -> dict[str, Any]:
+    """What times depend on, to be kept beside them."""
+    return {
+        "system": platform.platform(),
+        "cores": len(os.sched_getaffinity(0)),
+        "load": os.getloadavg()[0],
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    }

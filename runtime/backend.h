@@ -28,6 +28,7 @@ typedef struct tilek_limits {
     int has_double;
     int shares_memory;        /* a processor that works in the host's memory: see `share` */
     int records;              /* launches can be recorded: see `record` */
+    int persists;             /* all gangs of a launch can be there at once: see `run_resident` */
     int64_t compute_units;    /* multiprocessors; cores of a CPU device */
     int64_t grid[3];          /* most gangs per dimension */
     int64_t group[3];         /* most workers per dimension */
@@ -104,6 +105,13 @@ typedef struct tilek_backend {
      * Two threads may run the same entry at once, with different arguments. */
     tilek_status (*run)(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
                         const int64_t groups[3], const int64_t group[3], int64_t *nanoseconds, tilek_message *why);
+
+    /* How many gangs of `group` workers of the entry point the device holds at once; 0: none, or it does not tell. Then `run` in one dimension, of `groups` gangs or,
+     * where fewer are there at once, of fewer: all of a launch's gangs run from its begin to its end, so that they may wait for each other. Both NULL where no device's
+     * `persists` is set. */
+    int64_t (*resident)(tilek_device *device, tilek_entry *entry, const int64_t group[3]);
+    tilek_status (*run_resident)(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
+                                 int64_t groups, const int64_t group[3], int64_t *nanoseconds, tilek_message *why);
 
     /* Around calls of one thread in a row, which then cost less each: nothing of the program's own may run between. Both NULL where nothing is saved. */
     tilek_status (*enter)(tilek_device *device, tilek_message *why);

@@ -12,6 +12,8 @@
 static const tilek_symbol cuda_symbols[] = {TILEK_CUDA_FUNCTIONS(TILEK_CUDA_SYMBOL)};
 #define TILEK_CUDA_GRAPH_SYMBOL(result, member, symbol, parameters) {symbol, offsetof(tilek_cuda_graph_api, member)},
 static const tilek_symbol graph_symbols[] = {TILEK_CUDA_GRAPH_FUNCTIONS(TILEK_CUDA_GRAPH_SYMBOL)};
+#define TILEK_CUDA_COOPERATIVE_SYMBOL(result, member, symbol, parameters) {symbol, offsetof(tilek_cuda_cooperative_api, member)},
+static const tilek_symbol cooperative_symbols[] = {TILEK_CUDA_COOPERATIVE_FUNCTIONS(TILEK_CUDA_COOPERATIVE_SYMBOL)};
 #define TILEK_NVRTC_SYMBOL(result, member, symbol, parameters) {symbol, offsetof(tilek_nvrtc_api, member)},
 static const tilek_symbol nvrtc_symbols[] = {TILEK_NVRTC_FUNCTIONS(TILEK_NVRTC_SYMBOL)};
 
@@ -54,6 +56,7 @@ tilek_status tilek_cuda_load(tilek_cuda_api *api, tilek_message *why)
         return TILEK_NO_DEVICE;
     }
     api->has_graphs = tilek_library_bind(library, sizeof graph_symbols / sizeof graph_symbols[0], graph_symbols, &api->graphs) == NULL;
+    api->has_cooperative = tilek_library_bind(library, sizeof cooperative_symbols / sizeof cooperative_symbols[0], cooperative_symbols, &api->cooperative) == NULL;
     const CUresult error = api->cuInit(0);
     if (error != CUDA_SUCCESS) {
         tilek_say(why, "the CUDA driver does not start: %s", tilek_cuda_error(api, error));

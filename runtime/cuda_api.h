@@ -24,6 +24,7 @@ enum {
     CUDA_ERROR_OUT_OF_MEMORY = 2,
     CUDA_ERROR_NO_DEVICE = 100,
     CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
     CUDA_ERROR_LAUNCH_FAILED = 719
 };
 
@@ -35,10 +36,12 @@ enum { /* CUdevice_attribute */
     CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,  /* Y and Z follow */
     CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,     /* kHz */
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+    CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT = 17,
     CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE = 36, /* kHz */
     CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH = 37, /* bits */
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
-    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
+    CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+    CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95
 };
 
 enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
@@ -85,6 +88,12 @@ enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
     X(CUresult, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec)) \
     X(CUresult, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))
 
+/* Drivers before 9.0 lack these. */
+#define TILEK_CUDA_COOPERATIVE_FUNCTIONS(X) \
+    X(CUresult, cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor", (int *, CUfunction, int, size_t)) \
+    X(CUresult, cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", \
+      (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **))
+
 #define TILEK_NVRTC_FUNCTIONS(X) \
     X(nvrtcResult, nvrtcVersion, "nvrtcVersion", (int *, int *)) \
     X(nvrtcResult, nvrtcGetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *)) \
@@ -102,10 +111,13 @@ enum { CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0 };
 
 #define TILEK_MEMBER(result, member, symbol, parameters) result(*member) parameters;
 typedef struct tilek_cuda_graph_api { TILEK_CUDA_GRAPH_FUNCTIONS(TILEK_MEMBER) } tilek_cuda_graph_api;
+typedef struct tilek_cuda_cooperative_api { TILEK_CUDA_COOPERATIVE_FUNCTIONS(TILEK_MEMBER) } tilek_cuda_cooperative_api;
 typedef struct tilek_cuda_api {
     TILEK_CUDA_FUNCTIONS(TILEK_MEMBER)
     tilek_cuda_graph_api graphs;
+    tilek_cuda_cooperative_api cooperative;
     int has_graphs; /* the driver has all that `graphs` holds */
+    int has_cooperative; /* likewise */
 } tilek_cuda_api;
 typedef struct tilek_nvrtc_api { TILEK_NVRTC_FUNCTIONS(TILEK_MEMBER) } tilek_nvrtc_api;
 #undef TILEK_MEMBER

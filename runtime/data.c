@@ -23,7 +23,8 @@ static void enter_item(const char *file, int line, const tilek_data_item *item)
         tilek_trouble(file, line, "%s", why.text);
         return;
     }
-    if (tilek_present_enter(item->shape, &item->array, undefined, &why) != TILEK_OK) tilek_trouble(file, line, "%s; it is not made present", why.text);
+    if (tilek_present_enter(item->shape, &item->array, undefined, &why) != TILEK_OK && item->motion != TILEK_KEEP)
+        tilek_trouble(file, line, "%s; it is not made present", why.text);
 }
 
 void tilek_data_enter(const char *file, int line, int item_count, const tilek_data_item items[])
@@ -38,8 +39,9 @@ void tilek_data_exit(const char *file, int line, int item_count, const tilek_dat
     settle_queues();
     for (int index = item_count - 1; index >= 0; --index) {
         const tilek_data_item *item = &items[index];
+        const int copies_out = item->motion == TILEK_COPY || item->motion == TILEK_COPYOUT || item->motion == TILEK_KEEP;
         tilek_message why;
-        if (tilek_present_exit(item->shape, &item->array, item->motion == TILEK_COPY || item->motion == TILEK_COPYOUT, &why) != TILEK_OK)
+        if (tilek_present_exit(item->shape, &item->array, copies_out, &why) != TILEK_OK)
             tilek_fail(file, line, TILEK_EXIT_STRICT, "%s cannot be copied back: %s", item->shape->name, why.text);
     }
 }

@@ -78,6 +78,74 @@ static tilek_status combine(tilek_device_job *job, int launch, const tilek_buffe
     return status;
 }
 
+/* The form of a launch whose wavefronts are put off, to run as one. */
+static const tilek_persistent *persistent_form(const tilek_device_job *job, int launch)
+{
+    for (int index = 0; index < job->persistence.count; ++index)
+        if (job->persistence.forms[index].launch == launch && job->persistence.forms[index].resident > 0) return &job->persistence.forms[index];
+    return NULL;
+}
+
+/* Room for the box of a wavefront, with nothing in those of wavefronts that were passed over. */
+static int64_t *box_of(tilek_persistence *persistence, int64_t wave, size_t each)
+{
+    const size_t needed = (size_t)(wave - persistence->first + 1) * each;
+    if (needed > persistence->box_room) {
+        const size_t room = 2 * needed;
+        int64_t *boxes = realloc(persistence->boxes, room * sizeof *boxes);
+        if (boxes == NULL) return NULL;
+        persistence->boxes = boxes;
+        persistence->box_room = room;
+    }
+    for (; persistence->box_count < needed; ++persistence->box_count) persistence->boxes[persistence->box_count] = (persistence->box_count + 1) % 2;
+    return &persistence->boxes[needed - each];
+}
+
+/* What is put off of a wavefront is its box; one without tiles has none. */
+static tilek_status put_off(tilek_device_job *job, const tilek_persistent *form, const void *const values[], tilek_message *why)
+{
+    const tilek_launch_shape *shape = &job->run.launches[form->launch];
+    const tilek_planned *planned = &job->run.planned[form->launch];
+    const int loops = tilek_column_loops(shape), is_first = job->persistence.gathering == 0;
+    tilek_persistence *persistence = &job->persistence;
+    int64_t *box;
+    if (!tilek_widen_columns(shape, planned, persistence->lower, persistence->upper, is_first)) return TILEK_OK;
+    if (is_first) {
+        persistence->first = job->run.wave;
+        persistence->box_count = 0;
+    }
+    persistence->last = job->run.wave;
+    box = box_of(persistence, job->run.wave, 2 * (size_t)loops);
+    if (box == NULL) {
+        tilek_say(why, "memory is exhausted");
+        return TILEK_NO_MEMORY;
+    }
+    for (int loop = 0; loop < loops; ++loop) {
+        box[2 * loop] = planned->bounds[loop].lower;
+        box[2 * loop + 1] = planned->bounds[loop].lower + planned->bounds[loop].trip - 1;
+    }
+    for (int index = 0; index < shape->value_count; ++index) memcpy(&persistence->values[index], values[index], shape->value_sizes[index]);
+    persistence->gathering = 1 + (int)(form - persistence->forms);
+    return TILEK_OK;
+}
+
+/* Runs what was put off. */
+static tilek_status finish(tilek_run *run, tilek_message *why)
+{
+    tilek_device_job *job = run->context;
+    tilek_persistence *persistence = &job->persistence;
+    const int64_t start = job->profiling ? tilek_now() : 0;
+    int64_t nanoseconds = 0;
+    tilek_status status;
+    if (persistence->gathering == 0) return TILEK_OK;
+    const tilek_persistent *form = &persistence->forms[persistence->gathering - 1];
+    persistence->gathering = 0;
+    status = tilek_job_run_persistent(job, form, job->profiling ? &nanoseconds : NULL, why);
+    if (status == TILEK_OK && job->profiling)
+        tilek_record_step(job->state, job->residence.place.target, 0, form->launch, run->sizes, start, nanoseconds, job->touched);
+    return status;
+}
+
 static tilek_status perform(tilek_run *run, int launch, const void *const values[], tilek_message *why)
 {
     tilek_device_job *job = run->context;
@@ -87,8 +155,10 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     int64_t nanoseconds = 0;
     const int64_t start = job->profiling ? tilek_now() : 0;
     tilek_status status;
+    const tilek_persistent *const form = run->is_wave ? persistent_form(job, launch) : NULL;
     for (int before = 0; before < launch; ++before) partials += run->launches[before].reduction_count;
     if (job->reducing > 0 && job->reducing != launch + 1 && (status = settle(job, why)) != TILEK_OK) return status;
+    if (form != NULL) return put_off(job, form, values, why);
     status = tilek_job_run(job, launch, &run->planned[launch].numbers, partials, values, job->profiling ? &nanoseconds : NULL, why);
     if (status == TILEK_OK && job->profiling)
         tilek_record_step(job->state, place->target, job->form.is_hosts, launch, run->sizes, start, nanoseconds, tilek_share(run, launch, job->touched));
@@ -103,6 +173,7 @@ static tilek_status go_through(tilek_device_job *job, int queue, tilek_message *
     job->queue = queue;
     job->launches = job->waiting = 0;
     job->reducing = 0;
+    job->run.finish = finish;
     status = tilek_perform(&job->run, perform, why);
     if (status == TILEK_OK) status = settle(job, why);
     if (place->backend->leave != NULL) place->backend->leave(place->device);
@@ -171,7 +242,8 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
         if (status == TILEK_OK) status = tilek_bring(&job.residence, why);
         if (status == TILEK_OK) status = run_launches(&job, why);
     }
-    tilek_repetition_finish(&job.repetition, status == TILEK_OK ? job.launches : 0);
+    /* What a persistent launch is given differs from run to run: such runs are never recorded. */
+    tilek_repetition_finish(&job.repetition, status == TILEK_OK && !job.persistence.used ? job.launches : 0);
     tilek_job_end(&job);
     tilek_leave(&job.residence);
     return status;

@@ -4,6 +4,7 @@
 
 #include "graphs.h"
 #include "launch.h"
+#include "persistent.h"
 #include "residence.h"
 #include "steps.h"
 
@@ -19,7 +20,7 @@ typedef struct tilek_device_job {
     tilek_state *state;
     tilek_residence residence;
     const tilek_built *built;
-    const int64_t **numbers;       /* per launch that some step meets: one a parameter, those that may be constants */
+    const int64_t **numbers;       /* per entry point that the call may need: one a parameter, those that may be constants */
     int64_t *known;                /* what numbers points to */
     tilek_argument *arguments;     /* for the longest parameter list */
     int64_t *values;               /* likewise */
@@ -30,6 +31,7 @@ typedef struct tilek_device_job {
     int profiling, specializing;
     size_t touched;                /* bytes, by one step of each launch */
     tilek_repetition repetition;
+    tilek_persistence persistence;
     int queue;                     /* that launches go to */
     int64_t launches;              /* of the run */
     int64_t waiting;               /* launches since the queue was empty */
@@ -50,6 +52,9 @@ tilek_status tilek_job_prepare(tilek_device_job *job, tilek_message *why);
 /* Queues a launch with these numbers; `nanoseconds` as for a backend's `run`. */
 tilek_status tilek_job_run(tilek_device_job *job, int launch, const tilek_numbers *numbers, const tilek_buffer *partials, const void *const values[],
                            int64_t *nanoseconds, tilek_message *why);
+
+/* Likewise all wavefronts that `persistence` has gathered, as one launch. */
+tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persistent *form, int64_t *nanoseconds, tilek_message *why);
 
 void tilek_job_end(tilek_device_job *job);
 

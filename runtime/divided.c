@@ -205,7 +205,7 @@ static tilek_status take_copies(tilek_divided *divided, int device, tilek_messag
 static tilek_status start_job(tilek_divided *divided, tilek_device *device, const tilek_place *like, tilek_message *why)
 {
     const tilek_kernel *kernel = divided->state->kernel;
-    const tilek_form form = {0, kernel->device_launch_count, kernel->device_launches, kernel->device_loops, kernel->device_steps,
+    const tilek_form form = {0, kernel->device_launch_count, 0, NULL, 0, kernel->device_launches, kernel->device_loops, kernel->device_steps,
                              like->target == TILEK_CUDA ? kernel->cuda : kernel->opencl};
     const int number = divided->job_count;
     tilek_device_job *job = &divided->jobs[number];

@@ -131,7 +131,17 @@ static tilek_status run_borders(tilek_divided *divided, const tilek_dealing *dea
     return status;
 }
 
-/* Blocks that differ by one iteration at most. */
+/* Whether later iterations write earlier rows: loops that go through rows both ways leave them where they are, with the same devices. */
+static int goes_down(const tilek_dealing *deal)
+{
+    for (int index = 0; index < deal->division->use_count; ++index) {
+        const tilek_row_use *use = &deal->division->uses[index];
+        if ((use->access & TILEK_WRITES) != 0 && use->scale != 0) return (use->scale < 0) != (deal->bounds->step < 0);
+    }
+    return 0;
+}
+
+/* Blocks that differ by one iteration at most, the first rows on the first device. */
 void tilek_deal_out(const tilek_divided *divided, int launch, const tilek_planned *planned, tilek_dealing *deal)
 {
     const int64_t devices = divided->device_count;
@@ -141,6 +151,7 @@ void tilek_deal_out(const tilek_divided *divided, int launch, const tilek_planne
         const int64_t trip = deal->bounds != NULL ? deal->bounds->trip : 1, share = trip / devices, extra = trip % devices;
         deal->parts[device] = (tilek_stretch){device * share + tilek_minimum(device, extra), (device + 1) * share + tilek_minimum(device + 1, extra)};
         if (deal->bounds == NULL) deal->parts[device] = (tilek_stretch){0, device == divided->alone[launch]};
+        else if (goes_down(deal)) deal->parts[device] = (tilek_stretch){trip - deal->parts[device].end, trip - deal->parts[device].first};
         deal->inner[device] = deal->parts[device];
     }
 }

@@ -114,6 +114,16 @@ static void read_subdevices(void)
     settings.subdevices = 1;
 }
 
+static void read_version(void)
+{
+    const char *value = value_of("TILEK_VERSION");
+    int ok = 1;
+    settings.version = value != NULL ? read_number(value, 0, &ok) : -1;
+    if (ok) return;
+    reject("TILEK_VERSION", value, "a version's number from 0");
+    settings.version = -1;
+}
+
 static void read_profile(void)
 {
     const char *value = value_of("TILEK_PROFILE");
@@ -202,11 +212,14 @@ static void read_all(void)
     settings.strict = read_switch("TILEK_STRICT", 0);
     settings.specialize = read_switch("TILEK_SPECIALIZE", 1);
     settings.graphs = read_switch("TILEK_GRAPHS", 1);
+    settings.persistent = read_switch("TILEK_PERSISTENT", 1);
     settings.verify = read_switch("TILEK_VERIFY", 0);
+    settings.adapt = read_switch("TILEK_ADAPT", 0);
     read_target();
     read_opencl_form();
     read_device();
     read_subdevices();
+    read_version();
     read_profile();
     read_tolerance();
     read_sizes();

@@ -21,6 +21,9 @@ typedef struct tilek_settings {
     int strict;                  /* TILEK_STRICT */
     int specialize;              /* TILEK_SPECIALIZE, 1 by default */
     int graphs;                  /* TILEK_GRAPHS, 1 by default */
+    int adapt;                   /* TILEK_ADAPT */
+    int persistent;              /* TILEK_PERSISTENT, 1 by default */
+    int64_t version;             /* TILEK_VERSION; negative: as launches choose */
     tilek_opencl_form opencl_form; /* TILEK_OPENCL_FORM */
     int64_t threads;             /* TILEK_NUM_THREADS; 0: the cores */
     const char *cache_directory; /* TILEK_CACHE_DIR; NULL: the cache decides */

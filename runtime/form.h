@@ -3,18 +3,27 @@
 #ifndef TILEK_FORM_H
 #define TILEK_FORM_H
 
-#include "backend.h"
+#include "target.h"
 
 typedef struct tilek_form {
     int is_hosts;                 /* counts and tile sizes are the host's */
-    int launch_count;
+    int launch_count;             /* of those that steps name */
+    int persistent_count;         /* behind them in `launches`: persistent forms of those with the numbers in `persistent` (see persistent.h) */
+    const int *persistent;
+    int persists;                 /* they may run: the device has all gangs of a launch there at once */
     const tilek_launch_shape *launches;
     const int *loop_map;          /* where `steps` is NULL */
     tilek_steps steps;
     const char *const *program;   /* its text in pieces; NULL: none is needed */
 } tilek_form;
 
+/* Entry points of the form's program: of its launches, then of persistent forms. */
+static inline int tilek_entry_count(const tilek_form *form) { return form->launch_count + form->persistent_count; }
+
 tilek_form tilek_host_form(const tilek_kernel *kernel);
+
+/* Whether a call runs the launches of hosts where the candidate's target takes it; -1: it has no such device. */
+int tilek_runs_host_launches(const tilek_kernel *kernel, const tilek_call *call, const tilek_candidate *candidate);
 
 /* The form for a device of `target` with these limits; TILEK_OPENCL_FORM may say otherwise of OpenCL's. */
 tilek_form tilek_device_form(const tilek_kernel *kernel, tilek_target target, const tilek_limits *limits);

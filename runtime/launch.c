@@ -2,11 +2,14 @@
 #define _POSIX_C_SOURCE 200809L
 #include "launch.h"
 
+#include "adapt.h"
 #include "async.h"
 #include "environment.h"
+#include "form.h"
 #include "message.h"
 #include "present.h"
 #include "profile.h"
+#include "sizes.h"
 #include "span.h"
 #include "temporaries.h"
 #include "verify.h"
@@ -50,16 +53,31 @@ static int may_use_devices(const tilek_state *state, const tilek_candidate candi
     return 0;
 }
 
+/* Where the caller has had no version to choose, the layout is decided here. */
+static void adapt(tilek_state *state, tilek_call *call, const tilek_candidate *candidate)
+{
+    const tilek_kernel *kernel = state->kernel;
+    if (kernel->version_count > 0 || kernel->choice_count + kernel->device_choice_count == 0) return;
+    tilek_adapt(state, call, candidate->target, tilek_runs_host_launches(kernel, call, candidate) == 1);
+}
+
 static tilek_status execute(tilek_state *state, const tilek_call *call, const tilek_candidate candidates[], int count, int queue, tilek_target *ran)
 {
     tilek_status status = TILEK_UNSUPPORTED;
     for (int index = 0; index < count; ++index) {
         const tilek_candidate *candidate = &candidates[index];
         const int on_device = is_device(candidate->target);
+        tilek_call own = *call;
         tilek_message why;
+        int64_t start = 0;
         int is_last_try;
         if (on_device && is_refused(state, candidate->target)) continue;
-        status = on_device ? tilek_run_device(state, call, candidate, queue, &why) : tilek_run_host(state, call, candidate->target, &why);
+        if (tilek_get_settings()->adapt) {
+            adapt(state, &own, candidate);
+            start = tilek_now();
+        }
+        status = on_device ? tilek_run_device(state, &own, candidate, queue, &why) : tilek_run_host(state, &own, candidate->target, &why);
+        if (own.adaptation != NULL) tilek_adapted(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
         if (status == TILEK_OK) {
             *ran = candidate->target;
             if (tilek_profiling()) tilek_record_launch(state, candidate->target, call);
@@ -136,6 +154,33 @@ static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call)
                 return 1;
         }
     return 0;
+}
+
+/* The one that is going to run the call, as far as is known; NULL: none. */
+static const tilek_candidate *first_of(const tilek_state *state, const tilek_call *call, const tilek_candidate candidates[], int count, int *is_hosts)
+{
+    for (int index = 0; index < count; ++index) {
+        if (is_device(candidates[index].target) && is_refused(state, candidates[index].target)) continue;
+        *is_hosts = tilek_runs_host_launches(state->kernel, call, &candidates[index]);
+        if (*is_hosts >= 0) return &candidates[index];
+    }
+    return NULL;
+}
+
+int tilek_version(const tilek_kernel *kernel, tilek_call *call)
+{
+    const int64_t wanted = tilek_get_settings()->version;
+    tilek_candidate candidates[TILEK_TARGETS];
+    const tilek_candidate *candidate;
+    tilek_state *state;
+    int is_hosts;
+    if (!tilek_start() || kernel->abi != TILEK_ABI || !call->enabled || (state = tilek_state_of(kernel)) == NULL) return 0;
+    if (wanted >= 0) return wanted <= kernel->version_count ? (int)wanted : 0;
+    candidate = first_of(state, call, candidates, tilek_candidates(kernel, candidates), &is_hosts);
+    if (candidate == NULL) return 0;
+    tilek_adapt(state, call, candidate->target, is_hosts);
+    if (call->layout == 0) tilek_take_layout(kernel, call, tilek_layout_chosen(kernel, call, is_hosts, tilek_bytes_on_hosts(kernel, call)));
+    return tilek_version_of(kernel, call->layout)->version;
 }
 
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call)

@@ -80,6 +80,9 @@ static void describe(tilek_device *device)
     limits->is_gpu = 1;
     limits->has_double = 1;
     limits->records = device->api->has_graphs;
+    /* A device that draws a display ends what runs for seconds: the launch of all wavefronts might. */
+    limits->persists = device->api->has_cooperative && attribute(device, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0 &&
+                       attribute(device, CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT) == 0;
     limits->compute_units = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     for (int k = 0; k < 3; ++k) {
         limits->grid[k] = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + k);
@@ -258,15 +261,30 @@ static tilek_status read_buffer(tilek_device *device, int queue, const tilek_buf
 
 /* ---- Launches ---------------------------------------------------------------------------------------------------- */
 
-static CUresult launch(const tilek_device *device, CUstream stream, const tilek_entry *entry, void **parameters, const int64_t groups[3], const int64_t group[3])
+/* All of its gangs at once. Where the device holds fewer than it said, since others use it too, fewer do as well. */
+static CUresult launch_resident(const tilek_device *device, CUstream stream, const tilek_entry *entry, void **parameters, int64_t groups, const int64_t group[3])
 {
+    CUresult error;
+    do {
+        error = device->api->cooperative.cuLaunchCooperativeKernel(entry->function, (unsigned)groups, 1, 1, (unsigned)group[0], (unsigned)group[1],
+                                                                   (unsigned)group[2], 0, stream, parameters);
+        groups /= 2;
+    } while (error == CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE && groups > 0);
+    return error;
+}
+
+static CUresult launch(const tilek_device *device, CUstream stream, const tilek_entry *entry, void **parameters, const int64_t groups[3], const int64_t group[3],
+                       int all_resident)
+{
+    if (all_resident)
+        return launch_resident(device, stream, entry, parameters, groups[0], group);
     return device->api->cuLaunchKernel(entry->function, (unsigned)groups[0], (unsigned)groups[1], (unsigned)groups[2], (unsigned)group[0],
                                        (unsigned)group[1], (unsigned)group[2], 0, stream, parameters, NULL);
 }
 
 /* The launch between two events; waits for the second. */
 static CUresult timed_launch(const tilek_device *device, CUstream stream, const tilek_entry *entry, void **parameters, const int64_t groups[3],
-                             const int64_t group[3], int64_t *nanoseconds)
+                             const int64_t group[3], int all_resident, int64_t *nanoseconds)
 {
     const tilek_cuda_api *api = device->api;
     CUevent start = NULL, end = NULL;
@@ -277,7 +295,7 @@ static CUresult timed_launch(const tilek_device *device, CUstream stream, const 
     if (error == CUDA_SUCCESS)
         error = api->cuEventRecord(start, stream);
     if (error == CUDA_SUCCESS)
-        error = launch(device, stream, entry, parameters, groups, group);
+        error = launch(device, stream, entry, parameters, groups, group, all_resident);
     if (error == CUDA_SUCCESS)
         error = api->cuEventRecord(end, stream);
     if (error == CUDA_SUCCESS)
@@ -293,19 +311,19 @@ static CUresult timed_launch(const tilek_device *device, CUstream stream, const 
 }
 
 static tilek_status run_with(tilek_device *device, int queue, const tilek_entry *entry, void **parameters, const int64_t groups[3],
-                             const int64_t group[3], int64_t *nanoseconds, tilek_message *why)
+                             const int64_t group[3], int all_resident, int64_t *nanoseconds, tilek_message *why)
 {
     CUstream stream;
     const tilek_status status = tilek_cuda_enter_queue(device, queue, &stream, why);
     if (status != TILEK_OK)
         return status;
-    const CUresult error = nanoseconds != NULL ? timed_launch(device, stream, entry, parameters, groups, group, nanoseconds)
-                                               : launch(device, stream, entry, parameters, groups, group);
+    const CUresult error = nanoseconds != NULL ? timed_launch(device, stream, entry, parameters, groups, group, all_resident, nanoseconds)
+                                               : launch(device, stream, entry, parameters, groups, group, all_resident);
     return leave_with(device, error, "a kernel was launched", why);
 }
 
-static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
-                        const int64_t groups[3], const int64_t group[3], int64_t *nanoseconds, tilek_message *why)
+static tilek_status run_either(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
+                               const int64_t groups[3], const int64_t group[3], int all_resident, int64_t *nanoseconds, tilek_message *why)
 {
     enum { USUAL = 128 };
     void *usual[USUAL], **parameters = usual;
@@ -323,10 +341,33 @@ static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int
     for (int k = 0; k < argument_count; ++k) /* the driver reads through these pointers only */
         parameters[k] = arguments[k].kind == TILEK_ARGUMENT_BUFFER ? (void *)(uintptr_t)&arguments[k].buffer->address
                                                                    : (void *)(uintptr_t)arguments[k].value;
-    const tilek_status status = run_with(device, queue, entry, parameters, groups, group, nanoseconds, why);
+    const tilek_status status = run_with(device, queue, entry, parameters, groups, group, all_resident, nanoseconds, why);
     if (parameters != usual)
         free(parameters);
     return status;
+}
+
+static tilek_status run(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
+                        const int64_t groups[3], const int64_t group[3], int64_t *nanoseconds, tilek_message *why)
+{
+    return run_either(device, queue, entry, argument_count, arguments, groups, group, 0, nanoseconds, why);
+}
+
+static tilek_status run_resident(tilek_device *device, int queue, tilek_entry *entry, int argument_count, const tilek_argument arguments[],
+                                 int64_t groups, const int64_t group[3], int64_t *nanoseconds, tilek_message *why)
+{
+    return run_either(device, queue, entry, argument_count, arguments, (const int64_t[3]){groups, 1, 1}, group, 1, nanoseconds, why);
+}
+
+static int64_t resident(tilek_device *device, tilek_entry *entry, const int64_t group[3])
+{
+    int blocks = 0;
+    const int64_t workers = group[0] * group[1] * group[2];
+    if (!device->limits.persists || workers > device->limits.group_total || tilek_cuda_enter(device) != CUDA_SUCCESS)
+        return 0;
+    const CUresult error = device->api->cooperative.cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, entry->function, (int)workers, 0);
+    tilek_cuda_leave(device);
+    return error == CUDA_SUCCESS ? blocks * device->limits.compute_units : 0;
 }
 
 static tilek_status wait_queue(tilek_device *device, int queue, tilek_message *why)
@@ -370,7 +411,7 @@ const tilek_backend *tilek_cuda_backend(void)
     static const tilek_backend backend = {
         .name = "CUDA", .open = open_device, .limits = device_limits, .allocate = allocate, .release = release,
         .write = write_buffer, .read = read_buffer, .build = tilek_cuda_build, .drop = tilek_cuda_drop, .find = tilek_cuda_find,
-        .run = run, .enter = enter, .leave = tilek_cuda_leave, .record = tilek_cuda_record, .recorded = tilek_cuda_recorded, .play = tilek_cuda_play,
+        .run = run, .resident = resident, .run_resident = run_resident, .enter = enter, .leave = tilek_cuda_leave, .record = tilek_cuda_record, .recorded = tilek_cuda_recorded, .play = tilek_cuda_play,
         .forget = tilek_cuda_forget, .wait = wait_queue, .shutdown = shutdown_all};
     return &backend;
 }

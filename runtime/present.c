@@ -3,6 +3,7 @@
 #include "present.h"
 
 #include "message.h"
+#include "persistent.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -383,6 +384,7 @@ void tilek_present_release_devices(void)
     lock();
     for (tilek_present *entry = table; entry != NULL; entry = entry->next) free_copies(entry);
     unlock();
+    tilek_flags_free();
     tilek_buffers_free();
 }
 

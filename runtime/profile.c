@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "profile.h"
 
+#include "adapt.h"
 #include "environment.h"
 #include "message.h"
 #include "span.h"
@@ -205,10 +206,15 @@ static void print_table(void)
                   "copy GB/s", "GB/s", "GFLOP/s", "% limit");
     for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next)
         for (int target = 0; target <= TILEK_TARGETS; ++target) {
-            print_row(state->kernel->name, (tilek_target)target, &state->figures[target]);
+            char name[64];
+            if (state->kernel->version == 0) (void)snprintf(name, sizeof name, "%s", state->kernel->name);
+            else (void)snprintf(name, sizeof name, "%.12s, version %d", state->kernel->name, state->kernel->version);
+            print_row(name, (tilek_target)target, &state->figures[target]);
             for (int is_hosts = 0; target < TILEK_TARGETS && is_hosts < 2; ++is_hosts) print_steps(state, (tilek_target)target, is_hosts);
         }
     for (int target = 0; target <= TILEK_TARGETS; ++target) print_row("(data directives)", (tilek_target)target, &data_figures[target]);
+    if (tilek_get_settings()->adapt) (void)fputs("tilek: adapted tile sizes\n", stderr);
+    for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next) tilek_adaptations_print(state);
 }
 
 static void write_string(FILE *file, const char *text)
@@ -244,6 +250,10 @@ static void write_event(FILE *file, const event *one)
     (void)fputs(", \"source\": ", file);
     write_string(file, one->state != NULL ? one->state->kernel->file : "");
     (void)fprintf(file, ", \"line\": %d", one->state != NULL ? one->state->kernel->line : 0);
+    if (one->state != NULL && one->state->kernel->version > 0) {
+        (void)fprintf(file, ", \"version\": %d, \"version text\": ", one->state->kernel->version);
+        write_string(file, one->state->kernel->version_text);
+    }
     if (one->taken != NULL) write_sizes(file, one->state->kernel, one->taken->sizes);
     (void)fputs("}}", file);
 }

@@ -49,7 +49,7 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence 
 static int gather_values(const tilek_form *form, const int64_t *const *numbers, int64_t *values)
 {
     int count = 0;
-    for (int launch = 0; launch < form->launch_count; ++launch) {
+    for (int launch = 0; launch < tilek_entry_count(form); ++launch) {
         if (form->steps != NULL && count == MOST_CONSTANTS) return -1;
         if (form->steps != NULL) values[count++] = numbers[launch] != NULL;
         if (numbers[launch] == NULL) continue;
@@ -67,7 +67,7 @@ static int gather_values(const tilek_form *form, const int64_t *const *numbers, 
 static int name_values(const tilek_form *form, const int64_t *const *numbers, tilek_constant *constants)
 {
     int count = 0;
-    for (int launch = 0; launch < form->launch_count; ++launch) {
+    for (int launch = 0; launch < tilek_entry_count(form); ++launch) {
         if (numbers[launch] == NULL) continue;
         for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
             const char *name = form->launches[launch].parameters[index].constant;
@@ -111,7 +111,7 @@ static char *join(const char *const *pieces)
 
 static tilek_status find_entries(const tilek_form *form, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, tilek_message *why)
 {
-    for (int index = 0; index < form->launch_count; ++index) {
+    for (int index = 0; index < tilek_entry_count(form); ++index) {
         if (built->specialized && numbers[index] == NULL) continue;
         const tilek_status status = place->backend->find(place->device, built->program, form->launches[index].entry, &built->entries[index],
                                                          &built->group_totals[index], why);
@@ -124,7 +124,7 @@ static tilek_status find_entries(const tilek_form *form, const tilek_place *plac
 static int gather_unreached(const tilek_form *form, const int64_t *const *numbers, const char **unreached)
 {
     int count = 0;
-    for (int launch = 0; launch < form->launch_count; ++launch)
+    for (int launch = 0; launch < tilek_entry_count(form); ++launch)
         if (numbers[launch] == NULL) unreached[count++] = form->launches[launch].entry;
     return count;
 }
@@ -135,7 +135,7 @@ static tilek_status compile(tilek_state *state, const tilek_form *form, const ti
     const tilek_kernel *kernel = state->kernel;
     const int64_t start = tilek_now();
     char *source = join(form->program);
-    const char **unreached = calloc((size_t)form->launch_count, sizeof *unreached);
+    const char **unreached = calloc((size_t)tilek_entry_count(form), sizeof *unreached);
     const int unreached_count = unreached != NULL && built->specialized ? gather_unreached(form, numbers, unreached) : 0;
     const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants, unreached_count, unreached};
     int from_cache = 0;
@@ -159,7 +159,7 @@ static tilek_status compile(tilek_state *state, const tilek_form *form, const ti
 static tilek_built *new_built(const tilek_form *form, const tilek_place *place, int specialized, int count, const int64_t *values)
 {
     tilek_built *built = calloc(1, sizeof *built + (size_t)count * sizeof *values);
-    const size_t launches = (size_t)form->launch_count;
+    const size_t launches = (size_t)tilek_entry_count(form);
     if (built == NULL) return NULL;
     built->entries = calloc(launches, sizeof(tilek_entry *));
     built->group_totals = calloc(launches, sizeof(int64_t));

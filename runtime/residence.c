@@ -131,12 +131,25 @@ static tilek_status refuse_copy(const tilek_array_shape *shape, tilek_message *w
     return TILEK_UNSUPPORTED;
 }
 
+/* Whether a launch of the form touches the array; of temporaries some are for other forms alone. */
+static int is_touched(const tilek_form *form, int array)
+{
+    for (int launch = 0; launch < form->launch_count; ++launch)
+        for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
+            const tilek_parameter *parameter = &form->launches[launch].parameters[index];
+            if (parameter->kind == TILEK_PARAMETER_ARRAY && parameter->index == array) return 1;
+        }
+    return 0;
+}
+
 static tilek_status find_array(tilek_residence *residence, int index, tilek_message *why)
 {
     const tilek_array_shape *shape = &residence->kernel->arrays[index];
     tilek_resident *array = &residence->arrays[index];
-    const tilek_status status = tilek_span_of(shape, &residence->call->arrays[index], &array->span, why);
     const int is_unknown = (shape->flags & TILEK_UNKNOWN_EXTENT) != 0;
+    tilek_status status;
+    if ((shape->flags & TILEK_TEMPORARY) != 0 && !is_touched(residence->form, index)) return TILEK_OK;
+    status = tilek_span_of(shape, &residence->call->arrays[index], &array->span, why);
     if (is_unknown && array->span.start != NULL) array->span.bytes = array->span.device_bytes = shape->element_size; /* what is present there is all of it */
     if (status != TILEK_OK || array->span.bytes == 0) return status;
     switch (tilek_present_pin(shape, &residence->call->arrays[index], &array->span, &array->present)) {

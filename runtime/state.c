@@ -2,9 +2,11 @@
 #define _POSIX_C_SOURCE 200809L
 #include "state.h"
 
+#include "adapt.h"
 #include "dynamic_library.h"
 #include "environment.h"
 #include "graphs.h"
+#include "persistent.h"
 #include "threads.h"
 
 #include <pthread.h>
@@ -91,6 +93,7 @@ static void finish(void)
             state->taken = taken->next;
             free(taken);
         }
+        tilek_adaptations_free(state);
         free(state->differences);
         free(state->scratch);
         free(state);
@@ -125,6 +128,7 @@ static void forked(void)
             parents[opened_count] = opened[opened_count];
         }
         tilek_present_forked();
+        tilek_flags_forked();
         tilek_buffers_forked();
         abandon_programs();
     }

@@ -27,7 +27,7 @@ typedef struct tilek_built {
     tilek_target target;
     tilek_device *device;
     tilek_program *program;
-    tilek_entry **entries;  /* per launch of the device's form */
+    tilek_entry **entries;  /* per entry point of the device's form */
     int64_t *group_totals;  /* likewise */
     int constant_count;     /* 0: the parametric program */
     int specialized;
@@ -46,6 +46,7 @@ typedef struct tilek_state {
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */
     tilek_step_figures *steps[TILEK_TARGETS][2]; /* per launch, NULL before the first step that is measured; [1]: of the host's form */
     tilek_taken *taken;     /* different ones each; guarded by the profile's mutex */
+    struct tilek_adaptation *adaptations; /* see adapt.h */
     void *scratch;          /* memory of the last launch's temporaries, for the next; NULL while one has it */
     size_t scratch_bytes;
     tilek_difference *differences; /* per array, NULL before the first verification */

@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "steps.h"
 
+#include "environment.h"
+#include "even_blocks.h"
 #include "message.h"
 #include "sizes.h"
 
@@ -126,19 +128,43 @@ int tilek_wave(tilek_run *run, int launch, const tilek_bounds loops[], const voi
     int stop;
     run->is_wave = 1;
     run->wave = wave;
+    run->wave_launch = launch;
     stop = tilek_step(run, launch, loops, values);
     run->is_wave = 0;
+    if (run->status == TILEK_OK) ++run->planned[launch].waves;
     return stop;
 }
 
 int tilek_waves_end(tilek_run *run)
 {
+    tilek_planned *planned = &run->planned[run->wave_launch];
+    planned->most_waves = tilek_maximum(planned->most_waves, planned->waves);
+    planned->waves = 0;
     if (run->perform == NULL || run->finish == NULL) return 0;
     run->status = run->finish(run, run->why);
     return run->status != TILEK_OK;
 }
 
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
+
+/* Whether the size is the default, and said by nobody, in a call of a host; devices have their own, and a choice may say another. */
+static int is_usual(const tilek_run *run, int size)
+{
+    const tilek_size *own = &run->kernel->sizes[size];
+    return run->machine.limits == NULL && run->sizes[size] == own->host && tilek_given_size(run->kernel->name, own->name, -1) < 0;
+}
+
+int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit)
+{
+    if (is_usual(run, size)) run->sizes[size] = tilek_even_blocks(run->sizes[size], lower, upper, unit, run->machine.threads);
+    return run->sizes[size];
+}
+
+int64_t tilek_size_of_columns(tilek_run *run, int size, int64_t upper, int64_t unit)
+{
+    if (is_usual(run, size)) run->sizes[size] = tilek_even_columns(run->sizes[size], upper, unit, run->machine.threads);
+    return run->sizes[size];
+}
 
 /* Every launch once, in order. */
 static void go_straight(tilek_run *run)
@@ -165,7 +191,7 @@ tilek_status tilek_rehearse(tilek_run *run, tilek_message *why)
     for (int launch = 0; launch < run->launch_count; ++launch) {
         tilek_planned *planned = &run->planned[launch];
         planned->seen = planned->runs = 0;
-        planned->most_instances = planned->most_workers = planned->most_iterations = 0;
+        planned->most_instances = planned->most_workers = planned->most_iterations = planned->waves = planned->most_waves = 0;
     }
     run->perform = NULL;
     run->unseen = run->launch_count;

@@ -15,6 +15,7 @@ typedef struct tilek_planned {
     int64_t workers[3];          /* of the step that had most */
     int64_t iterations;          /* of the loops with launch bounds, of this step */
     int64_t most_iterations;
+    int64_t waves, most_waves;   /* wavefronts of a loop over them: so far, and of the longest loop that was rehearsed to its end */
     tilek_bounds *bounds;        /* one a loop */
     tilek_numbers numbers;
 } tilek_planned;
@@ -45,6 +46,7 @@ struct tilek_run {
     tilek_status (*finish)(tilek_run *run, tilek_message *why);
     int is_wave;
     int64_t wave;
+    int wave_launch;            /* whose the last wavefront was */
 
     tilek_status status; /* of the step that ended the run */
     tilek_message *why;

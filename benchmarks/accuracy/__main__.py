@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import importlib.util
 import json
-import os
-import platform
 import sys
 import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -24,7 +20,7 @@ from benchmarks.accuracy.problems import POLYBENCH_PROBLEMS, PROBLEMS, Problem
 from benchmarks.accuracy.results import Judged, Measured, judge
 from benchmarks.accuracy.stored import Stored, as_json, stored
 from benchmarks.accuracy.subjects import Subject, SubjectError, make
-from benchmarks.measure import build_support
+from benchmarks.measure import build_support, machine_description
 from benchmarks.polybench_programs import PolybenchError
 from benchmarks.suite.programs import Sources, read_sources
 from tilepragma.driver import calibrated_device
@@ -111,16 +107,7 @@ def judged(subject: Subject, measured: Measured, processor: Processor) -> Judged
 
 def keep(given: argparse.Namespace, measured: Sequence[Measured]) -> None:
     if given.json is not None:
-        given.json.write_text(json.dumps(as_json(description(), measured)) + "\n")
-
-
-def description() -> dict[str, Any]:
-    return {
-        "system": platform.platform(),
-        "cores": len(os.sched_getaffinity(0)),
-        "load": os.getloadavg()[0],
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-    }
+        given.json.write_text(json.dumps(as_json(machine_description(), measured)) + "\n")
 
 
 def judged_again(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -59,9 +60,10 @@ def named_layouts(subject: Subject, processor: Processor, chooser: Processor | N
     ranking = rank_layouts(plan, scalars, Target.THREADS, processor)
     if ranking.reason:
         raise SubjectError(f"the model says nothing: {ranking.reason}")
+    choosing = plan if chooser is None else with_model_choices(plan, chooser)
     return {
-        "default": tuple(size.host for size in plan.sizes),
-        "chosen": sizes_on_hosts(plan if chooser is None else with_model_choices(plan, chooser), scalars),
+        "default": sizes_on_hosts(replace(plan, choices=()), scalars, processor.cores),
+        "chosen": sizes_on_hosts(choosing, scalars, processor.cores),
         "first": ranking.layouts[0].sizes,
     }
 

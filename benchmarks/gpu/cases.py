@@ -7,6 +7,8 @@ from dataclasses import dataclass
 STREAMING, REVERSAL, PRODUCT, JACOBI_2D, JACOBI_3D = "streaming", "reversal", "sgemm", "jacobi-2d", "jacobi-3d"
 #: Of many small launches: seconds of a whole run with CUDA's graphs over those without.
 GRAPHS = "graphs"
+#: Of wavefronts of tiles: seconds of a whole run with one launch for all wavefronts over those with a launch for each.
+PERSISTENT = "persistent"
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,23 @@ CASES = (
         "5*STEPS*N*N",
         label="small-jacobi-2d",
     ),
+    GpuCase(
+        "thesis-sor-2d-5", "float", PERSISTENT, "STEPS=100 N=4096", "STEPS=40 N=131", "2*STEPS*N*N*width", "5*STEPS*N*N"
+    ),
+    GpuCase(
+        "thesis-sor-2d-5",
+        "float",
+        PERSISTENT,
+        "STEPS=1000 N=512",
+        "STEPS=40 N=67",
+        "2*STEPS*N*N*width",
+        "5*STEPS*N*N",
+        label="small-sor-2d",
+    ),
+    GpuCase(
+        "thesis-sor-3d-7", "float", PERSISTENT, "STEPS=20 N=256", "STEPS=20 N=41", "2*STEPS*N**3*width", "7*STEPS*N**3"
+    ),
+    GpuCase("alignment", "float", PERSISTENT, "N=16384", "N=203", "2*N*N*width", "0"),
 )
 
 #: Bytes of the copy and the side of the product that limits are measured with.

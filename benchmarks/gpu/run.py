@@ -3,7 +3,8 @@
 Each kernel first runs at a small size beside its original, which has to leave the same (within 1e-4: multiply-adds are contracted).
 Then it runs --runs times in one process, and the first time, in which it is compiled, does not count. Times are those of launches,
 by the runtime's own profile (TILEK_PROFILE), data being on the device; those of many small launches are of whole runs, with CUDA's
-graphs and without (TILEK_GRAPHS), in alternation, from the run after the one that was recorded. Shares are of a copy by the driver
+graphs and without (TILEK_GRAPHS), and those of wavefronts with one launch for all of them and with one each (TILEK_PERSISTENT), in
+alternation, from the run after the one that was recorded. Shares are of a copy by the driver
 within the device's memory, and of cublasSgemm where libcublas is found. Exit status 1 where a kernel fails or leaves something else.
 """
 
@@ -25,6 +26,8 @@ TOLERANCE = "1e-4"
 RUN_SECONDS = 900
 #: Of runs that are alike the first is launched, the second recorded, and the third plays the recording.
 RECORDED = 3
+#: Figures that compare whole runs with a setting and without it.
+SETTINGS = {"graphs": "TILEK_GRAPHS", "persistent": "TILEK_PERSISTENT"}
 
 
 def tool(command: list[str], **variables: str) -> str:
@@ -89,19 +92,19 @@ def launch_seconds(trace: Path, runs: int) -> list[float]:
     return [1e-6 * sum(event["dur"] for event in events[run * each : (run + 1) * each]) for run in range(1, runs)]
 
 
-def graph_seconds(command: list[str], variables: dict[str, str]) -> tuple[list[float], list[float]]:
-    """Seconds of whole runs, copies included, with graphs and without, of those that play what was recorded. Raises RuntimeError
+def compared_seconds(command: list[str], variables: dict[str, str], setting: str) -> tuple[list[float], list[float]]:
+    """Seconds of whole runs, copies included, with the setting and without, of those that play what was recorded. Raises RuntimeError
     where one leaves something else than another.
     """
     seconds: dict[str, list[float]] = {"1": [], "0": []}
     left = set()
     for _ in range(2):
-        for graphs, found in seconds.items():
-            lines = [line.split() for line in tool(command, **variables, TILEK_GRAPHS=graphs).splitlines()]
+        for value, found in seconds.items():
+            lines = [line.split() for line in tool(command, **variables, **{setting: value}).splitlines()]
             left |= {" ".join(hashes) for _, _, *hashes in lines}
             found += [float(line[1]) for line in lines[RECORDED - 1 :]]
     if len(left) != 1:
-        raise RuntimeError("runs with graphs and without leave different results")
+        raise RuntimeError(f"runs with {setting}=1 and {setting}=0 leave different results")
     return seconds["1"], seconds["0"]
 
 
@@ -118,8 +121,9 @@ def measure(case: dict, compiler: list[str], variables: dict[str, str], runs: in
         else build(compiler, f"full/{case['name']}", case["full_options"], f"full/{case['name']}.c", "support.o")
     )
     more = {}
-    if case["figure"] == "graphs":
-        seconds, without = graph_seconds([program, "-", *[settings] * (RECORDED - 1 + runs)], variables)
+    if case["figure"] in SETTINGS:
+        command = [program, "-", *[settings] * (RECORDED - 1 + runs)]
+        seconds, without = compared_seconds(command, variables, SETTINGS[case["figure"]])
         more = {"without": without}
     else:
         trace = HERE / "trace.json"
@@ -141,7 +145,7 @@ def figures(cases: list[dict], results: dict[str, dict], limits: dict, tiny: boo
             continue
         copied = case["check_moved" if tiny else "full_moved"] / limits["copy"]
         share = copied / result["median"]
-        if case["figure"] == "graphs":
+        if case["figure"] in SETTINGS:
             value = result["median"] / statistics.median(result["without"])
             entry = {"value": value, "note": f"{case['name']}, of the time without: {1e6 * result['median']:.0f} us"}
         elif case["figure"] == "sgemm":
@@ -154,7 +158,7 @@ def figures(cases: list[dict], results: dict[str, dict], limits: dict, tiny: boo
             value = 1.0 / share if case["figure"] == "reversal" else share
             entry = {"value": value, "note": f"{case['name']}, {result['gbs']:.0f} of {1e-9 * limits['copy']:.0f} GB/s"}
         before = found.get(case["figure"])
-        worse = max if case["figure"] in ("reversal", "graphs") else min
+        worse = max if case["figure"] in ("reversal", *SETTINGS) else min
         if before is not None and (
             before["value"] is None or worse(before["value"], entry["value"]) == before["value"]
         ):

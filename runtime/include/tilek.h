@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 6
+#define TILEK_ABI 7
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -136,7 +136,15 @@ typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_AXIS_ROUNDS, /* index = axis of threads or gangs: how many of its instances a group of the launch takes at most */
     TILEK_PARAMETER_VALUE,       /* index = value of the step (tilek_step), by its own bytes */
     TILEK_PARAMETER_SIZE,        /* index = tile size of the kernel */
-    TILEK_PARAMETER_INDEX_BITS   /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare; else 64 */
+    TILEK_PARAMETER_INDEX_BITS,  /* 32 where positions in all arrays, and what leads to them, fit in 31 bits with room to spare; else 64 */
+    /* Of persistent launches, those of all wavefronts at once (tilek_kernel.persistent): */
+    TILEK_PARAMETER_FLAGS,        /* device buffer of one 64-bit number a column */
+    TILEK_PARAMETER_BOXES,        /* device buffer of 64-bit numbers: of each wavefront from the first to the last, of each loop over gangs, its first and its last iteration */
+    TILEK_PARAMETER_FLAGS_BASE,   /* what no number there is beyond before the launch; a column that is through with n wavefronts has this and n */
+    TILEK_PARAMETER_WAVE_FIRST,   /* the first wavefront's number (tilek_wave) */
+    TILEK_PARAMETER_WAVE_LAST,
+    TILEK_PARAMETER_COLUMN_LOWER, /* index = loop: the least of its iterations in any wavefront */
+    TILEK_PARAMETER_COLUMN_COUNT  /* index = loop: as many from there on are in some wavefront */
 } tilek_parameter_kind;
 
 typedef struct tilek_parameter { tilek_parameter_kind kind; int index; int dimension; const char *constant; } tilek_parameter;
@@ -167,9 +175,10 @@ typedef struct tilek_launch_shape {
 /* A tile's extent that is chosen at launch: by TILEK_SIZES=name=8,kernel.name=32, or one of these. */
 typedef struct tilek_size { const char *name; int64_t host, device; } tilek_size;
 
-/* What hosts take in place of tilek_size.host in a call whose arrays have `bytes` bytes together at most (their sections', those of devices only left out) and
- * whose outermost loop has `trips` iterations at most; INT64_MAX: however many. One size per tile size of the kernel, each >= 1. */
-typedef struct tilek_choice { int64_t bytes, trips; const int64_t *sizes; } tilek_choice;
+/* What a call takes whose arrays have `bytes` bytes together at most (their sections', those of devices only left out) and whose outermost loop has `trips`
+ * iterations at most; INT64_MAX: however many. `version`: 0: the kernel itself, else versions[version - 1] of it. `sizes`: one per tile size of that one, each
+ * >= 1; NULL: those that stand with their names. */
+typedef struct tilek_choice { int64_t bytes, trips; const int64_t *sizes; int version; } tilek_choice;
 
 /* What a launch touches of an array, by rows: indices of its first dimension. An iteration of the divided loop whose iterator is i touches rows
  * scale * i + least to scale * i + greatest (scale 0: all iterations the same ones); INT64_MIN and INT64_MAX: all rows. `rank`: dimensions of the array
@@ -221,10 +230,18 @@ typedef struct tilek_kernel {
     int size_count;
     const tilek_size *sizes;
     int choice_count;
-    const tilek_choice *choices; /* the first one that holds counts */
+    const tilek_choice *choices; /* of launches of hosts; the first one that holds counts */
     void **state; /* the runtime's memory of this kernel: address of a static void * that starts NULL */
     const tilek_division *divisions; /* one a device launch; NULL: a call runs on one device */
     int row_base_count; /* entries of tilek_call.row_bases */
+    int persistent_count;  /* behind device_launch_count of device_launches there are so many more, of `cuda` alone: */
+    const int *persistent; /* persistent forms of the launches with these numbers. Loops, and values but for the last, are those of these */
+    int device_choice_count;
+    const tilek_choice *device_choices; /* of launches of devices */
+    int version_count;
+    const struct tilek_kernel *const *versions; /* the same region in other ways; tilek_version says which one a call is to be launched with */
+    int version;                /* of one of these: its number, from 1 */
+    const char *version_text;   /* and what it is, for readers */
 } tilek_kernel;
 
 /* ---- What a launch is ------------------------------------------------------------------------------------------ */
@@ -255,6 +272,9 @@ typedef struct tilek_call {
     int64_t trips;            /* iterations of the region's outermost loop, -1 where endless; for `choices` of the kernel that ask for them */
     void *state;              /* the runtime's; NULL at first */
     const int64_t *row_bases; /* see tilek_row_use */
+    int layout;               /* the runtime's; 0 at first: which tile sizes the call takes (sizes.h) */
+    const int64_t *sizes;     /* likewise; NULL at first */
+    void *adaptation;         /* likewise */
 } tilek_call;
 
 /* What host functions receive. Counts and strides of loop l's tile t: tiles[first_tile[l] + t]. */
@@ -275,11 +295,19 @@ typedef struct tilek_host_call {
 int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[]);
 int64_t tilek_size_of(const struct tilek_run *run, int size);
 
-/* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: iteration c of the launch's one loop needs of the wavefront
- * k before nothing but what iterations from c - k to c have done there. Then tiles of several wavefronts may run at once, until
- * tilek_waves_end, which stands behind that loop; nonzero: stop. */
+/* As tilek_size_of, for blocks of the rows from `lower` to `upper` that are dealt to threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts
+ * a size that nobody has said becomes another multiple of `unit`, for this call, that gives all threads about as much to do. The same at each call with the same rows. */
+int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit);
+int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);
+
+/* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: with c the iterations of its loops over threads or gangs, an
+ * instance needs of the wavefront k before nothing but what instances c - e have done there, no part of e being negative and their sum k at most. Then tiles
+ * of several wavefronts may run at once, until tilek_waves_end, which stands behind that loop; nonzero: stop. */
 int tilek_wave(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave);
 int tilek_waves_end(struct tilek_run *run);
+
+/* The version of the kernel that a call is to be launched with, from 0; what the call then says as the runtime's is to be copied to that version's own call. */
+int tilek_version(const tilek_kernel *kernel, tilek_call *call);
 
 /* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call);
@@ -287,8 +315,9 @@ void tilek_complete(const tilek_kernel *kernel, tilek_call *call);
 
 /* ---- Data directives --------------------------------------------------------------------------------------------- */
 
+/* KEEP: as COPY, but what cannot be kept is not, without a word: nobody asked for it. */
 typedef enum tilek_motion { TILEK_COPY, TILEK_COPYIN, TILEK_COPYOUT, TILEK_CREATE, TILEK_DELETE, TILEK_PRESENT,
-                            TILEK_UPDATE_SELF, TILEK_UPDATE_DEVICE } tilek_motion;
+                            TILEK_UPDATE_SELF, TILEK_UPDATE_DEVICE, TILEK_KEEP } tilek_motion;
 
 typedef struct tilek_data_item { const tilek_array_shape *shape; tilek_array array; tilek_motion motion; } tilek_data_item;
 

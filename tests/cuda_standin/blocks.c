@@ -1,5 +1,7 @@
 /* blocks.c: the threads of a block. Without barriers they run one after another; with barriers each is a fiber, and all run up to
- * the next barrier in turn. A fiber is made once and goes on in later blocks by _longjmp: swapcontext would make a system call (for
+ * the next barrier in turn. In a cooperative launch the threads of all blocks are fibers, and a block runs until it waits for another one (__nanosleep): the
+ * first one, or with CUDA_STANDIN_ORDER=reverse the last one, as far as it can, so that what it does not wait for is not there. A launch in which all blocks wait is
+ * ended. A fiber is made once and goes on in later blocks by _longjmp: swapcontext would make a system call (for
  * the signal mask) at every switch. A barrier that not all threads reach, or not all at the same line, ends the launch, as does an
  * access outside of what is mapped (driver.c puts guard pages around every allocation). */
 #define _GNU_SOURCE
@@ -13,13 +15,14 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-enum { STACK_BYTES = 256 * 1024, MOST_FIBERS = 1024 };
+enum { STACK_BYTES = 256 * 1024, MOST_FIBERS = STANDIN_MOST_RESIDENT, MOST_IDLE_TURNS = 1 << 18 };
 
 typedef struct fiber {
     jmp_buf place; /* where it goes on, once it has begun */
-    standin_index thread;
+    standin_index thread, block;
     int begun;
     int finished;
+    int yields; /* it waits for another block */
     int line; /* of the barrier it waits at */
 } fiber;
 
@@ -64,7 +67,20 @@ static void wait_at_barrier(int line)
     fiber *self = state.current;
     self->line = line;
     leave(self);
-    *state.kernel->thread = self->thread;
+}
+
+static void wait_for_others(void)
+{
+    fiber *self = state.current;
+    self->yields = 1;
+    leave(self);
+    self->yields = 0;
+}
+
+/* Outside of cooperative launches nobody may come meanwhile. */
+static void wait_for_nobody(void)
+{
+    siglongjmp(state.fault, STANDIN_STUCK);
 }
 
 static void begin(fiber *self)
@@ -81,6 +97,9 @@ static void begin(fiber *self)
 
 static void resume(fiber *next)
 {
+    state.current = next;
+    *state.kernel->thread = next->thread;
+    *state.kernel->block = next->block;
     if (_setjmp(state.scheduler) != 0)
         return;
     if (next->begun)
@@ -114,24 +133,30 @@ static int run_to_barrier(int count)
     for (int k = 0; k < count; ++k) {
         if (state.fibers[k].finished)
             continue;
-        state.current = &state.fibers[k];
-        *state.kernel->thread = state.current->thread;
-        resume(state.current);
-        waiting += !state.current->finished;
+        resume(&state.fibers[k]);
+        waiting += !state.fibers[k].finished;
     }
     return waiting;
 }
 
-static standin_outcome run_fibers(standin_index block)
+/* The fibers of a block's threads, from `first` on. Returns how many. */
+static int assign_fibers(fiber *first, standin_index block)
 {
     int count = 0;
     for (unsigned z = 0; z < block.z; ++z)
         for (unsigned y = 0; y < block.y; ++y)
             for (unsigned x = 0; x < block.x; ++x, ++count) {
-                fiber *next = &state.fibers[count];
+                fiber *next = &first[count];
                 next->thread = (standin_index){placed(x, block.x), placed(y, block.y), placed(z, block.z)};
-                next->finished = 0;
+                next->block = *state.kernel->block;
+                next->finished = next->yields = next->line = 0;
             }
+    return count;
+}
+
+static standin_outcome run_fibers(standin_index block)
+{
+    const int count = assign_fibers(state.fibers, block);
     for (;;) {
         const int waiting = run_to_barrier(count);
         if (waiting == 0)
@@ -169,6 +194,58 @@ static standin_outcome run_blocks(standin_index grid, standin_index block)
     return STANDIN_DONE;
 }
 
+/* One block of a cooperative launch, until it waits for others or is through. *moved: it has passed a barrier, or is through now. */
+static standin_outcome run_turn(fiber *first, int count, int *moved, int *left)
+{
+    for (;;) {
+        int at_barrier = 0, yielding = 0, finished = 0;
+        for (int k = 0; k < count; ++k) {
+            fiber *own = &first[k];
+            if (!own->finished && own->line == 0)
+                resume(own);
+            finished += own->finished;
+            yielding += !own->finished && own->yields;
+            at_barrier += !own->finished && !own->yields;
+        }
+        *left = finished < count;
+        if (yielding > 0)
+            return STANDIN_DONE;
+        *moved = 1;
+        if (at_barrier == 0)
+            return STANDIN_DONE;
+        for (int k = 0; k < count; ++k)
+            if (finished > 0 || first[k].line != first[0].line)
+                return STANDIN_DIVERGED;
+        for (int k = 0; k < count; ++k)
+            first[k].line = 0;
+    }
+}
+
+static standin_outcome run_cooperative(standin_index grid, standin_index block)
+{
+    const int count = (int)(block.x * block.y * block.z);
+    int left = (int)grid.x, idle = 0;
+    for (unsigned x = 0; x < grid.x; ++x) {
+        *state.kernel->block = (standin_index){placed(x, grid.x), 0, 0};
+        (void)assign_fibers(&state.fibers[(int)x * count], block);
+    }
+    while (left > 0) {
+        int moved = 0;
+        left = 0;
+        for (unsigned x = 0; x < grid.x; ++x) {
+            int unfinished;
+            const standin_outcome outcome = run_turn(&state.fibers[(int)x * count], count, &moved, &unfinished);
+            if (outcome != STANDIN_DONE)
+                return outcome;
+            left += unfinished;
+        }
+        idle = moved ? 0 : idle + 1;
+        if (idle > MOST_IDLE_TURNS)
+            return STANDIN_STUCK;
+    }
+    return STANDIN_DONE;
+}
+
 /* Another thread's fault is its own: with the default action restored, it comes again and ends the process. */
 static void on_fault(int signal_number)
 {
@@ -176,15 +253,15 @@ static void on_fault(int signal_number)
         (void)signal(signal_number, SIG_DFL);
         return;
     }
-    siglongjmp(state.fault, 1);
+    siglongjmp(state.fault, STANDIN_BAD_ADDRESS);
 }
 
-standin_outcome standin_run(const standin_kernel *kernel, standin_index grid, standin_index block, void **parameters)
+standin_outcome standin_run(const standin_kernel *kernel, standin_index grid, standin_index block, void **parameters, int cooperative)
 {
     struct sigaction action, segment, bus;
-    volatile standin_outcome outcome = STANDIN_BAD_ADDRESS;
+    volatile standin_outcome outcome;
     const char *order = getenv("CUDA_STANDIN_ORDER");
-    if (kernel->has_barriers && !make_fibers())
+    if ((kernel->has_barriers || cooperative) && !make_fibers())
         return STANDIN_NO_STACKS;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_fault;
@@ -196,10 +273,12 @@ standin_outcome standin_run(const standin_kernel *kernel, standin_index grid, st
     *kernel->block_size = block;
     *kernel->grid_size = grid;
     *kernel->barrier = wait_at_barrier;
+    *kernel->yield = cooperative ? wait_for_others : wait_for_nobody;
     (void)sigaction(SIGSEGV, &action, &segment);
     (void)sigaction(SIGBUS, &action, &bus);
-    if (sigsetjmp(state.fault, 1) == 0)
-        outcome = run_blocks(grid, block);
+    outcome = (standin_outcome)sigsetjmp(state.fault, 1);
+    if (outcome == STANDIN_DONE)
+        outcome = cooperative ? run_cooperative(grid, block) : run_blocks(grid, block);
     if (outcome != STANDIN_DONE)
         forget_fibers();
     (void)sigaction(SIGSEGV, &segment, NULL);

@@ -17,8 +17,11 @@
 
 enum {
     SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_IMAGE = 200,
-    INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719
+    INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, LAUNCH_FAILED = 719, TOO_LARGE = 720
 };
+
+/* Of an entry point's blocks, at any number of threads. */
+enum { MULTIPROCESSORS = 4, BLOCKS_EACH = 2 };
 
 static const size_t MEMORY = (size_t)8 << 30, PAGE = 4096, ALIGNMENT = 16;
 
@@ -29,7 +32,7 @@ typedef struct CUevent_st { struct timespec time; } *CUevent;
 static struct {
     pthread_mutex_t lock;
     int retained, streams, events, modules;
-    int launches, waits, copies, entries; /* so far: TILEK_STANDIN_COUNTS asks for them at the end. entries: of a context */
+    int launches, cooperative, waits, copies, entries; /* so far: TILEK_STANDIN_COUNTS asks for them at the end. entries: of a context */
     int lost; /* the error that all calls give once a kernel failed */
     size_t used;
     allocation *allocations;
@@ -127,10 +130,10 @@ STANDIN_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int id)
 STANDIN_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int id)
 {
     static const struct { int attribute, value; } known[] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535},
-                                                             {13, 1410000}, {16, 4}, {36, 1215000}, {37, 5120}, {75, 8}, {76, 0}};
+                                                             {13, 1410000}, {16, MULTIPROCESSORS}, {17, 0}, {36, 1215000}, {37, 5120}, {75, 8}, {76, 0}, {95, 1}};
     for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
         if (known[k].attribute == attribute) {
-            *value = known[k].value;
+            *value = attribute == 95 && standin_fails("cooperative") ? 0 : attribute == 17 && standin_fails("timeout") ? 1 : known[k].value;
             return is_device(id) ? SUCCESS : INVALID_DEVICE;
         }
     return INVALID_VALUE;
@@ -156,8 +159,8 @@ STANDIN_EXPORT int cuDevicePrimaryCtxRelease_v2(int id)
         (void)fprintf(stderr, "stand-in: left behind: %d allocations, %d streams, %d events, %d modules, %d graphs\n", allocations, device.streams, device.events,
                       device.modules, graphs);
     if (device.retained == 0 && getenv("TILEK_STANDIN_COUNTS") != NULL)
-        (void)fprintf(stderr, "stand-in: %d launches, %d waits, %d copies, %d entries, %d graphs, %d played\n", device.launches, device.waits, device.copies,
-                      device.entries, standin_recorded, standin_played);
+        (void)fprintf(stderr, "stand-in: %d launches, %d waits, %d copies, %d entries, %d graphs, %d played, %d cooperative\n", device.launches, device.waits,
+                      device.copies, device.entries, standin_recorded, standin_played, device.cooperative);
     (void)pthread_mutex_unlock(&device.lock);
     return is_device(id) ? SUCCESS : INVALID_DEVICE;
 }
@@ -442,6 +445,7 @@ STANDIN_EXPORT int cuModuleGetFunction(CUfunction *function, CUmodule module, co
     made->kernel.block_size = dlsym(module->library, "blockDim");
     made->kernel.grid_size = dlsym(module->library, "gridDim");
     made->kernel.barrier = dlsym(module->library, "standin_barrier");
+    made->kernel.yield = dlsym(module->library, "standin_yield");
     (void)pthread_mutex_lock(&device.lock);
     made->next = module->functions;
     module->functions = made;
@@ -465,19 +469,49 @@ static void lose_device(int error)
     (void)pthread_mutex_unlock(&device.lock);
 }
 
-void standin_launch(CUfunction function, standin_index grid, standin_index block, void **parameters)
+static void run_launch(CUfunction function, standin_index grid, standin_index block, void **parameters, int cooperative)
 {
     if (standin_fails("launch")) {
         lose_device(LAUNCH_FAILED);
         return;
     }
     (void)pthread_mutex_lock(&launching);
-    const standin_outcome outcome = standin_run(&function->kernel, grid, block, parameters);
+    const standin_outcome outcome = standin_run(&function->kernel, grid, block, parameters, cooperative);
     (void)pthread_mutex_unlock(&launching);
     if (outcome == STANDIN_DIVERGED)
         (void)fprintf(stderr, "stand-in: not all threads of a block reached the same barrier\n");
+    if (outcome == STANDIN_STUCK)
+        (void)fprintf(stderr, "stand-in: blocks wait for what nobody does\n");
     if (outcome != STANDIN_DONE)
         lose_device(outcome == STANDIN_BAD_ADDRESS ? ILLEGAL_ADDRESS : outcome == STANDIN_NO_STACKS ? OUT_OF_MEMORY : LAUNCH_FAILED);
+}
+
+void standin_launch(CUfunction function, standin_index grid, standin_index block, void **parameters)
+{
+    run_launch(function, grid, block, parameters, 0);
+}
+
+STANDIN_EXPORT int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads, size_t shared)
+{
+    *blocks = threads > 1024 || standin_fails("resident") ? 0 : BLOCKS_EACH;
+    return function != NULL && threads > 0 && shared == 0 ? standin_not_ready() : INVALID_VALUE;
+}
+
+STANDIN_EXPORT int cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                                             unsigned block_z, unsigned shared, CUstream stream, void **parameters)
+{
+    const int error = standin_not_ready();
+    const unsigned long long threads = (unsigned long long)block_x * block_y * block_z;
+    if (error != SUCCESS)
+        return error;
+    if (function == NULL || stream == NULL || stream->capturing != NULL || shared != 0 || grid_x == 0 || grid_y != 1 || grid_z != 1 || threads == 0 || threads > 1024)
+        return INVALID_VALUE;
+    if (grid_x > MULTIPROCESSORS * BLOCKS_EACH || grid_x * threads > STANDIN_MOST_RESIDENT || standin_fails("toolarge"))
+        return TOO_LARGE;
+    count(&device.launches, 1);
+    count(&device.cooperative, 1);
+    run_launch(function, (standin_index){grid_x, 1, 1}, (standin_index){block_x, block_y, block_z}, parameters, 1);
+    return SUCCESS;
 }
 
 STANDIN_EXPORT int cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,

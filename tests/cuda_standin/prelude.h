@@ -7,6 +7,7 @@
 typedef struct standin_index { unsigned x, y, z; } standin_index;
 __attribute__((visibility("default"))) standin_index threadIdx, blockIdx, blockDim, gridDim;
 __attribute__((visibility("default"))) void (*standin_barrier)(int line);
+__attribute__((visibility("default"))) void (*standin_yield)(void);
 
 /* Vectors of 16 bytes, through which programs may see arrays of their components. */
 #define STANDIN_VECTOR(type, name, ...) typedef struct name { type __VA_ARGS__; } __attribute__((aligned(16), may_alias)) name
@@ -28,3 +29,6 @@ STANDIN_VECTOR(unsigned long long, ulonglong2, x, y);
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __syncthreads() standin_barrier(__LINE__)
+#define __syncthreads_or(same_for_all) (standin_barrier(__LINE__), (same_for_all))
+#define __threadfence() __sync_synchronize()
+#define __nanosleep(nanoseconds) standin_yield()

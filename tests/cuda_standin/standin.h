@@ -1,10 +1,11 @@
 /* standin.h: a small stand-in for libcuda and NVRTC that runs CUDA C on the CPU, so that the CUDA path is tested without a GPU.
  *
  * nvrtc.c compiles the program's text with the host's C compiler; driver.c keeps the device's memory and launches; blocks.c runs the
- * threads of a block, one block after another. An error of a kernel is found as on a device: at the next call that looks.
+ * threads of a block, one block after another, or in turns in a cooperative launch. An error of a kernel is found as on a device: at the next call that looks.
  *
- * TILEK_STANDIN_FAIL=alloc|launch|compile|nodevice|capture|endcapture|graph|play makes every call of the kind fail; alloc:3 only the third. A failed launch
- * leaves the device lost, as a real one does. TILEK_STANDIN_DEVICES=N shows so many devices. Built with STANDIN_WITHOUT_GRAPHS it is a driver from before them. */
+ * TILEK_STANDIN_FAIL=alloc|launch|compile|nodevice|capture|endcapture|graph|play|cooperative|timeout|resident|toolarge makes every call of the kind fail; alloc:3 only the third. A failed launch
+ * leaves the device lost, as a real one does. TILEK_STANDIN_DEVICES=N shows so many devices. TILEK_STANDIN_BLANK=TEXT leaves this out of every program, to see what
+ * becomes of one without it. Built with STANDIN_WITHOUT_GRAPHS it is a driver from before them. */
 #ifndef STANDIN_H
 #define STANDIN_H
 
@@ -14,19 +15,25 @@
 typedef struct standin_index { unsigned x, y, z; } standin_index;
 typedef void (*standin_call)(void **parameters); /* "standin_call_" and the kernel's name */
 typedef void (*standin_barrier_function)(int line);
+typedef void (*standin_yield_function)(void);
 
 typedef struct standin_kernel {
     standin_call call;
     int has_barriers;
     standin_index *thread, *block, *block_size, *grid_size; /* threadIdx, blockIdx, blockDim, gridDim */
     standin_barrier_function *barrier;
+    standin_yield_function *yield; /* __nanosleep: the caller waits for others */
     const unsigned long *sizes; /* of the parameters, closed by 0: "standin_sizes_" and the kernel's name */
 } standin_kernel;
 
-typedef enum standin_outcome { STANDIN_DONE, STANDIN_DIVERGED, STANDIN_BAD_ADDRESS, STANDIN_NO_STACKS } standin_outcome;
+typedef enum standin_outcome { STANDIN_DONE, STANDIN_DIVERGED, STANDIN_BAD_ADDRESS, STANDIN_NO_STACKS, STANDIN_STUCK } standin_outcome;
 
-/* Runs all blocks. One launch at a time: the caller holds a lock, since a kernel's shared arrays are static. */
-standin_outcome standin_run(const standin_kernel *kernel, standin_index grid, standin_index block, void **parameters);
+/* Threads of all blocks that a cooperative launch may have. */
+enum { STANDIN_MOST_RESIDENT = 8192 };
+
+/* Runs all blocks, one after another or, in a cooperative launch, in turns. One launch at a time: the caller holds a lock, since a kernel's shared arrays are
+ * static (which is why cooperative launches may have none). */
+standin_outcome standin_run(const standin_kernel *kernel, standin_index grid, standin_index block, void **parameters, int cooperative);
 
 /* Whether this call of the kind is to fail. */
 int standin_fails(const char *kind);

@@ -1,9 +1,12 @@
 /* Successive over-relaxation, sequentially, as the equations of the thesis (chapter 6) have it: what faster programs are held to, bit for bit.
  *
- * A mesh has n x n inner points in an array of (n + 2) x (n + 2), row by row; its border is given and stays. Solved are, for inner points,
+ * A mesh has n inner points along each of one to three dimensions, in an array of n + 2 along each, row by row; its border is given and stays. Solved
+ * are, for inner points, f being h^2 times the source,
  *
- *     4 u[i][j] - u[i-1][j] - u[i][j-1] - u[i+1][j] - u[i][j+1] = f[i][j]             (6.2), f being h^2 times the source
+ *     2 u[i] - u[i-1] - u[i+1] = f[i]                                                   three points
+ *     4 u[i][j] - u[i-1][j] - u[i][j-1] - u[i+1][j] - u[i][j+1] = f[i][j]             (6.2), five points
  *     20 u[i][j] - 4 (the four above) - (the four at the corners) = 6 f[i][j]         nine points
+ *     6 u[i][j][k] - (its six neighbours along the axes) = f[i][j][k]                 seven points
  *
  * A sweep relaxes every inner point once; it returns the greatest change of a point. Real is double unless it is defined before. */
 #ifndef REFERENCES_SOR_H
@@ -15,12 +18,12 @@
 #define REAL double
 #endif
 
-enum { MOST_LAYERS = 64 };
+enum { MOST_LAYERS = 64, MOST_DIMENSIONS = 3 };
 
 typedef struct sor_problem sor_problem;
 
-/* Relaxes the point (i, j), 1 <= i, j <= n, and returns by how much it changed. */
-typedef REAL relaxation(const sor_problem *problem, int i, int j);
+/* Relaxes the inner point with this place in the array, and returns by how much it changed. */
+typedef REAL relaxation(const sor_problem *problem, ptrdiff_t place);
 
 struct sor_problem {
     relaxation *relax;
@@ -28,6 +31,7 @@ struct sor_problem {
     REAL omega;
     REAL *u;
     const REAL *f;
+    int dimensions;
 };
 
 static REAL magnitude(REAL value)
@@ -35,60 +39,119 @@ static REAL magnitude(REAL value)
     return value < 0 ? -value : value;
 }
 
+static REAL relax_three(const sor_problem *problem, ptrdiff_t place)
+{
+    REAL *const here = problem->u + place;
+    const REAL before = *here;
+    const REAL sum = here[-1] + here[1] + problem->f[place];
+
+    *here = (1 - problem->omega) * before + problem->omega / 2 * sum;
+    return magnitude(*here - before);
+}
+
 /* (6.4) and (6.5), with a right-hand side: which neighbours are new already is the order's matter. */
-static REAL relax_five(const sor_problem *problem, int i, int j)
+static REAL relax_five(const sor_problem *problem, ptrdiff_t place)
 {
     const ptrdiff_t row = problem->n + 2;
-    REAL *const here = problem->u + i * row + j;
+    REAL *const here = problem->u + place;
     const REAL before = *here;
-    const REAL sum = here[-row] + here[-1] + here[row] + here[1] + problem->f[i * row + j];
+    const REAL sum = here[-row] + here[-1] + here[row] + here[1] + problem->f[place];
 
     *here = (1 - problem->omega) * before + problem->omega / 4 * sum;
     return magnitude(*here - before);
 }
 
-static REAL relax_nine(const sor_problem *problem, int i, int j)
+static REAL relax_nine(const sor_problem *problem, ptrdiff_t place)
 {
     const ptrdiff_t row = problem->n + 2;
-    REAL *const here = problem->u + i * row + j;
+    REAL *const here = problem->u + place;
     const REAL before = *here;
     const REAL edges = here[-row] + here[-1] + here[row] + here[1];
     const REAL corners = here[-row - 1] + here[-row + 1] + here[row - 1] + here[row + 1];
-    const REAL sum = 4 * edges + corners + 6 * problem->f[i * row + j];
+    const REAL sum = 4 * edges + corners + 6 * problem->f[place];
 
     *here = (1 - problem->omega) * before + problem->omega / 20 * sum;
     return magnitude(*here - before);
 }
 
-/* One sweep of SOR: forward in lexicographic order (6.4), or backward, in the opposite order (6.5). */
-static REAL sor_sweep(const sor_problem *problem, int backward)
+static REAL relax_seven(const sor_problem *problem, ptrdiff_t place)
+{
+    const ptrdiff_t row = problem->n + 2, plane = row * row;
+    REAL *const here = problem->u + place;
+    const REAL before = *here;
+    const REAL sum = here[-plane] + here[-row] + here[-1] + here[plane] + here[row] + here[1] + problem->f[place];
+
+    *here = (1 - problem->omega) * before + problem->omega / 6 * sum;
+    return magnitude(*here - before);
+}
+
+/* Points [first, last] along each dimension in lexicographic order: `point` goes on to the next one, if there is one. */
+static int next_point(int dimensions, const int *first, const int *last, int *point)
+{
+    for (int k = dimensions - 1; k >= 0; k--) {
+        if (++point[k] <= last[k])
+            return 1;
+        point[k] = first[k];
+    }
+    return 0;
+}
+
+/* Relaxes them, 1 <= first, last <= n; backward they are mirrored. */
+static REAL relax_box(const sor_problem *problem, const int *first, const int *last, int backward)
 {
     const int n = problem->n;
+    int point[MOST_DIMENSIONS];
     REAL most = 0;
 
-    for (int r = 1; r <= n; r++)
-        for (int c = 1; c <= n; c++) {
-            const REAL change = problem->relax(problem, backward ? n + 1 - r : r, backward ? n + 1 - c : c);
-            if (change > most)
-                most = change;
-        }
+    for (int k = 0; k < problem->dimensions; k++) {
+        point[k] = first[k];
+        if (first[k] > last[k])
+            return 0;
+    }
+    do {
+        ptrdiff_t place = 0;
+        for (int k = 0; k < problem->dimensions; k++)
+            place = place * (n + 2) + (backward ? n + 1 - point[k] : point[k]);
+        const REAL change = problem->relax(problem, place);
+        if (change > most)
+            most = change;
+    } while (next_point(problem->dimensions, first, last, point));
     return most;
 }
 
-/* Relaxes the points of one colour. Two colours, i + j being even (red) or odd (black), suffice for five points; four, by the parities of i and j, for
- * nine. The point (1, 1) has the first colour, 0. */
+/* One sweep of SOR: forward in lexicographic order (6.4), or backward, in the opposite order (6.5). */
+static REAL sor_sweep(const sor_problem *problem, int backward)
+{
+    const int first[MOST_DIMENSIONS] = {1, 1, 1}, last[MOST_DIMENSIONS] = {problem->n, problem->n, problem->n};
+
+    return relax_box(problem, first, last, backward);
+}
+
+/* Relaxes the points of one colour. Two colours, the sum of the subscripts less 1 being even (red) or odd (black), suffice where neighbours lie along the
+ * axes; 2^dimensions, by the parities of all subscripts, everywhere. The point whose subscripts are 1 has the
+ * first colour, 0. */
 static REAL relax_colour(const sor_problem *problem, int colours, int colour)
 {
+    const int n = problem->n, first[MOST_DIMENSIONS] = {1, 1, 1}, last[MOST_DIMENSIONS] = {n, n, n};
+    int point[MOST_DIMENSIONS] = {1, 1, 1};
     REAL most = 0;
 
-    for (int i = 1; i <= problem->n; i++)
-        for (int j = 1; j <= problem->n; j++) {
-            if ((colours == 2 ? (i + j) % 2 : 2 * ((i - 1) % 2) + (j - 1) % 2) != colour)
-                continue;
-            const REAL change = problem->relax(problem, i, j);
-            if (change > most)
-                most = change;
+    if (n < 1)
+        return 0;
+    do {
+        ptrdiff_t place = 0;
+        int sum = 0, parities = 0;
+        for (int k = 0; k < problem->dimensions; k++) {
+            place = place * (n + 2) + point[k];
+            sum += point[k] - 1;
+            parities = 2 * parities + (point[k] - 1) % 2;
         }
+        if ((colours == 2 ? sum % 2 : parities) != colour)
+            continue;
+        const REAL change = problem->relax(problem, place);
+        if (change > most)
+            most = change;
+    } while (next_point(problem->dimensions, first, last, point));
     return most;
 }
 
@@ -128,20 +191,19 @@ static places tile_places(int t, int d, int layer, int n, int P)
 
 /* A tile of a K-layer sweep: its points in lexicographic order of (layer, i, j), mirrored where the sweep is backward. change[k] becomes the greatest
  * change in layer k. A neighbour has the most up-to-date value, whichever layer that is of: all layers are one array. */
-static void mlsor_tile(const sor_problem *problem, int K, int P, int backward, const int t[2], const int d[2],
-                       REAL *change)
+static void mlsor_tile(const sor_problem *problem, int K, int P, int backward, const int *t, const int *d, REAL *change)
 {
-    const int n = problem->n;
+    int first[MOST_DIMENSIONS], last[MOST_DIMENSIONS];
 
     for (int layer = 0; layer < K; layer++) {
-        const places rows = tile_places(t[0], d[0], layer, n, P);
-        const places columns = tile_places(t[1], d[1], layer, n, P);
-        for (int r = rows.first; r <= rows.last; r++)
-            for (int c = columns.first; c <= columns.last; c++) {
-                const REAL found = problem->relax(problem, backward ? n - r : r + 1, backward ? n - c : c + 1);
-                if (found > change[layer])
-                    change[layer] = found;
-            }
+        for (int k = 0; k < problem->dimensions; k++) {
+            const places own = tile_places(t[k], d[k], layer, problem->n, P);
+            first[k] = own.first + 1;
+            last[k] = own.last + 1;
+        }
+        const REAL found = relax_box(problem, first, last, backward);
+        if (found > change[layer])
+            change[layer] = found;
     }
 }
 
@@ -151,26 +213,49 @@ static const char *mlsor_refuses(int K, int P)
     return K < 1 || K > P / 2 || K > MOST_LAYERS ? "K is not from 1 to floor(P/2)" : NULL;
 }
 
-/* K layers at once, forward or backward: the kernels K11, K12, K21 and K22, each over all subdomains. What the subdomains of a kernel do does
- * not depend on their order, nor does it matter (for five points) whether K12 or K21 comes first: `upside_down` takes these orders the other way. */
+static int second_halves(int kernel)
+{
+    return kernel == 0 ? 0 : kernel % 2 + second_halves(kernel / 2);
+}
+
+/* The kernel that runs at a place among 2^dimensions: in lexicographic order; `upside_down` those with as many second halves together, the fewer the
+ * earlier, in the opposite order. */
+static int kernel_at(int place, int kernels, int upside_down)
+{
+    if (!upside_down)
+        return place;
+    for (int second = 0;; second++)
+        for (int kernel = kernels - 1; kernel >= 0; kernel--)
+            if (second_halves(kernel) == second && place-- == 0)
+                return kernel;
+}
+
+/* K layers at once, forward or backward: the kernels K11, K12, K21 and K22 (in one dimension K1 and K2, in three K111 to K222), each over all subdomains.
+ * What the subdomains of a kernel do does not depend on their order, nor does it matter, where neighbours lie along the axes, whether K12 or K21 comes
+ * first: `upside_down` takes these orders the other way. */
 static void mlsor_sweep(const sor_problem *problem, int K, int P, int backward, int upside_down, REAL *change)
 {
-    const int subdomains = (problem->n + P - 1) / P;
+    const int subdomains = (problem->n + P - 1) / P, dimensions = problem->dimensions;
+    int all = 1;
 
+    for (int k = 0; k < dimensions; k++)
+        all *= subdomains;
     for (int k = 0; k < K; k++)
         change[k] = 0;
-    for (int kernel = 0; kernel < 4; kernel++) {
-        const int turned = upside_down && (kernel == 1 || kernel == 2) ? 3 - kernel : kernel;
-        const int t[2] = {1 + turned / 2, 1 + turned % 2};
-        for (int s = 0; s < subdomains * subdomains; s++) {
-            const int taken = upside_down ? subdomains * subdomains - 1 - s : s;
-            const int d[2] = {taken / subdomains, taken % subdomains};
+    for (int place = 0; place < 1 << dimensions; place++) {
+        const int kernel = kernel_at(place, 1 << dimensions, upside_down);
+        for (int s = 0; s < all; s++) {
+            int t[MOST_DIMENSIONS], d[MOST_DIMENSIONS], taken = upside_down ? all - 1 - s : s;
+            for (int k = dimensions - 1; k >= 0; k--, taken /= subdomains) {
+                d[k] = taken % subdomains;
+                t[k] = 1 + (kernel >> (dimensions - 1 - k)) % 2;
+            }
             mlsor_tile(problem, K, P, backward, t, d, change);
         }
     }
 }
 
-/* A way to solve: lexicographic where there are no colours and no K, by 2 or 4 colours, or MLSOR with K layers and subdomains of P x P.
+/* A way to solve: lexicographic where there are no colours and no K, by colours, or MLSOR with K layers and subdomains of P along each dimension.
  * `alternating`: every other sweep, or K sweeps, goes backward. */
 typedef struct {
     int colours, K, P, alternating;

@@ -63,7 +63,7 @@ static void symmetric(int steps, int n, double w, double u[n + 2][n + 2], double
     }
 }
 
-/* The greatest change decides when it ends: this runs as the loops by colours stand. */
+/* The greatest change decides when it ends: the host runs this loop around a kernel of the sweep. */
 static double converge(int steps, int n, double w, double u[n + 2][n + 2], double f[n + 2][n + 2])
 {
     double most = 1;
@@ -195,7 +195,7 @@ static void report(const char *name, const void *one, const void *other, long by
 /* What the functions above should do to `u`; `backward` takes the colours the other way in every other sweep. */
 static double expected(int steps, int n, double w, double *u, double *f, int colours, int backward, double least)
 {
-    const sor_problem problem = {colours == 2 ? relax_five : relax_nine, n, w, u, f};
+    const sor_problem problem = {colours == 2 ? relax_five : relax_nine, n, w, u, f, 2};
     double most = 1;
     int t = 0;
     for (; most > least && t < steps; t++) {

@@ -73,6 +73,26 @@ static void red_black(int n, int m, int steps, float u[n][m])
                 u[i][j] = 0.25f * (u[i][j - 1] + u[i][j + 1] + u[i - 1][j] + u[i + 1][j]);
 }
 
+/* Groups of two sweeps by subdomains, whose tiles of second halves reach into the next device's rows; and of nine points, each kernel by itself. */
+static void layered(int n, int m, int steps, float u[n][m])
+{
+#pragma tilek kernel sor(multilayer, layers: 2, subdomain: 4) device(all)
+    for (int t = 0; t < steps; t++)
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < m - 1; j++)
+                u[i][j] = 0.25f * (u[i][j - 1] + u[i][j + 1] + u[i - 1][j] + u[i + 1][j]);
+}
+
+static void corners(int n, int m, int steps, float u[n][m])
+{
+#pragma tilek kernel sor(multilayer, layers: 1, subdomain: 3) device(all)
+    for (int t = 0; t < steps; t++)
+        for (int i = n - 2; i > 0; i--)
+            for (int j = 1; j < m - 1; j++)
+                u[i][j] = 0.2f * (u[i][j - 1] + u[i][j + 1] + u[i - 1][j] + u[i + 1][j])
+                          + 0.05f * (u[i - 1][j - 1] + u[i - 1][j + 1] + u[i + 1][j - 1] + u[i + 1][j + 1]);
+}
+
 /* The last row is everybody's neighbour, wherever the caller says that it is. */
 static void around(int n, int m, int steps, int last, float a[n][m], float b[n][m])
 {
@@ -178,6 +198,8 @@ int main(int count, char **arguments)
     RUN("upwind", upwind(n, m, steps, (void *)a, (void *)b));
     RUN("borders", borders(n, m, steps, (void *)a, (void *)b, c));
     RUN("red_black", red_black(n, m, steps, (void *)a));
+    RUN("layered", layered(n, m, steps, (void *)a));
+    RUN("corners", corners(n, m, steps, (void *)a));
     RUN("around", around(n, m, steps, n - 1, (void *)a, (void *)b));
     RUN("twice", twice(n, m, (void *)a, (void *)b, (void *)c));
     RUN("product", product(n, m, (void *)c, (void *)a, (void *)b));

@@ -130,6 +130,33 @@ def test_streamed_stars_read_neighbours_alone_in_shared_memory(workshop: Worksho
     assert len(re.findall(r"\bbar\.sync", code)) == 2 * 2
 
 
+SUBDOMAINS = """\
+void five(int sweeps, int n, float w, float u[n + 2][n + 2], float f[n + 2][n + 2])
+{
+#pragma tilek kernel sor(multilayer, layers: 16, subdomain: 32)
+    for (int t = 0; t < sweeps; t++)
+        for (int i = 1; i <= n; i++)
+            for (int j = 1; j <= n; j++)
+                u[i][j] = (1 - w) * u[i][j] + w / 4 * (u[i-1][j] + u[i][j-1] + u[i+1][j] + u[i][j+1] + f[i][j]);
+}
+"""
+
+
+def test_subdomains_stay_in_shared_memory(workshop: Workshop, tmp_path: Path) -> None:
+    """All eight tiles of a group: the mesh and its right-hand side, and nothing on the stack."""
+    source = tmp_path / "five.c"
+    source.write_text(SUBDOMAINS)
+    (path,) = kernels(workshop, source, tmp_path / "kernels")
+    warnings = tuple(f"--ptxas-options={one}" for one in ("--warn-on-spills", "--warn-on-local-memory-usage"))
+    text = path.read_text()
+    for options in ((), specialised(text, 32)):
+        assert complaints([path], ARCHITECTURES[-1:], (*warnings, *options)) == ""
+    code = ptx(text, "compute_90", specialised(text, 32))
+    shared = [int(one) for one in re.findall(r"\.shared .*\[(\d+)\]", code)]
+    # 33 places of u and 31 of f along either half of a subdomain of 32 x 32 with 16 layers, in rows of an even number of elements.
+    assert shared == 8 * [4 * 33 * 34, 4 * 31 * 32]
+
+
 def specialised(text: str, bits: int) -> tuple[str, ...]:
     """Options that build a program for workers of one round each, and for numbers of 256 otherwise."""
     macros = re.findall(r"#define \w+_TILES ,(.*?)#endif", text, re.DOTALL)

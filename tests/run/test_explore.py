@@ -115,5 +115,7 @@ def test_the_papers_versions_are_built_of_the_source(workshop: Workshop, tmp_pat
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert {"default", "thread1"} <= {version for version, *_ in rows(tmp_path)}
+    tried = {version for version, *_ in rows(tmp_path)}
+    assert "default" in tried
+    assert tried & {f"thread{number}" for number in range(1, 9)}
     assert [failure for *_, failure in rows(tmp_path) if failure] == []

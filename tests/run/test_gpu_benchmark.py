@@ -16,8 +16,9 @@ from benchmarks.gpu.cases import CASES, GpuCase
 from tests.support.programs import ROOT
 from tests.support.targets import target_environment
 
-#: Of four shapes; others take seconds on the stand-in.
-KERNELS = ("metafork-reversal.float", "product.float", "jacobi-2d.float", "lu.float")
+#: Of five shapes; others take seconds on the stand-in.
+KERNELS = ("metafork-reversal.float", "product.float", "jacobi-2d.float", "lu.float", "alignment.float")
+COMPARED = ("lu.float", "alignment.float")
 
 #: Figures that no other kernel has a part in.
 WHOLE = {"sgemm", "jacobi-2d"}
@@ -52,8 +53,8 @@ def test_every_figure_is_measured(folder: Path) -> None:
     whole = json.loads(report.read_text())
     assert set(whole["results"]) == set(KERNELS)
     assert all(each["median"] > 0 for each in whole["results"].values())
-    assert all(len(whole["results"][name]["seconds"]) == (4 if name == "lu.float" else 1) for name in KERNELS)
-    assert set(whole["figures"]) == {"reversal", "sgemm", "jacobi-2d", "graphs"}
+    assert all(len(whole["results"][name]["seconds"]) == (4 if name in COMPARED else 1) for name in KERNELS)
+    assert set(whole["figures"]) == {"reversal", "sgemm", "jacobi-2d", "graphs", "persistent"}
     assert all(each["value"] is None or each["value"] > 0 for each in whole["figures"].values())
     assert {name for name, each in whole["figures"].items() if each["whole"]} == WHOLE
     assert whole["machine"]["copy"] > 0 and not whole["comparable"]

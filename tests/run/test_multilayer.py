@@ -10,9 +10,9 @@ from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment
 
 SOURCE = Path(__file__).parent / "multilayer.c"
-NAMES = ["five", "backward", "iterators"]
+NAMES = ["five", "backward", "iterators", "nine", "three", "seven"]
 MESHES = (("0", "2"), ("1", "7"), ("4", "3"), ("16", "0"), ("24", "12"), ("21", "8"), ("35", "11"))
-"""inner points along each dimension, sweeps: subdomains are of 8 and 5, groups of 3 and 2 sweeps"""
+"""inner points along each dimension (12 at most in space), sweeps: subdomains are of 4 to 8, groups of 3 and 2 sweeps"""
 
 pytestmark = pytest.mark.xdist_group("multilayer")
 

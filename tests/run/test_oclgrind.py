@@ -137,6 +137,19 @@ def test_overlapped_tiles_run_clean(workshop: Workshop, form: str) -> None:
     assert workshop.run(program, OPENCL, "14", "5") == expected
 
 
+def test_subdomains_run_clean(workshop: Workshop) -> None:
+    # Tiles filled, computed front by front and stored by several workers; a mesh that subdomains do not divide, a last group of fewer layers.
+    folder = workshop.folder / "oclgrind" / "subdomains"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = Path(__file__).with_name("multilayer.c").read_text()
+    source = folder / "multilayer.c"
+    source.write_text(f"#define ONLY_ONE\n{text.replace('../references', str(ROOT / 'tests' / 'references'))}")
+    program = workshop.build_translated(source, FLAGS)
+    for specialize in ("1", "0"):
+        assert oclgrind(workshop, "gpu", program, "13", "8", TILEK_SPECIALIZE=specialize) == ""
+    assert workshop.run(program, OPENCL, "13", "8") == "five\n"
+
+
 #: Strategies with small tiles; scratch storage, steps, launches in host loops, neighbours under conditions, rows with strides, factorisations.
 NAMES = ("strategies", "storage", "steps", "structure", "neighbours", "flattened", "algebra", "meetings")
 #: Oclgrind's compiler makes llvm.usub.sat.i64 of this, which its interpreter does not know.

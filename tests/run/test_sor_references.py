@@ -48,9 +48,11 @@ def run(program: Path, *words: str) -> list[str]:
     return run_command((str(program), *words), {}, program.parent, RUN_SECONDS).splitlines()
 
 
-def solve(program: Path, n: int, omega: float, tolerance: float, guess: str, *methods: str) -> dict[str, Solved]:
+def solve(
+    program: Path, n: int, omega: float, tolerance: float, guess: str, *methods: str, dimensions: int = 2
+) -> dict[str, Solved]:
     found = {}
-    for line in run(program, "solve", str(n), str(omega), str(tolerance), guess, *methods):
+    for line in run(program, f"solve{dimensions}", str(n), str(omega), str(tolerance), guess, *methods):
         name, sweeps, passed, error = line.split()
         found[name] = Solved(int(sweeps), float(passed), float(error))
     assert list(found) == list(methods)
@@ -96,14 +98,15 @@ def test_all_methods_reach_the_same_solution(program: Path, guess: str, omega: f
     ],
 )
 def test_kernels_of_mlsor_are_sound(program: Path, n: int, layers: int, side: int) -> None:
-    """The four kernels relax each point K times; their subdomains may come in any order. One subdomain keeps all dependences, so that it
-    does what K sweeps of SOR do; subdomains of 2 x 2 are four colours.
+    """The 2^D kernels relax each point K times; their subdomains may come in any order. One subdomain keeps all dependences, so that it
+    does what K sweeps of SOR do; subdomains of two places along each dimension are 2^D colours.
     """
-    said = run(program, "orders", str(n), "1.3", str(layers), str(side))
-    assert said and all(line.endswith(": yes") for line in said)
-    text = "\n".join(said)
-    assert ("one subdomain does what K sweeps of SOR do" in text) == (side >= n)
-    assert ("subdomains of 2 x 2 do what four colours do" in text) == (side == 2)
+    for dimensions in (1, 2, 3):
+        said = run(program, f"orders{dimensions}", str(n), "1.3", str(layers), str(side))
+        assert said and all(line.endswith(": yes") for line in said)
+        text = "\n".join(said)
+        assert ("one subdomain does what K sweeps of SOR do" in text) == (side >= n)
+        assert ("subdomains of two places do what 2^D colours do" in text) == (side == 2)
 
 
 @pytest.mark.parametrize(("guess", "tolerance"), [("zero", 0.03), ("laplace", 0.1)])
@@ -120,6 +123,27 @@ def test_the_order_of_table_6_2(program: Path, guess: str, tolerance: float) -> 
     assert all(sweeps[one] > sweeps[other] for one, other in zip(forward, alternating, strict=True))
     assert sweeps["sor"] < in_turn[-1] < 1.12 * sweeps["sor"]
     assert abs(sweeps["redblack"] / sweeps["sor"] - 1) < (0.01 if guess == "zero" else 0.1)
+
+
+def test_the_order_of_table_6_2_in_space(program: Path) -> None:
+    """40^3 points, omega = 1.4, Poisson's equation: the same order as in the plane."""
+    ways = [[f"{way}:{one}" for one in SUBDOMAINS[:3]] for way in ("mlsor", "forward")]
+    found = solve(program, 40, 1.4, 0.1, "zero", "sor", *ways[0], *ways[1], dimensions=3)
+    in_turn, forward = ([found[name].passed for name in way] for way in ways)
+    assert in_turn[0] > in_turn[1] > in_turn[2] > found["sor"].passed
+    assert all(one > other for one, other in zip(forward, in_turn, strict=True))
+
+
+def test_the_order_of_table_6_2_on_a_line(program: Path) -> None:
+    """96 points, omega = 1.4: larger subdomains need fewer sweeps from 4 x 8 on, forward-only is slower than alternating, and the largest
+    subdomains take 12 % more than SOR at most.
+    """
+    ways = [[f"{way}:{one}" for one in SUBDOMAINS] for way in ("mlsor", "forward")]
+    found = solve(program, 96, 1.4, 0.03, "zero", "sor", *ways[0], *ways[1], dimensions=1)
+    in_turn, forward = ([found[name].passed for name in way] for way in ways)
+    assert in_turn[1] > in_turn[2] > in_turn[3] > found["sor"].passed
+    assert all(one > other for one, other in zip(forward, in_turn, strict=True))
+    assert in_turn[3] < 1.12 * found["sor"].passed
 
 
 def test_near_the_best_factor_subdomains_cost_twice_the_sweeps(program: Path) -> None:

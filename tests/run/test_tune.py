@@ -109,7 +109,7 @@ def command(program: Path, how: str, *options: str) -> list[str]:
 def tune(workshop: Workshop, folder: Path, program: Path, how: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command(program, how, "--target", "threads", *options),
-        env=tools(workshop.cache),
+        env=tools(workshop.cache) | {"TILEK_NUM_THREADS": "1"},  # tiles follow the number of threads
         cwd=folder,
         capture_output=True,
         text=True,
@@ -235,7 +235,8 @@ def test_the_default_is_what_the_program_was_built_with(workshop: Workshop, fold
 
 def launches(workshop: Workshop, program: Path, target: TargetEnvironment) -> int:
     trace = program.parent / "trace.json"
-    workshop.run(program, target, TILEK_PROFILE=str(trace))
+    # A persistent launch is one, whatever it is made of.
+    workshop.run(program, target, TILEK_PROFILE=str(trace), TILEK_PERSISTENT="0")
     events = json.loads(trace.read_text())["traceEvents"]
     trace.unlink()
     return sum(event["cat"] == "kernel" and event["args"]["kernel"] == "sweep" for event in events)

@@ -87,9 +87,20 @@ void steps_chosen(void);
 void steps_chosen_extremes(void);
 void steps_chosen_arrays(void);
 void steps_misled(void);
+void steps_even(void);
 void steps_choice_cost(void);
 void steps_cost(void);
 void steps_workers(void);
+
+/* Tests of TILEK_ADAPT (adapt_cases.c). */
+void adapts(void);
+void adapts_not(void);
+void adapts_to_many(void);
+void adapts_concurrently(void);
+void versions_by_rules(void);
+void versions_as_said(void);
+void versions_adapt(void);
+void versions_cost(void);
 
 /* Tests of calls on several devices (division_cases.c). */
 void divided(void);

@@ -91,6 +91,17 @@ static int sums_order(struct tilek_run *run, const tilek_call *call)
     return 0;
 }
 
+/* One launch of n iterations, in blocks whose size is the kernel's. */
+static int even_order(struct tilek_run *run, const tilek_call *call)
+{
+    const int64_t n = *(const int64_t *)call->scalars[0], size = tilek_size_of_blocks(run, 0, 0, n - 1, 1);
+    const int k = 0;
+    const tilek_bounds loops[] = {{0, n, 1, tilek_trip(0, n, 1, '<')}};
+    const void *const values[] = {&k};
+    CHECK(size == tilek_size_of(run, 0) && size == tilek_size_of_blocks(run, 0, 0, n - 1, 1));
+    return tilek_step(run, 0, loops, values);
+}
+
 static const size_t value_sizes[] = {sizeof(int)};
 static const tilek_reduction sums[] = {{TILEK_ADD, TILEK_DOUBLE, 1}};
 #define GANG_WORKER (1u << TILEK_AXIS_GANG | 1u << TILEK_AXIS_WORKER)
@@ -110,8 +121,8 @@ static const size_t scalar_sizes[] = {sizeof(int64_t), sizeof(int)};
 static const char *const text[] = {"the fake device reads no text", NULL};
 static const tilek_size sizes[] = {{"size", 3, 3}};
 static const int64_t in_small[] = {4}, in_short[] = {5}, in_wrong[] = {0};
-static const tilek_choice choices[] = {{10 * sizeof(double) + 8, INT64_MAX, in_small}, {INT64_MAX, 2, in_short}};
-static const tilek_choice wrong_choices[] = {{INT64_MAX, INT64_MAX, in_wrong}};
+static const tilek_choice choices[] = {{10 * sizeof(double) + 8, INT64_MAX, in_small, 0}, {INT64_MAX, 2, in_short, 0}};
+static const tilek_choice wrong_choices[] = {{INT64_MAX, INT64_MAX, in_wrong, 0}};
 static const int64_t tile_arguments[3];
 
 #define KERNEL(kernel_name, own_hosts, own_devices, steps, own_flags, own_state, own_choices, own_choice_count)                                  \
@@ -122,7 +133,7 @@ static const int64_t tile_arguments[3];
         .tile_argument_count = 3, .host_steps = steps, .device_steps = steps, .size_count = 1, .sizes = sizes, .choice_count = own_choice_count,      \
         .choices = own_choices, .state = own_state                                                                                           \
     }
-static void *states[8];
+static void *states[10];
 static const tilek_kernel kernel = KERNEL("decay", hosts, devices, order, TILEK_VARYING_STEPS, &states[0], NULL, 0);
 static const tilek_kernel narrow_kernel = KERNEL("narrow", narrow_hosts, narrow_devices, order, TILEK_VARYING_STEPS, &states[1], NULL, 0);
 static const tilek_kernel wrong_kernel = KERNEL("wrong", hosts, wrong_devices, order, TILEK_VARYING_STEPS, &states[2], NULL, 0);
@@ -131,6 +142,8 @@ static const tilek_kernel tiny_kernel = KERNEL("tiny", hosts, devices, tiny_orde
 static const tilek_kernel choosing_kernel = KERNEL("choosing", hosts, devices, order, TILEK_VARYING_STEPS, &states[5], choices, 2);
 static const tilek_kernel misled_kernel = KERNEL("misled", hosts, devices, order, TILEK_VARYING_STEPS, &states[6], wrong_choices, 1);
 static const tilek_kernel sums_kernel = KERNEL("sums", hosts, devices, sums_order, TILEK_VARYING_STEPS, &states[7], NULL, 0);
+static const tilek_kernel even_kernel = KERNEL("even", hosts, devices, even_order, TILEK_VARYING_STEPS, &states[8], NULL, 0);
+static const tilek_kernel even_choosing_kernel = KERNEL("even_choosing", hosts, devices, even_order, TILEK_VARYING_STEPS, &states[9], choices, 2);
 
 void register_step_kernels(void)
 {
@@ -373,7 +386,7 @@ void steps_chosen_arrays(void)
                                                {"far", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_WRITES | TILEK_TEMPORARY | TILEK_DEVICES_ONLY},
                                                {"none", TILEK_CONTIGUOUS, 2, sizeof(double), 1, number, TILEK_READS},
                                                {"s", TILEK_SCALAR, 0, sizeof(double), 1, number, TILEK_WRITES}};
-    static const tilek_choice exact[] = {{12 * sizeof(double), 7, in_small}}, close[] = {{12 * sizeof(double) - 1, 7, in_small}};
+    static const tilek_choice exact[] = {{12 * sizeof(double), 7, in_small, 0}}, close[] = {{12 * sizeof(double) - 1, 7, in_small, 0}};
     tilek_array own[] = {{.length = {3, 2}}, {.length = {5}}, {.length = {1000}}, {.length = {1000, 0}}, {.base = NULL}};
     const tilek_call call = {.arrays = own, .trips = 7};
     const tilek_choice *const tables[] = {exact, close};
@@ -394,6 +407,21 @@ void steps_misled(void)
     own.A[0] = 0;
     CHECK(tilek_launch(&misled_kernel, &own.call) == 1 && own.A[0] == 0);
     tilek_complete(&misled_kernel, &own.call);
+}
+
+/* Prints the size of blocks of which a launch has so many iterations: by default, and of a kernel that chooses 4 up to 10. */
+void steps_even(void)
+{
+    static const int64_t lengths[] = {3, 4, 5, 12};
+    const tilek_kernel *const both[] = {&even_kernel, &even_choosing_kernel};
+    for (size_t index = 0; index < 2 * sizeof lengths / sizeof lengths[0]; ++index) {
+        step_call own;
+        make(&own, lengths[index / 2], 3);
+        own.A[0] = 0;
+        own.call.trips = 3;
+        CHECK(tilek_launch(both[index % 2], &own.call) == 0);
+        (void)printf("%g ", own.A[0]);
+    }
 }
 
 /* Prints the mean cost of a launch, in nanoseconds of processor time, of a kernel that chooses sizes and of one that does not. */

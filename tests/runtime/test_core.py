@@ -85,6 +85,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             "waves_cases.c",
             "graph_cases.c",
             "division_cases.c",
+            "adapt_cases.c",
             "kernels.c",
             "fake_backend.c",
         )
@@ -115,6 +116,30 @@ def test_on_every_target(program: Path, case: str, target: str) -> None:
 def test_tiles_of_wavefronts(program: Path, case: str) -> None:
     done = run(program, case)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("case", ["adapts", "adapts_to_many", "adapts_concurrently", "versions_adapt"])
+def test_adaptation(program: Path, case: str) -> None:
+    done = run(program, case, TILEK_ADAPT="1")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("case", ["adapts_not", "versions_by_rules"])
+def test_nothing_adapts_unasked(program: Path, case: str) -> None:
+    done = run(program, case)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_version_that_is_asked_for(program: Path) -> None:
+    done = run(program, "versions_as_said", TILEK_VERSION="1", TILEK_ADAPT="1")
+    assert done.returncode == 0, done.stderr
+    assert run(program, "versions_by_rules", TILEK_VERSION="2").returncode == 1, "there are no such"
+
+
+def test_profiles_say_what_was_learned(program: Path) -> None:
+    found = run(program, "adapts", TILEK_ADAPT="1", TILEK_PROFILE="1").stderr
+    assert "  delayed on threads, arrays below 64 bytes" not in found
+    assert "  delayed on threads, arrays below 128 bytes, below 128 iterations: takes size=5, of 3\n" in found
 
 
 @pytest.mark.parametrize("case", ON_THE_DEVICE)
@@ -242,6 +267,8 @@ def test_a_tolerance_that_the_user_gives_is_kept_to(program: Path) -> None:
         ("TILEK_TARGET", "gpu", "cuda, opencl, threads, serial, auto"),
         ("TILEK_VERIFY", "yes", "0, 1"),
         ("TILEK_GRAPHS", "on", "0, 1"),
+        ("TILEK_ADAPT", "2", "0, 1"),
+        ("TILEK_VERSION", "-1", "a version's number from 0"),
         ("TILEK_NUM_THREADS", "0", "a number from 1"),
         ("TILEK_TOLERANCE", "-1", "a number from 0, relative"),
         ("TILEK_PROFILE", "trace", "0, 1, a file's name that ends in .json"),
@@ -374,6 +401,21 @@ def test_devices_have_no_choices(program: Path) -> None:
     assert run(program, "steps_chosen", TILEK_TARGET="opencl").stdout == "3 3 3 3 3 "
 
 
+@pytest.mark.parametrize(
+    ("target", "threads", "given", "sizes"),
+    [
+        ("threads", "2", "", "3 4 2 4 3 4 6 6"),
+        ("threads", "1", "", "3 4 3 4 3 4 3 3"),
+        ("threads", "2", "size=3", "3 3 3 3 3 3 3 3"),
+        ("opencl", "2", "", "3 3 3 3 3 3 3 3"),
+    ],
+)
+def test_even_blocks_of_threads(program: Path, target: str, threads: str, given: str, sizes: str) -> None:
+    """Only where nobody says a size, on hosts: not what is given, though it is the default, nor what is chosen."""
+    done = run(program, "steps_even", TILEK_TARGET=target, TILEK_NUM_THREADS=threads, TILEK_SIZES=given)
+    assert done.stdout == f"{sizes} ", done.stderr
+
+
 def test_choices_below_1_are_refused(program: Path) -> None:
     done = run(program, "steps_misled", TILEK_TARGET="serial")
     assert done.returncode == 0, done.stderr
@@ -392,6 +434,12 @@ def test_choices_are_cheap(program: Path) -> None:
         pytest.skip("sanitizers are slow")
     chosen, plain = map(float, run(program, "steps_choice_cost", TILEK_TARGET="serial").stdout.split())
     assert chosen < plain + 1000
+
+
+def test_choosing_a_version_is_cheap(program: Path) -> None:
+    if program.name != "plain":
+        pytest.skip("sanitizers are slow")
+    assert float(run(program, "versions_cost").stdout) < 1000
 
 
 def test_a_step_is_cheap(program: Path) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_LINE = re.compile(r"stand-in: (\d+) launches, (\d+) waits, (\d+) copies, (\d+) entries, (\d+) graphs, (\d+) played")
+_LINE = re.compile(
+    r"stand-in: (\d+) launches, (\d+) waits, (\d+) copies, (\d+) entries, (\d+) graphs, (\d+) played, (\d+) cooperative"
+)
 
 
 @dataclass(frozen=True)
 class StandinCounts:
-    """Calls of the driver: `launches` one at a time, `entries` of a context, `graphs` that were made, and how often one was `played`; `said` is
+    """Calls of the driver: `launches` one at a time, `entries` of a context, `graphs` that were made, and how often one was `played`;
+    `cooperative` of the launches have all their blocks at once; `said` is
     all that the process wrote to its standard error.
     """
 
@@ -20,6 +23,7 @@ class StandinCounts:
     entries: int
     graphs: int
     played: int
+    cooperative: int
     said: str
 
 

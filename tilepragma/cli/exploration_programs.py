@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 #: Seconds that a build may take.
 _BUILD_SECONDS = 600
+#: The share of the machine's free memory that arrays of a made program may take.
+_SHARE = 0.9
 #: What the user's own main is called in programs that have another one.
-_OPTIONS = ("-Dmain=tilek_users_main",)
+OPTIONS = ("-Dmain=tilek_users_main",)
 _PLACE = re.compile(r"\{([^{}]+)\}")
 _ERROR = re.compile(r"(?:fatal )?error: (.*)")
 
@@ -29,6 +31,61 @@ _ERROR = re.compile(r"(?:fatal )?error: (.*)")
 def with_numbers(words: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
     """A command with `{n}` replaced by the number of that name; braces with no such name in them stay."""
     return [_PLACE.sub(lambda found: str(numbers.get(found[1], found[0])), word) for word in words]
+
+
+def fitting(
+    name: str, calling: CallingProgram, points: Mapping[str, Mapping[str, int]]
+) -> dict[str, Mapping[str, int]]:
+    """The sizes whose arrays fit in memory; others are said to be left out. Raises RefusalError for numbers that do not say all."""
+    room = _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    found = {}
+    for text, numbers in points.items():
+        calling.command_line(numbers, 1)
+        held = calling.bytes(numbers)
+        if held <= room:
+            found[text] = numbers
+        else:
+            print(
+                f"{name} at {text} is left out: its arrays take {held / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free"
+            )
+    return found
+
+
+def tilecc() -> tuple[str, ...]:
+    """The words that run it."""
+    return (sys.executable, "-m", "tilepragma.cli.tilecc")
+
+
+def with_optimisation(options: tuple[str, ...]) -> tuple[str, ...]:
+    """Options of the compiler, with -O2 where none says how much to optimise."""
+    return options if any(word.startswith("-O") for word in options) else (*options, "-O2")
+
+
+def local_headers(source: Path) -> tuple[str, str]:
+    """The option with which a copy of a source finds the headers beside it."""
+    return ("-iquote", str(source.absolute().parent))
+
+
+def compiled(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    """Run a compiler. Raises NotBuiltError with what it says, and OSError where the disk of that folder is full."""
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_BUILD_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NotBuiltError(f"was not built in {_BUILD_SECONDS} s") from None
+    if done.returncode:
+        if os.strerror(errno.ENOSPC) in done.stderr:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        said = _ERROR.search(done.stderr)
+        raise NotBuiltError(f"is not built: {said[1] if said else done.stderr.strip()[-200:]}")
 
 
 @dataclass
@@ -59,39 +116,12 @@ class MadePrograms:
 
     def _made(self, name: str) -> Path:
         build = self.builds[name]
-        folder = self.folder / str(len(self.built) + len(self.refused))
+        # By its number among all builds: several may be made at once.
+        folder = self.folder / str(list(self.builds).index(name))
         folder.mkdir()
         # The file has the source's own name: profiles know the kernel by it.
         text, program = folder / self.source.name, folder / "program"
         text.write_bytes(self.calling.text(build.source))
-        optimised = any(word.startswith("-O") for word in self.options)
-        command = [
-            *(
-                sys.executable,
-                "-m",
-                "tilepragma.cli.tilecc",
-                *_OPTIONS,
-                *self.options,
-                *(() if optimised else ("-O2",)),
-            ),
-            *("-iquote", str(self.source.absolute().parent), "-o", str(program), str(text), "-lm"),
-        ]
-        try:
-            done = subprocess.run(
-                command,
-                env={**os.environ, **build.environment},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_BUILD_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise NotBuiltError(f"was not built in {_BUILD_SECONDS} s") from None
-        if done.returncode:
-            if os.strerror(errno.ENOSPC) in done.stderr:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-            said = _ERROR.search(done.stderr)
-            raise NotBuiltError(f"is not built: {said[1] if said else done.stderr.strip()[-200:]}")
+        words = (*tilecc(), *OPTIONS, *with_optimisation(self.options))
+        compiled([*words, *local_headers(self.source), "-o", str(program), str(text), "-lm"], folder, build.environment)
         return program

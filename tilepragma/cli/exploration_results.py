@@ -55,7 +55,9 @@ def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
     if lesson.is_worth_it:
         if lesson.build:
             print(f"  with {lesson.build}:")
-        for rule in size_rules(lesson.plan, decision.measured.choices) if lesson.on_host else ():
+        for number, one in enumerate(lesson.plan.versions, 1):
+            print(f"  version {number}: {one.text}")
+        for rule in size_rules(lesson.plan, decision.measured.choices, lesson.on_host):
             print(f"  {rule}")
         rules = "this rule reaches" if count == 1 else f"these {count} rules reach"
         single = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import tempfile
 import time
@@ -17,19 +16,28 @@ from typing import TYPE_CHECKING
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
 from tilepragma.cli.devices import host_devices
-from tilepragma.cli.exploration_programs import MadePrograms, with_numbers
+from tilepragma.cli.exploration_programs import MadePrograms, fitting, with_numbers
 from tilepragma.cli.exploration_results import show, show_lesson
-from tilepragma.cli.machines import calibrated, environment_of
+from tilepragma.cli.lessons import Learner
+from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_error
 from tilepragma.cli.tune import TerminatedError, chosen_kernels, ended_by_sigterm, refuse
 from tilepragma.driver import TARGET_NAMES, calling_program, kernel_digest
 from tilepragma.report.sizes import Sizes, check_sizes
 from tilepragma.tuning.candidates import FAMILIES, Build, builds_of, space_of
-from tilepragma.tuning.database import Database, KernelKey, MeasurementsError, Outcome, Trial, database_path, opened
+from tilepragma.tuning.database import (
+    Database,
+    KernelKey,
+    MeasurementsError,
+    Outcome,
+    Trial,
+    database_path,
+    opened,
+)
 from tilepragma.tuning.exploration import Search, Take
 from tilepragma.tuning.kernels import TuningError, profile_key, taken_sizes
-from tilepragma.tuning.learned import NoLessonError, lesson_of
+from tilepragma.tuning.learned import NoLessonError
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, run
 from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
@@ -42,8 +50,6 @@ _BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|)")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: What is taken where the user says nothing.
 BUDGET, VERSIONS = "60s", "sizes,steps"
-#: The share of the machine's free memory that arrays of a generated program may take.
-_SHARE = 0.9
 Points = dict[str, Mapping[str, int]]
 
 
@@ -183,7 +189,7 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
     if job.program:
         taken_sizes(plan, first)
     serves = "threads" if first.on_host and target == "opencl" else target
-    device: Device | None = job.request.device or calibrated(target)
+    device: Device | None = job.request.device or ordering(target, serves)
     versions, space = space_of(builds, points, serves, device, "sizes" in job.families)
     if len(versions) < 2:
         raise TuningError(
@@ -217,10 +223,15 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
         return False
     show(search, title)
     try:
-        show_lesson(lesson_of(study.trials(), builds, target, first.on_host), job.keep, job.request.source)
+        learner = Learner(job.request, job.result, plan, target, first.on_host, bool(job.program), job.families, builds)
+        show_lesson(learner.lesson(study.trials(), _say_refused), job.keep, job.request.source)
     except NoLessonError as reason:
         print(f"  nothing is kept beside the source: {reason}")
     return bool(search.seconds)
+
+
+def _say_refused(text: str, reason: str) -> None:
+    print(f"  {text} cannot be a version of the kernel's own program: it {reason}")
 
 
 def _programs(
@@ -234,17 +245,7 @@ def _programs(
             {"": Build(b"", {}, task.plan)},
         )
     calling = calling_program(job.result, task.plan)
-    room = _SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
-    points: Points = {}
-    for text, numbers in job.points.items():
-        calling.command_line(numbers, 1)
-        held = calling.bytes(numbers)
-        if held <= room:
-            points[text] = numbers
-        else:
-            print(
-                f"{task.plan.kernel.name} at {text} is left out: its arrays take {held / 1e9:.1f} GB, and {room / 1e9:.1f} GB are free"
-            )
+    points = fitting(task.plan.kernel.name, calling, job.points)
     if not points:
         raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
     builds = builds_of(job.request, job.result, task.plan, task.target, job.families, host_devices()[-1].compute_units)

@@ -12,6 +12,7 @@ from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.devices import host_devices, machine_of, subject_of
 from tilepragma.driver import calibrated_device
 from tilepragma.tuning.database import Environment
+from tilepragma.tuning.host import usual_processor
 
 if TYPE_CHECKING:
     from tilepragma.driver import Device
@@ -30,6 +31,16 @@ _SETTINGS = (
 def calibrated(target: str) -> Device | None:
     """What a target runs on, as it was calibrated; None where it was not."""
     return calibrated_device(subject_of(machine_of(target)).key)
+
+
+def ordering(target: str, serves: str) -> Device | None:
+    """What the versions of a target are ordered by where its launches are those of `serves`: the device as it was calibrated; where it was not, and
+    runs the launches of hosts, a usual processor of as many cores.
+    """
+    known = calibrated(target)
+    if known is not None or serves not in ("serial", "threads"):
+        return known
+    return usual_processor(host_devices()[-1].compute_units)
 
 
 def environment_of(target: str, options: tuple[str, ...], program: tuple[str, ...]) -> Environment:

@@ -1,4 +1,4 @@
-"""The commands on one source file: translate, check, explain, tune."""
+"""The commands on one source file: translate, check, explain, tune, bench, report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, pr
 from tilepragma.driver import (
     PASSES,
     TARGET_NAMES,
-    ExplainPage,
     TranslateRequest,
     TranslateResult,
     advice,
@@ -26,6 +25,7 @@ from tilepragma.driver import (
 )
 
 if TYPE_CHECKING:
+    from tilepragma.report.explain_page import ExplainPage
     from tilepragma.report.sizes import Sizes
 
 
@@ -63,6 +63,12 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         problem = tune.usage_problem(options) if options.quick else explore.usage_problem(options)
         if problem:
             raise WrongUsageError(problem)
+    if options.command in ("bench", "report"):
+        from tilepragma.cli import bench, measurement_report
+
+        problem = (bench if options.command == "bench" else measurement_report).usage_problem(options)
+        if problem:
+            raise WrongUsageError(problem)
     command = read_command(compiler_options)
     unknown = [name for name in options.dump if name not in {step.name for step in PASSES}]
     if unknown:
@@ -76,7 +82,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
         device=chosen_device("--device", options.device),
-        kept=options.command != "tune",
+        kept=options.command not in ("tune", "report"),  # what was measured is what launches take without
         last="verify",
         dump=frozenset(options.dump),
     )
@@ -151,19 +157,35 @@ def _finish(options: argparse.Namespace, request: TranslateRequest, result: Tran
         return _explain(options, request, result)
     if options.command == "translate":
         _write(options, result)
-    elif options.command == "tune":
-        return _tune(options, request, result)
+    elif options.command in ("tune", "bench"):
+        return _measured(options, request, result)
+    elif options.command == "report":
+        return _report(options, request, result)
     return 0
 
 
-def _tune(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
-    """Returns the exit status. Raises WrongUsageError for sizes that are none."""
+def _report(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """Of this source and those that are named behind it; returns the exit status."""
+    from tilepragma.cli.measurement_report import Source, report
+
+    sources = [Source(request, result)]
+    for name in options.more:
+        other = replace(request, source=name)
+        sources.append(Source(other, translate(other)))
+        print_diagnostics(sources[-1].result.diagnostics, name, None)
+    return report(options, sources) if all(one.result.succeeded for one in sources) else 1
+
+
+def _measured(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """`tune` or `bench`; returns the exit status. Raises WrongUsageError for sizes that are none."""
+    from tilepragma.cli.bench import bench
     from tilepragma.cli.explore import explore
     from tilepragma.cli.tune import tune
     from tilepragma.report.sizes import SizeError
 
     try:
-        return (tune if options.quick else explore)(options, request, result)
+        command = bench if options.command == "bench" else tune if options.quick else explore
+        return command(options, request, result)
     except SizeError as error:
         raise WrongUsageError(str(error)) from None
 

@@ -1,4 +1,4 @@
-"""The `tilepragma` command: translate, check, explain, tune, devices, and what a build needs to know."""
+"""The `tilepragma` command: translate, check, explain, tune, bench, report, devices, and what a build needs to know."""
 
 from __future__ import annotations
 
@@ -52,6 +52,11 @@ def run(arguments: Sequence[str]) -> int:
             return _share(options, others)
         if options.input is None:
             options.parser.error("the following arguments are required: IN.c")
+    if options.command == "report":
+        options.more = [word for word in others if not word.startswith("-")]
+        others = [word for word in others if word not in options.more]
+        if options.input is None:
+            return _report(options, others)
     if options.command in ("explain", "tune"):
         options.size += [word for word in others if _SIZE.match(word)]
         others = [word for word in others if not _SIZE.match(word)]
@@ -70,6 +75,24 @@ def _share(options: argparse.Namespace, others: Sequence[str]) -> int:
     from tilepragma.cli.sharing import export, merge
 
     return export(options.export) if options.export else merge(options.merge)
+
+
+def _report(options: argparse.Namespace, others: Sequence[str]) -> int:
+    """Of all kernels that were measured, without a source."""
+    if others or options.device:
+        options.parser.error(f"{(others or ['--device'])[0]} goes with a source: tilepragma report IN.c")
+    from tilepragma.cli.measurement_report import report, usage_problem
+
+    problem = usage_problem(options)
+    if problem:
+        options.parser.error(problem)
+    try:
+        return report(options, ())
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        print(f"tilepragma: error: {error.filename or options.output}: {error.strerror}", file=sys.stderr)
+        return WRONG_USAGE
 
 
 def _devices(options: argparse.Namespace) -> int:
@@ -146,6 +169,8 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--loops", action="store_true", help="note what each loop is: DOALL, DOACROSS or sequential")
     _add_explain(commands)
     _add_tune(commands)
+    _add_bench(commands)
+    _add_report(commands)
     _add_devices(commands)
     return parser
 
@@ -247,14 +272,7 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "[options of the C compiler] -- PROGRAM [ARGUMENT …]\n"
         "       tilepragma tune --export FILE | --merge FILE"
     )
-    tune.add_argument(
-        "--sizes",
-        metavar="NAME=RANGE",
-        action="extend",
-        nargs=1,
-        default=[],
-        help="numbers to measure at, for parameters of the kernels: n=512, n=256:4096:x2, n=100:900:+200; all combinations of several",
-    )
+    _add_ranges(tune)
     tune.add_argument("--budget", metavar="TIME", help="how long to measure: 90s, 10m, 2h (default: 60s)")
     tune.add_argument(
         "--versions",
@@ -286,6 +304,57 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     )
     tune.add_argument(
         "--no-keep", dest="keep", action="store_false", help="write no IN.tilek.json, only say what is fastest"
+    )
+
+
+def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "make a page of what tune has measured: versions over inputs, what adapting is worth, tile sizes, roofline (docs/TUNING.md)"
+    report = _add_source_command(commands, "report", about, needs_input=False)
+    report.usage = (
+        "tilepragma report [IN.c …] [--kernel K] [--target LIST] [--trace FILE.json] [--note TEXT] [--device NAME] [-o DIR|FILE.html] "
+        "[options of the C compiler]"
+    )
+    report.add_argument(
+        "-o",
+        dest="output",
+        default="tilepragma-report",
+        metavar="DIR|FILE.html",
+        help="a folder for report.html and its pictures as PNG, or a file for the page alone, or - (default: %(default)s)",
+    )
+    report.add_argument(
+        "--kernel", metavar="K", default="", help="this kernel only (default: all, or those of the sources)"
+    )
+    report.add_argument("--target", metavar="LIST", default="", help="measurements on these targets (default: all)")
+    report.add_argument(
+        "--trace", metavar="FILE.json", default="", help="draw this run over time: what TILEK_PROFILE=FILE.json wrote"
+    )
+    report.add_argument(
+        "--note", metavar="TEXT", default="", help="a remark for the top of the page, such as what else the machine did"
+    )
+
+
+def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    about = "time the functions around kernels on each target against the same source as plain C, and compare results"
+    bench = _add_source_command(commands, "bench", about)
+    _add_ranges(bench)
+    bench.add_argument("--kernel", metavar="K", default="", help="the function around this kernel only")
+    bench.add_argument(
+        "--target",
+        metavar="LIST",
+        default="",
+        help="where to run: serial, threads, opencl, cuda (default: threads, and the devices that are here)",
+    )
+    bench.add_argument("--json", metavar="FILE", help="write all calls' seconds there, too")
+
+
+def _add_ranges(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--sizes",
+        metavar="NAME=RANGE",
+        action="extend",
+        nargs=1,
+        default=[],
+        help="numbers to measure at, for parameters of the kernels: n=512, n=256:4096:x2, n=100:900:+200; all combinations of several",
     )
 
 

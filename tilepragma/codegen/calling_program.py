@@ -6,6 +6,7 @@ extents from its command line: one text serves all sizes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -77,6 +78,35 @@ static void tilek_calling_fill_{number}({type} *to, unsigned long long count, un
         to[i] = ({type}){value};
 }}
 """
+_TIMED = """
+double tilek_calling_seconds(void);
+
+/* Fowler, Noll and Vo's hash, 1a: the same for the same bytes. */
+static unsigned long long tilek_calling_digest(unsigned long long state, const void *bytes, size_t count)
+{
+    const unsigned char *at = bytes;
+    while (count-- > 0)
+        state = (state ^ *at++) * 1099511628211ull;
+    return state;
+}
+"""
+#: A source's headers may hide the clock, so that it has a file of its own.
+_CLOCK = """\
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include <time.h>
+
+double tilek_calling_seconds(void);
+
+double tilek_calling_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+"""
+_SAID = re.compile(r"^tilek-(?P<what>seconds|digest) (?P<value>\S+)$", re.MULTILINE)
 #: Reals from 0 to 1; whole numbers that may be subscripts of any array.
 _REAL, _WHOLE = "((double)(tilek_calling_random() >> 11) / 9007199254740992.0)", "(tilek_calling_random() % least)"
 
@@ -112,6 +142,14 @@ def _ends(plan: KernelPlan, argument: ArrayArgument, numbers: Mapping[str, int])
 
 
 @dataclass(frozen=True)
+class CallsSaid:
+    """The seconds of each call, and the digest of the arrays, empty where the program ended before."""
+
+    seconds: tuple[float, ...]
+    digest: str
+
+
+@dataclass(frozen=True)
 class CallingProgram:
     """How the function of `enclosing` is called. `arrays` are those parameters that are arrays, `whole` those that are whole numbers."""
 
@@ -123,7 +161,25 @@ class CallingProgram:
 
     def text(self, source: bytes) -> bytes:
         """The program of a source that has the function, whatever its directives say."""
-        return source + "".join(self._lines()).encode()
+        return source + "".join(self._lines(is_timed=False)).encode()
+
+    def timed_text(self, source: bytes) -> bytes:
+        """The same, which says on standard output, how long each call takes, and a digest of what the arrays hold after the last
+        one; `calls_said` reads it. It is linked with `clock_text`.
+        """
+        return source + "".join(self._lines(is_timed=True)).encode()
+
+    @property
+    def clock_text(self) -> bytes:
+        """The other file of a program that says how long its calls take."""
+        return _CLOCK.encode()
+
+    @staticmethod
+    def calls_said(output: str) -> CallsSaid:
+        """What such a program said, among all that the function itself says."""
+        found = [(one["what"], one["value"]) for one in _SAID.finditer(output)]
+        seconds = tuple(float(value) for what, value in found if what == "seconds")
+        return CallsSaid(seconds, next((value for what, value in found if what == "digest"), ""))
 
     def command_line(self, numbers: Mapping[str, int], calls: int) -> tuple[str, ...]:
         """The arguments for so many calls where the function's whole numbers have these values; a number that no kernel depends on is 1 where there
@@ -154,8 +210,10 @@ class CallingProgram:
             whole += size
         return whole
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, is_timed: bool) -> Iterator[str]:
         yield _BEGINNING
+        if is_timed:
+            yield _TIMED
         if any(one.is_rows for one in self.arrays.values()):
             yield _ROWS
         types = list(dict.fromkeys(one.element for one in self.arrays.values()))
@@ -165,11 +223,13 @@ class CallingProgram:
         count = 2 + len(self.whole) + sum(one.rank for one in self.arrays.values())
         yield "\nint main(int argc, char **argv)\n{\n"
         yield f"    unsigned long long numbers[{count}], call;\n    int place;\n"
+        if is_timed:
+            yield "    unsigned long long digest = 14695981039346656037ull;\n    double before;\n"
         yield f"    if (argc != {count + 1})\n        return 2;\n"
         yield f"    for (place = 0; place < {count}; ++place)\n"
         yield "        numbers[place] = strtoull(argv[place + 1], NULL, 10);\n    {\n"
         first = 2 + len(self.whole)
-        fills, arguments = [], {}
+        fills, digests, arguments = [], [], {}
         for place, one in enumerate(self.arrays.values()):
             own = [f"numbers[{first + level}]" for level in range(one.rank)]
             total = " * ".join(own)
@@ -177,6 +237,7 @@ class CallingProgram:
             size = f"sizeof({one.element.spelling})"
             yield f"        {one.element.spelling} *const {block} = tilek_calling_memory({total}, {size});\n"
             fills.append(f"tilek_calling_fill_{types.index(one.element)}({block}, {total}, numbers[1]);")
+            digests.append(f"digest = tilek_calling_digest(digest, {block}, {total} * {size});")
             arguments[one.name] = f"(void *){block}"
             if one.is_rows:
                 rows = f"tilek_calling_rows((char *){block}, {size}, {one.rank}, numbers + {first})"
@@ -186,7 +247,14 @@ class CallingProgram:
         yield "        for (call = 0; call < numbers[0]; ++call) {\n            tilek_calling_state = 88172645463325252ull;\n"
         yield from (f"            {fill}\n" for fill in fills)
         said = ", ".join(self._argument(one, arguments) for one in self.enclosing.parameters)
-        yield f"            (void){self.enclosing.function}({said});\n        }}\n    }}\n    return 0;\n}}\n"
+        call = f"(void){self.enclosing.function}({said});"
+        if is_timed:
+            yield f"            before = tilek_calling_seconds();\n            {call}\n"
+            yield '            printf("\\ntilek-seconds %.9e\\n", tilek_calling_seconds() - before);\n        }\n'
+            yield from (f"        {one}\n" for one in digests)
+            yield '        printf("\\ntilek-digest %016llx\\n", digest);\n    }\n    return 0;\n}\n'
+        else:
+            yield f"            {call}\n        }}\n    }}\n    return 0;\n}}\n"
 
     def _argument(self, parameter: Parameter, arrays: Mapping[str, str]) -> str:
         if parameter.name in arrays:

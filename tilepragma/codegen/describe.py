@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from tilepragma.codegen.device_functions import type_size
 from tilepragma.codegen.device_program import cuda_program, opencl_program
 from tilepragma.codegen.entry_points import DeviceProgram, uses_double
 from tilepragma.codegen.host_functions import host_function_name
+from tilepragma.codegen.kernel_constants import kernel_symbol
 from tilepragma.codegen.launches import (
     Numbering,
     bound_objects,
@@ -38,8 +40,9 @@ from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
 from tilepragma.ir.looptree import TiledLoop
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
-from tilepragma.plan.kernel_plan import ArrayArgument, Division, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.kernel_plan import ArrayArgument, Division, KernelPlan, Launch, SizeChoice, Step, launches_in
 from tilepragma.plan.size_choices import is_of_devices_only
+from tilepragma.plan.tile_columns import persistent_launches
 
 _OPERATORS = {
     "+": "ADD", "*": "MULTIPLY", "min": "MINIMUM", "max": "MAXIMUM", "&": "BIT_AND", "|": "BIT_OR", "^": "BIT_XOR",
@@ -61,6 +64,8 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
     processors = processor_program(plan, numbering) if opencl is not None else None
     device = cuda if opencl is None else opencl
     on_device = plan.device if device is not None else ()
+    persistent = persistent_launches(plan) if cuda is not None else ()
+    cuda_only = cuda.parameters[len(on_device) :] if cuda is not None else ()
     start = plan.kernel.range.start
     steps = step_functions(plan, device is not None)
     return KernelManifest(
@@ -79,16 +84,22 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
             _launch(plan, launch, numbering, host_function_name(launch), own)
             for launch, own in zip(plan.host, _parameters(processors, plan.host), strict=True)
         ),
-        device_launches=tuple(
-            _launch(plan, launch, numbering, None, own)
-            for launch, own in zip(on_device, _parameters(device, on_device), strict=True)
+        device_launches=(
+            *(
+                _launch(plan, launch, numbering, None, own)
+                for launch, own in zip(on_device, _parameters(device, on_device), strict=True)
+            ),
+            *(_launch(plan, one.launch, numbering, None, own) for one, own in zip(persistent, cuda_only, strict=True)),
         ),
+        persistent=tuple(one.number for one in persistent),
         tile_argument_count=numbering.tile_argument_count,
         loop_count=len(numbering.loops),
         host_steps=steps.host,
         device_steps=steps.device,
         sizes=tuple(SizeShape(size.object.name, size.host, size.device) for size in plan.sizes),
-        choices=tuple(ChoiceShape(choice.bytes, choice.trips, choice.sizes) for choice in plan.choices),
+        choices=_choices(plan.choices),
+        device_choices=_choices(plan.device_choices if on_device else ()),
+        versions=tuple(kernel_symbol(one.plan.kernel.name) for one in plan.versions),
         divisions=tuple(
             _division(plan, on_device[place], own) for place, own in enumerate(plan.divisions if on_device else ())
         ),
@@ -96,8 +107,19 @@ def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
     )
 
 
+def _choices(choices: tuple[SizeChoice, ...]) -> tuple[ChoiceShape, ...]:
+    return tuple(ChoiceShape(one.bytes, one.trips, one.sizes, one.version) for one in choices)
+
+
+def describe_version(plan: KernelPlan, number: int, targets: Collection[Target]) -> KernelManifest:
+    """The manifest of a version of a plan, counted from 1."""
+    version = plan.versions[number - 1]
+    found = describe(version.plan, targets)
+    return replace(found, version=number, version_text=version.text, kernel=plan.kernel.name)
+
+
 def _parameters(program: DeviceProgram | None, launches: tuple[Launch, ...]) -> tuple[tuple[Parameter, ...], ...]:
-    return program.parameters if program is not None else ((),) * len(launches)
+    return program.parameters[: len(launches)] if program is not None else ((),) * len(launches)
 
 
 def array_shape(object_: DataObject, flags: tuple[str, ...]) -> ArrayShape:

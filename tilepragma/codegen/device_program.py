@@ -10,14 +10,17 @@ from tilepragma.codegen.device_functions import DeviceFunctions
 from tilepragma.codegen.dialect import CUDA, OPENCL, Dialect
 from tilepragma.codegen.entry_points import DeviceProgram, Entry, program
 from tilepragma.codegen.launches import Numbering, used_dimensions
-from tilepragma.codegen.manifest import axis_name
+from tilepragma.codegen.manifest import Parameter, axis_name
+from tilepragma.codegen.persistent_launches import PersistentPrinter
 from tilepragma.codegen.reductions import ReductionPrinter
 from tilepragma.codegen.staging import StagedMacros, StagingPrinter
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Block
 from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.tile_columns import Persistent, persistent_launches
 
 
 def opencl_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
@@ -27,12 +30,15 @@ def opencl_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
 
 def cuda_program(plan: KernelPlan, numbering: Numbering) -> DeviceProgram:
     """The CUDA program of a region, for NVRTC and for nvcc."""
-    return _program(plan, numbering, CUDA)
+    return _program(plan, numbering, CUDA, persistent_launches(plan))
 
 
-def _program(plan: KernelPlan, numbering: Numbering, dialect: Dialect) -> DeviceProgram:
+def _program(
+    plan: KernelPlan, numbering: Numbering, dialect: Dialect, persistent: tuple[Persistent, ...] = ()
+) -> DeviceProgram:
     functions = DeviceFunctions(dialect, plan.kernel.name, plan.kernel.functions)
     entries = [_DeviceEntry(plan, launch, plan.device_steps, numbering, functions) for launch in plan.device]
+    entries += [_PersistentEntry(plan, one, numbering, functions) for one in persistent]
     return program(plan, functions, entries)
 
 
@@ -49,9 +55,7 @@ class _DeviceEntry(Entry):
         writer = Writer(depth=1)
         reductions = self.reductions()
         reductions.declare(writer)
-        for axis in used_dimensions(self.launch, AxisKind.WORKER):
-            index = self.dialect.worker[axis.dimension]
-            writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
+        self.declare_workers(writer)
         if self.launch.windows:
             columns = self._columns()
             columns.declare(writer)
@@ -73,6 +77,12 @@ class _DeviceEntry(Entry):
         writer.depth -= 1
         writer.line("}")
         return writer.text()
+
+    def declare_workers(self, writer: Writer) -> None:
+        """The worker's place on each axis in use."""
+        for axis in used_dimensions(self.launch, AxisKind.WORKER):
+            index = self.dialect.worker[axis.dimension]
+            writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
 
     def staged(self) -> StagedMacros | None:
         return None if self.launch.staged is None else self._staging().macros()
@@ -118,3 +128,31 @@ class _DeviceEntry(Entry):
         objects = replace(self.reached, flat={**self.reached.flat, **staging.flats()})
         printer = self.functions.printer(objects, frozenset(self.reached.flat) | self.reached.indirect)
         return StatementPrinter(writer, printer, self.numbers, bound, staging)
+
+
+class _PersistentEntry(_DeviceEntry):
+    """All wavefronts of a launch. What its gangs write while others read is behind no `restrict`, which would promise that nobody does."""
+
+    def __init__(self, plan: KernelPlan, found: Persistent, numbering: Numbering, functions: DeviceFunctions) -> None:
+        super().__init__(plan, found.launch, plan.device_steps, numbering, functions)
+        self.persistent = PersistentPrinter(found, self.numbers, self.printer)
+
+    def body(self) -> str:
+        writer = Writer(depth=1)
+        self.declare_workers(writer)
+        self.persistent.print(writer)
+        return writer.text()
+
+    def may_be_missing(self) -> bool:
+        return True
+
+    def is_alone(self, index: int, object_: DataObject) -> bool:
+        return not self.plan.arrays[index].writes and super().is_alone(index, object_)
+
+    def comment(self) -> str:
+        return f"All wavefronts of {self.persistent.found.of} in one launch, for gangs that are all there at once."
+
+    def signature(self) -> list[tuple[str, Parameter]]:
+        arrays = len(self.objects.arrays) + len(self.objects.indirect)
+        given = super().signature()
+        return [*given[:arrays], *self.persistent.buffers(), *given[arrays:]]

@@ -35,9 +35,10 @@ from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step,
 
 @dataclass(frozen=True)
 class DeviceProgram:
-    """A program's text, and per launch the parameters of its entry point in order."""
+    """A program's text, and per entry point its launch and its parameters in order."""
 
     text: str
+    launches: tuple[Launch, ...]
     parameters: tuple[tuple[Parameter, ...], ...]
 
 
@@ -82,6 +83,10 @@ class Entry(ABC):
         """What workers of the entry point keep in registers; None where that is nothing."""
         return None
 
+    def may_be_missing(self) -> bool:
+        """Whether programs for some calls do without the entry point."""
+        return len(launches_in(self.steps)) > 1 and needs_function(self.plan, self.steps)
+
     def shared_scalars(self) -> frozenset[DataObject]:
         """The scalars that the text reaches through a pointer."""
         return frozenset(object_ for _, object_ in self.objects.indirect)
@@ -102,24 +107,23 @@ class Entry(ABC):
         numbers = self.numbers.parameters()
         constants = [name for name, parameter in numbers if parameter.constant is not None]
         wide = self.dialect.wide
-        signature = [text for text, _ in self._signature()]
-        guarded = len(launches_in(self.steps)) > 1 and needs_function(self.plan, self.steps)
+        signature = [text for text, _ in self.signature()]
         return render(
             "device/entry.j2",
-            guard=f"TILEK_WITHOUT_{self.launch.name}" if guarded else "",
+            guard=f"TILEK_WITHOUT_{self.launch.name}" if self.may_be_missing() else "",
             macro=self.macro if constants else "",
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self.reductions().slots(),
             staged=self.staged(),
             columns=self.columns(),
-            comment=self._comment(),
+            comment=self.comment(),
             head=wrapped_list(
                 f"{self.dialect.kernel} {self.launch.name}(", self._with_macro(signature, constants), ")"
             ),
             body=body,
         )
 
-    def _comment(self) -> str:
+    def comment(self) -> str:
         """What a launch is that reads iterators of the host's: one step of their loops; empty for others."""
         if not self.launch.values:
             return ""
@@ -145,15 +149,15 @@ class Entry(ABC):
     def parameters(self) -> tuple[Parameter, ...]:
         """In the order of the signature; the text must have been printed."""
         constants = [parameter for _, parameter in self.numbers.parameters() if parameter.constant is not None]
-        return (*(parameter for _, parameter in self._signature()), *constants)
+        return (*(parameter for _, parameter in self.signature()), *constants)
 
-    def _signature(self) -> list[tuple[str, Parameter]]:
+    def signature(self) -> list[tuple[str, Parameter]]:
+        """The declarations of the parameters that are no constants, and what they stand for."""
         space, wide = self.dialect.global_space, self.dialect.wide
         result: list[tuple[str, Parameter]] = []
         for index, object_ in (*self.objects.arrays, *self.objects.indirect):
             const = "const " if object_.const or self._only_read(index) else ""
-            alone = object_.restrict or is_checked_apart(self.plan, object_)
-            restrict = f"{self.dialect.restrict} " if alone else ""
+            restrict = f"{self.dialect.restrict} " if self.is_alone(index, object_) else ""
             pointer = self.printer.type(object_.element, f"*{restrict}{self.pointer_name(object_)}")
             result.append((f"{space}{const}{pointer}", Parameter(ParameterKind.ARRAY, index, 0, None)))
             result += [
@@ -177,6 +181,10 @@ class Entry(ABC):
             if parameter.constant is None
         ]
         return result
+
+    def is_alone(self, index: int, object_: DataObject) -> bool:
+        """Whether nothing but the parameter for array `index` of the plan leads to it while the entry point runs."""
+        return object_.restrict or is_checked_apart(self.plan, object_)
 
     def _only_read(self, index: int) -> bool:
         """Whether the parameter may point to const although the user's does not: where no function takes it on as it was."""
@@ -263,7 +271,7 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         unrolled=dialect.unroll in code,
         local_bytes=plan.kernel.directive.local_bytes if stagings else 0,
     )
-    return DeviceProgram(text, tuple(entry.parameters() for entry in entries))
+    return DeviceProgram(text, steps, tuple(entry.parameters() for entry in entries))
 
 
 _HELPERS = (
@@ -273,6 +281,7 @@ _HELPERS = (
     "tilek_floor_quotient",
     "tilek_ceiling_quotient",
     "tilek_stretch",
+    "tilek_await",
 )
 
 

@@ -24,7 +24,7 @@ _LENGTH, _TRIPS, _GANGS, _ARGUMENT = 4096, 4096, 64, 16
 def likely_definitions(plan: KernelPlan, numbering: Numbering, program: DeviceProgram, most: int) -> tuple[str, ...]:
     """`-D` options that specialise the program of a plan's device launches, where a gang has so many workers at `most`."""
     found: dict[str, str] = {}
-    for launch, parameters in zip(plan.device, program.parameters, strict=True):
+    for launch, parameters in zip(program.launches, program.parameters, strict=True):
         own = _Likely(plan, launch, launch_numbers(plan, launch, numbering).loops, most)
         for one in parameters:
             if one.constant is not None:

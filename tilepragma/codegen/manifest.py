@@ -33,6 +33,13 @@ class ParameterKind(str, Enum):
     VALUE = "VALUE"
     SIZE = "SIZE"
     INDEX_BITS = "INDEX_BITS"
+    FLAGS = "FLAGS"
+    BOXES = "BOXES"
+    FLAGS_BASE = "FLAGS_BASE"
+    WAVE_FIRST = "WAVE_FIRST"
+    WAVE_LAST = "WAVE_LAST"
+    COLUMN_LOWER = "COLUMN_LOWER"
+    COLUMN_COUNT = "COLUMN_COUNT"
 
 
 @dataclass(frozen=True)
@@ -139,11 +146,12 @@ class SizeShape:
 
 @dataclass(frozen=True)
 class ChoiceShape:
-    """tilek_choice; None: however many. `sizes` are in the order of KernelManifest.sizes."""
+    """tilek_choice; None: however many. `sizes` are in the order of KernelManifest.sizes, of the version from 1 where there is one."""
 
     bytes: int | None
     trips: int | None
     sizes: tuple[int, ...]
+    version: int = 0
 
 
 @dataclass(frozen=True)
@@ -151,7 +159,10 @@ class KernelManifest:
     """tilek_kernel. `flags`, `targets` and `preferred` are the C names' endings; `scalar_sizes` in bytes.
 
     `opencl`, `cuda` and `processors` are whole programs, None where the target is not wanted or the region has no launches. `host_steps` and
-    `device_steps` are names of C functions, None where every launch runs once, in order.
+    `device_steps` are names of C functions, None where every launch runs once, in order. The last of `device_launches`, as many as there are
+    `persistent`, are persistent forms of the launches with these numbers, in the CUDA program alone. `device_choices` are those of launches of
+    devices. `versions` are the symbols of other kernels that do the same; of these, `version` is the number from 1, `version_text` says what it
+    is, and `kernel` is the name of the one that they are of.
     """
 
     name: str
@@ -167,6 +178,7 @@ class KernelManifest:
     scalar_sizes: tuple[int, ...]
     host_launches: tuple[LaunchShape, ...]
     device_launches: tuple[LaunchShape, ...]
+    persistent: tuple[int, ...]
     tile_argument_count: int
     loop_count: int
     host_steps: str | None
@@ -175,6 +187,16 @@ class KernelManifest:
     choices: tuple[ChoiceShape, ...]
     divisions: tuple[DivisionShape, ...]
     row_base_count: int
+    device_choices: tuple[ChoiceShape, ...] = ()
+    versions: tuple[str, ...] = ()
+    version: int = 0
+    version_text: str = ""
+    kernel: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The name for people."""
+        return self.kernel or self.name
 
 
 #: The bit of LaunchShape.axes that is TILEK_LAUNCH_ALWAYS.

@@ -98,6 +98,10 @@ class Numbers:
         index = self.first_arguments[loop] + tile.position
         return f"tilek_maximum(1, {self._keep(name, Parameter(ParameterKind.TILE_ARGUMENT, index, 0, name))})"
 
+    def of_wavefronts(self, name: str, kind: ParameterKind, index: int = 0) -> str:
+        """`name` for a number of a persistent launch, which differs from run to run; `index` is that of a loop where the number is one's."""
+        return self._keep(name, Parameter(kind, index, 0, None))
+
     def name(self, loop: TiledLoop, suffix: str) -> str:
         """`i_suffix`, changed where an object of the user's is called so."""
         return self.fresh(f"{loop.symbol}_{suffix}")

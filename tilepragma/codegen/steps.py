@@ -16,6 +16,7 @@ from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.traversal import walk
+from tilepragma.plan.even_blocks import EvenParts, even_parts
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
 
 _COMPARISONS = {"<": "<", "<=": "l", ">": ">", ">=": "g", "!=": "!"}
@@ -69,7 +70,7 @@ def _body(plan: KernelPlan, steps: tuple[Step, ...]) -> str | None:
 
 class _Steps:
     def __init__(self, plan: KernelPlan, steps: tuple[Step, ...]) -> None:
-        self.steps = steps
+        self.plan, self.steps = plan, steps
         self.printer = Printer(C)
         read = {object_: None for step in steps for object_ in _read(step)}
         self.scalars = [(k, object_) for k, object_ in enumerate(plan.scalars) if object_ in read]
@@ -83,15 +84,23 @@ class _Steps:
         for index, object_ in self.scalars:
             type_, declared = printer.type(object_.element), printer.type(object_.element, printer.name(object_))
             writer.line(f"const {declared} = *(const {type_} *)tilek_call_->scalars[{index}];")
+        even = {one.place: one for one in even_parts(self.steps, self.plan.sizes)}
         for index, object_ in self.sizes:
             declared = printer.type(object_.element, printer.name(object_))
-            writer.line(f"const {declared} = tilek_size_of(tilek_run_, {index});")
+            value = self._even_size(index, even[index]) if index in even else f"tilek_size_of(tilek_run_, {index})"
+            writer.line(f"const {declared} = {value};")
         writer.line("int tilek_stop;")
         if not self.scalars:
             writer.line("(void)tilek_call_;")
         self._sequence(self.steps)
         writer.line("return 0;")
         return writer.text()
+
+    def _even_size(self, index: int, part: EvenParts) -> str:
+        upper = self.printer.expression(part.upper)
+        if part.columns:
+            return f"tilek_size_of_columns(tilek_run_, {index}, {upper}, {part.unit})"
+        return f"tilek_size_of_blocks(tilek_run_, {index}, {self.printer.expression(part.lower)}, {upper}, {part.unit})"
 
     def _sequence(self, steps: tuple[Step, ...], around: str = "") -> None:
         """`around` is the iterator of the loop right around the steps."""

@@ -11,7 +11,7 @@ from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.type_conversion import TypeConverter, is_pointer
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Declarator
+from tilepragma.ir.looptree import Declarator, Function
 
 Key = tuple[str, int]
 _WRITING_UNARY = ("x++", "x--", "++", "--")
@@ -109,6 +109,9 @@ class Functions(Protocol):
 
     def implied(self, name: str) -> tuple[Any, ...]:
         """The implied.Implied of a function that was required."""
+
+    def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
+        """The functions and all they call, callee first; and the records they use."""
 
 
 @dataclass

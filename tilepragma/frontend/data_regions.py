@@ -112,7 +112,7 @@ def _require_block(facts: FunctionFacts, found: Found, what: str) -> None:
 
 def _refuse_exits(bound: BoundStatement, what: str) -> None:
     """Refuse statements that leave the region other than at its end."""
-    for node in _exits(bound.node, in_loop=False, in_switch=False):
+    for node in exits(bound.node):
         word = {
             CursorKind.RETURN_STMT: "return",
             CursorKind.BREAK_STMT: "break",
@@ -123,6 +123,11 @@ def _refuse_exits(bound: BoundStatement, what: str) -> None:
             f"'{word}' would leave the region of '{what}' without ending it",
             "leave the region at its end, or use '#pragma tilek enter data' and 'exit data'",
         )
+
+
+def exits(node: Node) -> list[Node]:
+    """What leaves a statement other than at its end."""
+    return _exits(node, in_loop=False, in_switch=False)
 
 
 def _exits(node: Node, in_loop: bool, in_switch: bool) -> list[Node]:

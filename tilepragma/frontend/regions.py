@@ -29,7 +29,7 @@ from tilepragma.frontend.written import Written, written_in
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
 from tilepragma.ir.expressions import Scope, Storage
-from tilepragma.ir.looptree import Enclosing, Kernel, Parameter, SourceFile
+from tilepragma.ir.looptree import Block, Enclosing, Kernel, Parameter, SourceFile
 from tilepragma.ir.types import RecordType, Type
 
 
@@ -131,9 +131,13 @@ class RegionBuilder:
             raise source_error(
                 found.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
             )
-        return BoundStatement(
-            facts, path, self.unit.span(found.path, offset, _end(path[-1], self.unit.text(found.path)))
-        )
+        return self.bound(facts, path)
+
+    def bound(self, facts: FunctionFacts, path: tuple[Node, ...]) -> BoundStatement:
+        """The statement at a path's end."""
+        node = path[-1]
+        file = facts.node.file
+        return BoundStatement(facts, path, self.unit.span(file, node.start, _end(node, self.unit.text(file))))
 
     def function_around(self, found: Found, what: str) -> FunctionFacts:
         """The function that the directive stands in. Raises SourceError outside of functions."""
@@ -165,20 +169,8 @@ class RegionBuilder:
                 return declaration
         return None
 
-    def kernels(self, found: tuple[Found, ...]) -> tuple[Kernel, ...]:
-        """The kernels of one file, in textual order; every fault is reported."""
-        bound = self._bind_kernels(found)
-        loops = self._bind_loops(found, bound)
-        kernels = []
-        for directive, statement in bound:
-            inside = {o: d for o, d in loops.items() if _contains(statement.range, o)}
-            try:
-                kernels.append(self._kernel(directive, statement, inside))
-            except SourceError as refusal:
-                self.diagnostics.add(refusal.diagnostic)
-        return tuple(kernels)
-
-    def _bind_kernels(self, found: tuple[Found, ...]) -> list[tuple[Found, BoundStatement]]:
+    def bind_kernels(self, found: tuple[Found, ...]) -> list[tuple[Found, BoundStatement]]:
+        """The kernel directives of one file with their statements, in textual order; every fault is reported."""
         bound: list[tuple[Found, BoundStatement]] = []
         for directive in found:
             if directive.kernel is None:
@@ -209,12 +201,8 @@ class RegionBuilder:
         wanted = (
             {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
         )
-        if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
-            raise source_error(
-                directive.range,
-                f"'{what}' is for loops whose iterations can be counted, and this one ends with a condition",
-                "put it before the loops inside, and '#pragma tilek data' around this one so that data stay where they are",
-            )
+        if directive.loop is None:
+            wanted |= {CursorKind.WHILE_STMT, CursorKind.DO_STMT}
         if statement.node.kind not in wanted:
             raise no_loop
         return statement
@@ -232,10 +220,10 @@ class RegionBuilder:
                     "take the inner '#pragma tilek kernel' out; use '#pragma tilek loop' for loops of the outer kernel",
                 )
 
-    def _bind_loops(
+    def bind_loops(
         self, found: tuple[Found, ...], kernels: list[tuple[Found, BoundStatement]]
     ) -> dict[int, LoopDirective]:
-        """Loop directives by the offset of their `for`."""
+        """Loop directives by the offset of their `for`; every fault is reported."""
         loops: dict[int, LoopDirective] = {}
         for directive in found:
             if directive.loop is None:
@@ -278,25 +266,32 @@ class RegionBuilder:
         function = self.function_around(directive, "#pragma tilek loop").node
         return next(c for c in function.children if c.kind == CursorKind.COMPOUND_STMT)
 
-    def _kernel(self, found: Found, statement: BoundStatement, loops: dict[int, LoopDirective]) -> Kernel:
-        assert found.kernel is not None
-        context = Context(
+    def context(
+        self, statement: BoundStatement, loops: Mapping[int, LoopDirective], diagnostics: Diagnostics
+    ) -> Context:
+        """What lowering a statement of the function begins with; `loops` are the directives in it by the offset of their `for`."""
+        functions = FunctionCollector(self.unit, diagnostics, self.types)
+        return Context(
             self.unit,
-            self.diagnostics,
+            diagnostics,
             self.types,
-            self.functions,
+            functions,
             statement.facts,
             is_region=True,
             whole=whole_uses(statement.node),
-            loops=loops,
+            loops=dict(loops),
         )
-        lowering = StatementLowering(context)
-        body = lowering.region(statement.node, statement.range)
-        directive = resolve_clauses(context, found.kernel, statement.range.start.offset, lowering.expressions.lower)
+
+    def kernel(
+        self, context: Context, body: Block, directive: KernelDirective, statement: BoundStatement, name: str
+    ) -> Kernel:
+        """The kernel of a body that was lowered in the context. Raises SourceError for what no kernel can be."""
+        lower = StatementLowering(context).expressions.lower
+        directive = resolve_clauses(context, directive, statement.range.start.offset, lower)
         written = written_in(body)
         _refuse_overlap(context, written, statement.range)
         check_implied(implied_objects(body), directive, written.objects | written.addressed)
-        functions, records = self.functions.closure(context.callees)
+        functions, records = context.functions.closure(context.callees)
         declared_here = [o for o in context.declared.values() if o.scope is Scope.REGION]
         liveness = Liveness(statement.facts, statement.path)
         read_after = frozenset(
@@ -307,7 +302,7 @@ class RegionBuilder:
             and (o.host != context.roots[o.host].spelling or liveness.read_after(context.roots[o.host]))
         )
         return Kernel(
-            name=self._kernel_name(found.kernel.name or statement.facts.node.spelling),
+            name=name,
             directive=directive,
             body=body,
             objects=(*context.used.values(), *declared_here),
@@ -339,7 +334,8 @@ class RegionBuilder:
         except SourceError:
             return None
 
-    def _kernel_name(self, wanted: str) -> str:
+    def kernel_name(self, wanted: str) -> str:
+        """A name for a kernel that no other one has."""
         if wanted in RESERVED or wanted == "main":
             wanted = f"{wanted}_kernel"
         return self.names.unique(wanted)

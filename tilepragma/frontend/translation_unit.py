@@ -20,6 +20,7 @@ from tilepragma.frontend.compiler import (
 from tilepragma.frontend.data_regions import data_regions
 from tilepragma.frontend.files import Included, find_inclusions, source_files
 from tilepragma.frontend.foreign import note_foreign_pragmas
+from tilepragma.frontend.kernels import kernels as kernels_of
 from tilepragma.frontend.pragma_macros import MacroTable
 from tilepragma.frontend.pragma_scanner import LocatedDirective, find_directives
 from tilepragma.frontend.regions import RegionBuilder
@@ -74,7 +75,7 @@ def parse_translation_unit(
     regions: list[DataRegion] = []
     for file in files:
         found = builder.locate(file, located.get(file.path, ()))
-        of_file = builder.kernels(found)
+        of_file = kernels_of(builder, found)
         kernels += of_file
         regions += data_regions(builder, found, of_file)
         note_foreign_pragmas(file, of_file, skipped.get(file.path, ()), diagnostics)

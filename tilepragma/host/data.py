@@ -11,6 +11,7 @@ from tilepragma.host.expressions import array_initializer, host_text
 from tilepragma.ir.directives import Construct, DataDirective, Section, WaitDirective
 from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.looptree import DataRegion
+from tilepragma.plan.kernel_plan import ArrayArgument, HeldRegion
 
 _ENTER = {"copy": "COPY", "copyin": "COPYIN", "copyout": "COPYOUT", "create": "CREATE", "present": "PRESENT"}
 _MOTIONS = _ENTER | {"delete": "DELETE", "self": "UPDATE_SELF", "host": "UPDATE_SELF", "device": "UPDATE_DEVICE"}
@@ -60,6 +61,32 @@ def data_text(region: DataRegion, number: int) -> DataText:
         Construct.UPDATE: "tilek_data_update",
     }[directive.construct]
     return DataText(constants, render("host/data_call.c.j2", call=call, **context), "")
+
+
+def held_text(held: HeldRegion, number: int) -> DataText:
+    """The calls around a region whose arrays stay where they are between its kernels; `number` tells it from the data directives of the file."""
+    directive = held.kernel.directive
+    shapes = [array_shape(one.object, ()) for one in held.arrays]
+    arrays = [
+        array_initializer(one.object, [(host_text(bound.lower), host_text(bound.length)) for bound in one.section])
+        for one in held.arrays
+    ]
+    constants = render("c/data.c.j2", number=number, shapes=shapes, quote=quote) if shapes else ""
+    context = {
+        "number": number,
+        "items": list(zip(arrays, map(_motion, held.arrays), strict=True)),
+        "place": f"{quote(directive.range.file)}, {directive.range.start.line}",
+        "condition": "" if directive.condition is None else host_text(directive.condition),
+        "waits": [host_text(queue) for queue in directive.waits],
+        "wait_all": directive.wait_all,
+    }
+    return DataText(constants, render("host/data_before.c.j2", **context), render("host/data_after.c.j2", **context))
+
+
+def _motion(argument: ArrayArgument) -> str:
+    if argument.copy_out or not argument.writes:
+        return "KEEP"
+    return "COPYIN" if argument.copy_in else "CREATE"
 
 
 def _queue(directive: DataDirective) -> str:

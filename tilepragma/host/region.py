@@ -14,7 +14,7 @@ from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
 from tilepragma.ir.directives import KernelDirective
 from tilepragma.ir.looptree import Axis, Loop, TiledLoop
-from tilepragma.plan.kernel_plan import KernelPlan, LastValue
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, LastValue
 from tilepragma.plan.size_choices import by_trips, outermost_loop
 
 #: Precedence of operands of `!=` and `&&`.
@@ -33,17 +33,19 @@ def region_text(plan: KernelPlan) -> RegionText:
     """The launch of a region; the user's statement between the two parts is the fallback."""
     numbering = number(plan)
     directive = plan.kernel.directive
+    versions = tuple(_version(plan, place) for place in range(1, len(plan.versions) + 1))
+    symbol = kernel_symbol(plan.kernel.name)
+    launched = "tilek_kernels[tilek_taken], tilek_calls[tilek_taken]" if versions else f"&{symbol}, &tilek_call_"
     before = render(
         "host/before.c.j2",
         name=plan.kernel.name,
-        symbol=kernel_symbol(plan.kernel.name),
+        symbol=symbol,
+        launched=launched,
+        versions=versions,
         as_written=plan.as_written is not None,
         prologue=_prologue(plan),
         scalars=[(_scalar(plan, index), object_.host) for index, object_ in enumerate(plan.scalars)],
-        arrays=[
-            array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
-            for item in plan.arrays
-        ],
+        arrays=list(map(_array, plan.arrays)),
         loops=[_bounds(loop) for loop in numbering.loops],
         tile_arguments=_tile_arguments(numbering),
         waits=[host_text(queue) for queue in directive.waits],
@@ -59,10 +61,66 @@ def region_text(plan: KernelPlan) -> RegionText:
     )
     after = render(
         "host/after.c.j2",
-        symbol=kernel_symbol(plan.kernel.name),
+        launched=launched,
+        versions=versions,
         final_values=[] if plan.as_written is not None else _final_values(plan, numbering),
     )
     return RegionText(before, after)
+
+
+@dataclass(frozen=True)
+class _Version:
+    """What the call of a version has, counted from 1, as text. What is the plan's own call's too is taken from there: it is evaluated once."""
+
+    number: int
+    text: str
+    symbol: str
+    scalars: list[tuple[str, str]]
+    addresses: list[str]
+    arrays: list[str]
+    loops: list[str]
+    tile_arguments: list[str]
+    axes: list[str]
+    row_bases: list[str]
+    enabled: str
+    final_values: list[str]
+
+
+def _version(usual: KernelPlan, place: int) -> _Version:
+    version = usual.versions[place - 1]
+    plan, numbering = version.plan, number(version.plan)
+    scalars, addresses = [], []
+    for index, object_ in enumerate(plan.scalars):
+        name = f"tilek_scalar{place}_{index}"
+        if object_ in usual.scalars:
+            name = f"tilek_scalar{usual.scalars.index(object_)}"
+        else:
+            scalars.append(("const " + USER.type(object_.element, name), object_.host))
+        addresses.append(f"&{name}")
+    known = {(one.object, one.section): f"tilek_arrays[{index}]" for index, one in enumerate(usual.arrays)}
+    tests = [host_text(one, _AND) for one in plan.conditions if one not in usual.conditions]
+    axes = _axes(plan)
+    for count in set(plan.counts) & set(usual.counts):
+        index = axis_index(Axis(count.axis, count.dimension))
+        axes[index] = f"tilek_call_.axes[{index}]"
+    return _Version(
+        place,
+        version.text.replace("*/", "* /"),
+        kernel_symbol(plan.kernel.name),
+        scalars,
+        addresses,
+        [known.get((one.object, one.section)) or _array(one) for one in plan.arrays],
+        [_bounds(loop) for loop in numbering.loops],
+        _tile_arguments(numbering),
+        axes,
+        [host_text(base) for base in plan.row_bases],
+        " && ".join(("tilek_call_.enabled", *tests)),
+        _final_values(plan, numbering, f"tilek_loops_{place}"),
+    )
+
+
+def _array(item: ArrayArgument) -> str:
+    return array_initializer(item.object, [(host_text(b.lower), host_text(b.length)) for b in item.section])
 
 
 def _scalar(plan: KernelPlan, index: int) -> str:
@@ -148,19 +206,19 @@ def _queue(plan: KernelPlan) -> str:
     return "TILEK_QUEUE_DEFAULT" if directive.asynchronous_default else "TILEK_QUEUE_SYNCHRONOUS"
 
 
-def _final_values(plan: KernelPlan, numbering: Numbering) -> list[str]:
+def _final_values(plan: KernelPlan, numbering: Numbering, loops: str = "tilek_loops") -> list[str]:
     lines = []
     for value in plan.final_values:
         if isinstance(value, LastValue):
             guard = "" if value.condition is None else f"if ({host_text(value.condition)}) "
             lines.append(f"{guard}{value.iterator.host} = {host_text(value.value)};")
             continue
-        bounds = _entry(numbering, value.loop)
-        condition = " && ".join(f"{_entry(numbering, loop)}.trip > 0" for loop in value.enclosing)
+        bounds = _entry(numbering, value.loop, loops)
+        condition = " && ".join(f"{_entry(numbering, loop, loops)}.trip > 0" for loop in value.enclosing)
         guard = f"if ({condition}) " if condition else ""
         lines.append(f"{guard}{value.iterator.host} = {bounds}.lower + {bounds}.step * {bounds}.trip;")
     return lines
 
 
-def _entry(numbering: Numbering, loop: TiledLoop) -> str:
-    return f"tilek_loops[{numbering.loop_number(loop)}]"
+def _entry(numbering: Numbering, loop: TiledLoop, loops: str) -> str:
+    return f"{loops}[{numbering.loop_number(loop)}]"

@@ -24,7 +24,7 @@ class Tiles:
 
 def retiled(source: bytes, kernel: Kernel, tiles: Tiles) -> bytes:
     """The source in which the kernel has these tiles and counts in the place of its own. Raises RefusalError."""
-    outer, inner = _outermost(kernel)
+    outer, inner = outermost(kernel)
     edits = _Edits(source, kernel)
     edits.take_out(one.range for one in kernel.directive.counts)
     edits.say(kernel.directive.range, tiles.counts)
@@ -70,7 +70,8 @@ class _Edits:
 
     def say(self, directive: SourceRange, clauses: str) -> None:
         """Further clauses of a directive. Raises RefusalError where it is no line of the source."""
-        if directive.start.file != self._file or not self._source.startswith(b"#", directive.start.offset):
+        is_line = self._source.startswith(b"#", directive.start.offset) and directive.start != directive.end
+        if directive.start.file != self._file or not is_line:
             raise RefusalError("has a directive that is no line '#pragma tilek …' of the source")
         self._insert(directive.end.offset, f" {clauses}")
 
@@ -95,7 +96,7 @@ class _Edits:
         return text
 
 
-def _outermost(kernel: Kernel) -> tuple[Loop, Loop]:
+def outermost(kernel: Kernel) -> tuple[Loop, Loop]:
     """The two outermost loops, one right inside the other. Raises RefusalError."""
     outer = _only_loop(kernel.body)
     inner = None if outer is None else _only_loop(outer.body)

@@ -9,18 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.codegen.describe import describe
+from tilepragma.codegen.describe import describe, describe_version
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants
 from tilepragma.codegen.launches import number
 from tilepragma.codegen.steps import step_functions
-from tilepragma.host.data import data_text
+from tilepragma.host.data import DataText, data_text, held_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
 from tilepragma.host.user_macros import user_macros, without_macros
-from tilepragma.ir.directives import Construct, DataDirective, Target
-from tilepragma.ir.looptree import DataRegion, Kernel, SourceFile, TranslationUnit
-from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.ir.directives import Construct, DataDirective, Target, WaitDirective
+from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile, TranslationUnit
+from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 _FOREIGN_PRAGMA_LINE = re.compile(_FOREIGN_PRAGMA.pattern + rb"(?:\\\r?\n|[^\n])*", re.MULTILINE)
@@ -30,13 +30,19 @@ _QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 
 
-def rewrite(unit: TranslationUnit, plans: Sequence[KernelPlan], output_path: str, targets: Collection[Target]) -> bytes:
+def rewrite(
+    unit: TranslationUnit,
+    plans: Sequence[KernelPlan],
+    output_path: str,
+    targets: Collection[Target],
+    held: Sequence[HeldRegion] = (),
+) -> bytes:
     """OUT.c: the main file, headers with regions in place of their #include, every region launched.
 
     `plans` has one plan a kernel of the unit; `output_path` is how OUT.c names itself in `#line`; device programs are
-    embedded for `targets` only.
+    embedded for `targets` only; `held` are the regions that were taken apart.
     """
-    rewriting = _Rewriting(unit, plans, targets)
+    rewriting = _Rewriting(unit, plans, held, targets)
     main = unit.files[0]
     assembly = Assembly(output_path)
     assembly.file(main.path, main.text, rewriting.edits(main))
@@ -44,9 +50,16 @@ def rewrite(unit: TranslationUnit, plans: Sequence[KernelPlan], output_path: str
 
 
 class _Rewriting:
-    def __init__(self, unit: TranslationUnit, plans: Sequence[KernelPlan], targets: Collection[Target]) -> None:
+    def __init__(
+        self,
+        unit: TranslationUnit,
+        plans: Sequence[KernelPlan],
+        held: Sequence[HeldRegion],
+        targets: Collection[Target],
+    ) -> None:
         self.unit = unit
         self.plans = plans
+        self.held = held
         self.targets = targets
         self.macros = user_macros(unit.files)
 
@@ -117,25 +130,39 @@ class _Rewriting:
                 continue
             if plan.as_written is not None and not (plan.arrays or plan.reordered or _waits(kernel)):
                 continue
-            manifest = describe(plan, self.targets)
-            constants = kernel_constants(manifest)
-            functions = "" if plan.as_written is not None else host_functions(plan, number(plan)) + "\n"
-            order = step_functions(plan, bool(manifest.device_launches)).text
-            functions += f"{order}\n" if order else ""
             text = region_text(plan)
             start = region_start(file.text, kernel.range, kernel.directive.range)
             end = statement_end(file.text, kernel.range.end.offset)
             insertion = kernel.enclosing.insertion
-            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(functions + constants)))
+            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(self._definitions(plan))))
             edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before))
             edits.append(Edit(end, end, Rank.END_INNER, text.after))
         return edits
+
+    def _definitions(self, plan: KernelPlan) -> str:
+        """What stands at file scope for a region: its versions come first, which the kernel names."""
+        manifests = [
+            *(describe_version(plan, place, self.targets) for place in range(1, len(plan.versions) + 1)),
+            describe(plan, self.targets),
+        ]
+        texts = []
+        for one, manifest in zip((*(version.plan for version in plan.versions), plan), manifests, strict=True):
+            functions = "" if one.as_written is not None else host_functions(one, number(one)) + "\n"
+            order = step_functions(one, bool(manifest.device_launches)).text
+            texts += [functions, f"{order}\n" if order else "", kernel_constants(manifest)]
+        return "".join(texts)
 
     def _data(self, file: SourceFile) -> list[Edit]:
         edits = []
         for index, region in enumerate(self.unit.data_regions):
             if region.range.file == file.path:
-                edits += _data_edits(file, region, index)
+                text, around = data_text(region, index), _is_around(region.directive)
+                edits += _data_edits(file, region.enclosing, region.range, region.directive.range, text, around)
+        for index, held in enumerate(self.held, len(self.unit.data_regions)):
+            kernel = held.kernel
+            if kernel.range.file == file.path:
+                text = held_text(held, index)
+                edits += _data_edits(file, kernel.enclosing, kernel.range, kernel.directive.range, text, around=True)
         return edits
 
 
@@ -162,15 +189,25 @@ def _with_header(edits: list[Edit]) -> list[Edit]:
     return edits if first is None else [Edit(first, first, Rank.END_INNER, '#include "tilek.h"\n'), *edits]
 
 
-def _data_edits(file: SourceFile, region: DataRegion, index: int) -> list[Edit]:
-    text = data_text(region, index)
-    insertion = region.enclosing.insertion
+def _is_around(directive: DataDirective | WaitDirective) -> bool:
+    return isinstance(directive, DataDirective) and directive.construct is Construct.DATA
+
+
+def _data_edits(
+    file: SourceFile,
+    enclosing: Enclosing,
+    statement: SourceRange,
+    directive: SourceRange,
+    text: DataText,
+    around: bool,
+) -> list[Edit]:
+    """The text of a data directive `around` its statement, or alone in the statement's place."""
+    insertion = enclosing.insertion
     edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(text.constants))] if text.constants else []
-    directive = region.directive
-    start = region.range.start.offset
-    if isinstance(directive, DataDirective) and directive.construct is Construct.DATA:
-        start = region_start(file.text, region.range, directive.range)
-        end = statement_end(file.text, region.range.end.offset)
+    start = statement.start.offset
+    if around:
+        start = region_start(file.text, statement, directive)
+        end = statement_end(file.text, statement.end.offset)
         edits.append(Edit(start, start, Rank.BEGIN_OUTER, text.before))
         edits.append(Edit(end, end, Rank.END_OUTER, text.after))
     else:

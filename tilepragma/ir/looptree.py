@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.directives import (
     WIDEST_VECTORS,
@@ -434,6 +435,33 @@ class Kernel:
     range: SourceRange
     forgotten: frozenset[str] = frozenset()
     swept: tuple[Loop, ...] = ()
+    parts: Parts | None = None
+    in_the_way: Diagnostic | None = None
+    """why there are no `parts`, where loops of the region end with conditions"""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A region whose outer loops end with conditions, as the host may go through it: the user's own text, with `kernels` in it in textual order.
+
+    `alone`: the region can run in no other way, as what the host does in it cannot stand in a kernel. `data` is a kernel of all their statements,
+    which says what arrays they need; what may be left out stands in a While there. `changed` are its scalars that do not keep their
+    values throughout the region, and its arrays that are declared in it.
+    """
+
+    kernels: tuple[Kernel, ...]
+    alone: bool
+    data: Kernel
+    changed: frozenset[DataObject]
+    exchanged: tuple[Exchanged, ...]
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """Arrays that are pointers set to each other in a region: those that its kernels use, and those that have values where it begins."""
+
+    used: tuple[DataObject, ...]
+    there: tuple[DataObject, ...]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import Division, HostLoop, KernelPlan, Launch, RowUse, launches_in
+from tilepragma.plan.layered_sweeps import asks_for_layers
 
 #: Numbers in subscripts beyond this are no borders of stencils; the runtime's sums of them stay far from the ends of 64 bits.
 _FARTHEST = 1 << 31
@@ -27,14 +28,18 @@ _FARTHEST = 1 << 31
 #: Scalars as polynomials in what they are computed from.
 Values = Mapping[Expression, Polynomial]
 
+#: The least and the greatest value of iterators.
+Ranges = Mapping[Expression, tuple[int, int]]
+
 
 @dataclass(frozen=True)
 class _Known:
-    """What scalars of a launch's body stand for; which expressions the host can evaluate before the first launch; objects that functions touch, by
-    an address or by their name: any element of them.
+    """What scalars of a launch's body stand for; the values of iterators that have known ones; which expressions the host can evaluate before the
+    first launch; objects that functions touch, by an address or by their name: any element of them.
     """
 
     values: Values
+    ranges: Ranges
     on_host: Callable[[Expression], bool]
     anywhere: frozenset[DataObject]
 
@@ -45,17 +50,19 @@ class _UndividedError(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """The rows that one use touches, scale * i + base + offset, where `base` has no number; without an offset all rows."""
+    """The rows that one use touches, scale * i + base + offset, the least offset to the greatest, where `base` has no number; without offsets all
+    rows.
+    """
 
     use: Use
     scale: int = 0
-    offset: int | None = None
+    offsets: tuple[int, int] | None = None
     base: Polynomial = number(0)
 
     @property
     def moves(self) -> tuple[int, Polynomial] | None:
         """What places have in common that can be looked at as one; None of all rows."""
-        return None if self.offset is None else (self.scale, self.base)
+        return None if self.offsets is None else (self.scale, self.base)
 
 
 def with_divisions(plan: KernelPlan, diagnostics: Diagnostics) -> KernelPlan:
@@ -96,7 +103,7 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
     if launch.reductions:
         names = ", ".join(f"'{one.object.host}'" for one in launch.reductions)
         raise _UndividedError(f"launch {launch.name} reduces {names}, whose order would be another on several devices")
-    if launch.windows:
+    if launch.windows and not asks_for_layers(plan.kernel):
         raise _UndividedError(f"launch {launch.name} has tiles of several time steps, each with borders of its own")
     arrays = [argument.object for argument in plan.arrays]
     inside = tuple(function_uses(plan.kernel.functions))
@@ -104,7 +111,7 @@ def _division(plan: KernelPlan, launch: Launch) -> Division:
     found = [use for use in everything if use.object in arrays]
     addresses = (node.target for node in walk(launch.body) if isinstance(node, AddressOf))
     anywhere = frozenset((*(target.object for target in addresses), *(use.object for use in inside)))
-    known = _Known(_values(launch, everything), host_evaluable(written_objects(plan.kernel)), anywhere)
+    known = _Known(_values(launch, everything), _ranges(launch), host_evaluable(written_objects(plan.kernel)), anywhere)
     for use in found:
         if use.object.storage is Storage.ROWS:
             raise _UndividedError(f"the rows of '{use.object.host}' lie apart")
@@ -149,13 +156,23 @@ def _resolved(value: Polynomial, values: Values) -> Polynomial:
     return value
 
 
+def _ranges(launch: Launch) -> Ranges:
+    """Of the iterators of loops over what a gang keeps in memory of its own, which are dealt out to its workers."""
+    found: dict[Expression, tuple[int, int]] = {}
+    for loop in (tiled.loop for tiled in launch.loops if launch.windows):
+        first, last = polynomial(loop.lower).constant, polynomial(loop.upper).constant
+        if first is not None and last is not None and loop.comparison == "<=" and not loop.decreasing:
+            found[access_to(loop.iterator)] = first, max(first, last)
+    return found
+
+
 def _loops(launch: Launch) -> Iterator[TiledLoop]:
-    """The loops over gangs of a launch that is one nest, outermost first."""
+    """The loops over gangs of a launch that is one nest, outermost first; gangs with memory of their own have nests of workers in it."""
     nests = [node for node in walk(launch.body) if isinstance(node, TileNest)]
     body = launch.body
     while len(body.statements) == 1 and isinstance(body.statements[0], Block):
         body = body.statements[0]
-    if len(nests) != 1 or body.statements != (nests[0],):
+    if not nests or body.statements != (nests[0],) or (len(nests) > 1 and not launch.windows):
         return
     for tiled in nests[0].loops:
         distributed = any(
@@ -193,7 +210,7 @@ def _fixed(plan: KernelPlan, found: list[Use], known: _Known) -> tuple[RowUse, .
     """The uses of a launch that touches a few known rows, and arrays that nobody writes, so that it may run whole on one device. None for others."""
     places = [_place(use, None, known) for use in found]
     written = written_objects(plan.kernel)
-    if any(place.offset is None and place.use.object in written for place in places):
+    if any(place.offsets is None and place.use.object in written for place in places):
         return None
     return tuple(
         replace(_joined(place.use.object, [place], reads=place.use.reads), writes=place.use.writes) for place in places
@@ -203,17 +220,18 @@ def _fixed(plan: KernelPlan, found: list[Use], known: _Known) -> tuple[RowUse, .
 def _joined(object_: DataObject, places: list[_Place], reads: bool) -> RowUse:
     """One use for several: the rows from the least to the greatest, or all."""
     moves = {place.moves for place in places}
-    offsets = [place.offset for place in places if place.offset is not None]
+    offsets = [place.offsets for place in places if place.offsets is not None]
     rank = max(object_.rank, 1)
     if len(moves) > 1 or len(offsets) < len(places):
         return RowUse(object_, reads, not reads, rank, 0, None, None)
     base = expression(places[0].base) if places[0].base.terms else None
-    return RowUse(object_, reads, not reads, rank, places[0].scale, min(offsets), max(offsets), base)
+    least, greatest = min(least for least, _ in offsets), max(greatest for _, greatest in offsets)
+    return RowUse(object_, reads, not reads, rank, places[0].scale, least, greatest, base)
 
 
 def _place(use: Use, iterator: DataObject | None, known: _Known) -> _Place:
     if use.object.storage is Storage.SCALAR:
-        return _Place(use, 0, 0)
+        return _Place(use, 0, (0, 0))
     if len(use.subscripts) < use.object.rank or use.object in known.anywhere:
         return _Place(use)
     row = _resolved(polynomial(use.subscripts[0]), known.values)
@@ -223,8 +241,17 @@ def _place(use: Use, iterator: DataObject | None, known: _Known) -> _Place:
         if parts is None or parts[0].constant is None:
             return _Place(use)
         scale, rest = parts[0].constant, parts[1]
+    least = greatest = 0
+    for atom, ends in known.ranges.items():
+        parts = rest.split(atom)
+        factor = None if parts is None else parts[0].constant
+        if parts is not None and factor is not None:
+            rest = parts[1]
+            least += min(factor * end for end in ends)
+            greatest += max(factor * end for end in ends)
     offset = dict(rest.terms).get((), 0)
     base = rest - number(offset)
-    if abs(offset) >= _FARTHEST or abs(scale) >= _FARTHEST or not known.on_host(expression(base)):
+    least, greatest = least + offset, greatest + offset
+    if max(abs(least), abs(greatest), abs(scale)) >= _FARTHEST or not known.on_host(expression(base)):
         return _Place(use)
-    return _Place(use, scale, offset, base)
+    return _Place(use, scale, (least, greatest), base)

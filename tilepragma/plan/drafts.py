@@ -16,9 +16,9 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import DataObject, Expression, Scope
 from tilepragma.ir.flow import scalar_effect
-from tilepragma.ir.looptree import Axis, Block, Buffered, ForLoop, Loop, TileNest, While, Window
+from tilepragma.ir.looptree import Axis, Block, ForLoop, Loop, TileNest, While, Window
 from tilepragma.ir.substitution import with_objects
-from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.traversal import children
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import check_repeated
@@ -30,6 +30,7 @@ from tilepragma.plan.scalars import ScalarContext, classify
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.summary import mentions
 from tilepragma.plan.symbols import loop_symbols
+from tilepragma.plan.tile_columns import columns_nest
 
 
 @dataclass(frozen=True)
@@ -218,8 +219,7 @@ class _Builder:
         values = tuple(iterator for iterator in place.around if iterator in used)
         name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
         launch = finished_launch(name, place.body, found, context, values, waits=place.draft.waits)
-        alone = not (launch.reductions or launch.privates) and len(launch.loops) == len(launch.axes) == 1
-        pipelined = place.draft.pipelined and alone and not any(isinstance(one, Buffered) for one in walk(launch.body))
+        pipelined = place.draft.pipelined and columns_nest(launch) is not None
         return dataclasses.replace(launch, windows=place.draft.windows, pipelined=pipelined)
 
 

@@ -309,10 +309,10 @@ class _Drafts:
         planned = self.planned[id(part)]
         base = base_name(part.statements, level)
         registers = registers_of(part, level)
-        extent = _host_extent(part, level, planned.points.along)
+        extent, unit = _host_extent(part, level, planned.points.along), 0
         if registers is not None:
-            extent = block_extent(self.loops, planned, registers, level)
-        size = self.loops.sizes.of(planned.number, level, base, extent, extent) if strip is None else strip.size
+            extent, unit = block_extent(self.loops, planned, registers, level)
+        size = self.loops.sizes.of(planned.number, level, base, extent, extent, unit) if strip is None else strip.size
         blocks = self.loops.tile_range(part.statements, level, size, outside)
         blocks = blocks if strip is None else strip.blocks(blocks)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")

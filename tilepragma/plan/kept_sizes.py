@@ -1,8 +1,9 @@
 """Tile sizes that `tilepragma tune` found, kept beside the source in IN.tilek.json: how the file is read, and what a plan makes of it.
 
 The form, whose other fields are for readers: {"version": 1, "kernels": {KERNEL: {"host": {"sizes": {NAME: SIZE}}, "device": {…}}}}. In the place of
-its sizes a host may have {"least_bytes": BYTES, "choices": [{"bytes": BYTES, "trips": TRIPS, "sizes": {…}}, …]}, where trips may be missing, and
-with these "tiles": a value of TemporalTiles, of a plan with other tiles of time steps.
+sizes there may be {"least_bytes": BYTES, "choices": [{"bytes": BYTES, "trips": TRIPS, "version": TEXT, "sizes": {…}}, …]}, where trips may be
+missing, and the version (ir/versions.py) where it is the plan itself; of another version, sizes may be missing. Hosts may have with these
+"tiles": a value of TemporalTiles, of a plan with other tiles of time steps.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.located_json import LocatedJson, read_located
-from tilepragma.base.ranges import SourceRange
+from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.directives import TemporalTiles
 from tilepragma.plan.kernel_plan import KernelPlan, MeasuredSizes, SizeChoice, TileSize
 from tilepragma.plan.size_choices import around
@@ -41,11 +42,15 @@ CLASSES = (HOST, DEVICE)
 
 @dataclass(frozen=True)
 class KeptChoice:
-    """Sizes by their names for launches whose arrays have so many bytes at most, and whose outermost loop so many iterations (None: however many)."""
+    """Sizes by their names for launches whose arrays have so many bytes at most, and whose outermost loop so many iterations (None: however many).
+    They are those of a `version` (ir/versions.py; empty: the plan itself), which may take its own (none here). `place` is the version's.
+    """
 
     bytes: int
     trips: int | None
     sizes: Mapping[str, int]
+    version: str = ""
+    place: SourceRange = field(default=NOWHERE, compare=False)
 
 
 @dataclass(frozen=True)
@@ -63,9 +68,9 @@ class KeptSizes:
     tiles: TemporalTiles | None = None
 
     @property
-    def layouts(self) -> tuple[Mapping[str, int], ...]:
-        """All sizes that it names."""
-        return tuple(one.sizes for one in self.choices) or (self.sizes,)
+    def layouts(self) -> tuple[tuple[str, Mapping[str, int]], ...]:
+        """All sizes that it names, each with its version."""
+        return tuple((one.version, one.sizes) for one in self.choices) or (("", self.sizes),)
 
 
 def kept_file(source: str) -> Path:
@@ -115,10 +120,10 @@ def _entry(
     path: _Path = ("kernels", kernel, size_class.name)
     said = value if isinstance(value, dict) else {}
     try:
-        if "choices" in said and size_class == HOST:
-            choices = tuple(_choices(said["choices"], (*path, "choices")))
+        if "choices" in said:
+            choices = tuple(_choices(located, said["choices"], (*path, "choices")))
             least = _number(said.get("least_bytes"), (*path, "least_bytes"), 0, _LARGEST)
-            tiles = _tiles(said.get("tiles"), (*path, "tiles"))
+            tiles = _tiles(said.get("tiles"), (*path, "tiles")) if size_class == HOST else None
             yield KeptSizes(kernel, size_class, {}, located.place((*path, "choices")), choices, least, tiles)
         else:
             sizes = _sizes(said.get("sizes"), (*path, "sizes"))
@@ -149,7 +154,7 @@ def _tiles(value: object, path: _Path) -> TemporalTiles | None:
     return TemporalTiles(value)
 
 
-def _choices(value: object, path: _Path) -> Iterator[KeptChoice]:
+def _choices(located: LocatedJson, value: object, path: _Path) -> Iterator[KeptChoice]:
     if not isinstance(value, list) or not value:
         raise _WrongError((path, "'choices' is no list with anything in it"))
     for place, one in enumerate(value):
@@ -158,7 +163,11 @@ def _choices(value: object, path: _Path) -> Iterator[KeptChoice]:
             raise _WrongError((own, "a choice is no object"))
         trips = None if one.get("trips") is None else _number(one["trips"], (*own, "trips"), 0, _LARGEST)
         length = _number(one.get("bytes"), (*own, "bytes"), 0, _LARGEST)
-        yield KeptChoice(length, trips, _sizes(one.get("sizes"), (*own, "sizes")))
+        version = one.get("version", "")
+        if not isinstance(version, str):
+            raise _WrongError(((*own, "version"), "'version' is no text"))
+        sizes = {} if version and "sizes" not in one else _sizes(one.get("sizes"), (*own, "sizes"))
+        yield KeptChoice(length, trips, sizes, version, located.place((*own, "version")))
 
 
 def _sizes(value: object, path: _Path) -> dict[str, int]:
@@ -189,19 +198,31 @@ def kept_tiles(kernel: str, kept: Iterable[KeptSizes]) -> TemporalTiles | None:
 
 
 def fitting(plan: KernelPlan, kept: Iterable[KeptSizes], found: Diagnostics) -> tuple[KeptSizes, ...]:
-    """What is kept for the plan's kernel and names just its tile sizes; the rest of its entries is warned of."""
-    wanted = [size.object.name for size in plan.sizes]
+    """What is kept for the plan's kernel and names just its tile sizes, or those of its versions; the rest of its entries is warned of."""
+    names = {"": _names(plan)} | {one.text: _names(one.plan) for one in plan.versions}
     mine = [one for one in kept if one.kernel == plan.kernel.name]
-    right = tuple(one for one in mine if all(set(sizes) == set(wanted) for sizes in one.layouts))
+    right = []
     for one in mine:
-        if one not in right:
-            there = f"are {', '.join(wanted)}" if wanted else "are none"
-            said = ", ".join(dict.fromkeys(name for sizes in one.layouts for name in sizes)) or "nothing"
-            message = (
-                f"what is kept of kernel '{one.kernel}' is ignored: it says {said}; the kernel's tile sizes {there}"
-            )
-            found.warning(one.place, message, _AGAIN)
-    return right
+        wrong = [(text, sizes) for text, sizes in one.layouts if not _fits(sizes, text, names)]
+        if not wrong:
+            right.append(one)
+            continue
+        text = wrong[0][0]
+        there = f"are {', '.join(names[text])}" if names.get(text) else "are none"
+        said = ", ".join(dict.fromkeys(name for _, sizes in wrong for name in sizes)) or "nothing"
+        of = f"tile sizes of version '{text}'" if text else "kernel's tile sizes"
+        message = f"what is kept of kernel '{one.kernel}' is ignored: it says {said}; the {of} {there}"
+        found.warning(one.place, message, _AGAIN)
+    return tuple(right)
+
+
+def _fits(sizes: Mapping[str, int], version: str, names: Mapping[str, list[str]]) -> bool:
+    """Whether they are all sizes of a version, or none are said of another one than the plan itself."""
+    return version in names and (set(sizes) == set(names[version]) or bool(version and not sizes))
+
+
+def _names(plan: KernelPlan) -> list[str]:
+    return [size.object.name for size in plan.sizes]
 
 
 def with_kept(plan: KernelPlan, kept: Iterable[KeptSizes]) -> KernelPlan:
@@ -209,7 +230,7 @@ def with_kept(plan: KernelPlan, kept: Iterable[KeptSizes]) -> KernelPlan:
     for one in kept:
         on_host = one.size_class == HOST
         if one.choices:
-            plan = _with_choices(plan, one)
+            plan = _with_choices(plan, one, on_host)
             continue
         sizes = tuple(_with(size, one.sizes[size.object.name], on_host) for size in plan.sizes)
         plan = replace(plan, sizes=sizes, choices=() if on_host else plan.choices)
@@ -220,16 +241,29 @@ def with_kept(plan: KernelPlan, kept: Iterable[KeptSizes]) -> KernelPlan:
     return replace(plan, kept=f"{places} kept in {files}") if places else plan
 
 
-def _with_choices(plan: KernelPlan, kept: KeptSizes) -> KernelPlan:
-    names = [size.object.name for size in plan.sizes]
-    choices = tuple(SizeChoice(one.bytes, one.trips, tuple(one.sizes[name] for name in names)) for one in kept.choices)
+def _with_choices(plan: KernelPlan, kept: KeptSizes, on_host: bool) -> KernelPlan:
+    plans = {"": plan} | {one.text: one.plan for one in plan.versions}
+    places = list(plans)
+    choices = tuple(
+        SizeChoice(
+            one.bytes,
+            one.trips,
+            tuple(one.sizes[name] for name in _names(plans[one.version])) if one.sizes else (),
+            places.index(one.version),
+        )
+        for one in kept.choices
+    )
     measured = MeasuredSizes(kept.least, choices)
+    if not on_host:
+        default = tuple(size.device for size in plan.sizes)
+        return replace(plan, device_choices=around(measured, (), default))
     default = tuple(size.host for size in plan.sizes)
     return replace(plan, measured=measured, choices=around(measured, (), default))
 
 
 def _with(size: TileSize, value: int, on_host: bool) -> TileSize:
-    return replace(size, host=value) if on_host else replace(size, device=value)
+    # What was measured is taken as it is: threads have as even blocks as they had then.
+    return replace(size, host=value, unit=0) if on_host else replace(size, device=value)
 
 
 def warn_of_unknown(kept: Iterable[KeptSizes], kernels: Iterable[str], found: Diagnostics) -> None:
@@ -286,7 +320,12 @@ def _what(winner: Winner) -> dict[str, object]:
     if not winner.choices:
         return {"sizes": dict(winner.sizes)}
     choices = [
-        {"bytes": one.bytes, **({} if one.trips is None else {"trips": one.trips}), "sizes": dict(one.sizes)}
+        {
+            "bytes": one.bytes,
+            **({} if one.trips is None else {"trips": one.trips}),
+            **({"version": one.version} if one.version else {}),
+            **({"sizes": dict(one.sizes)} if one.sizes or not one.version else {}),
+        }
         for one in winner.choices
     ]
     tiles = {} if winner.tiles is None else {"tiles": winner.tiles}

@@ -69,8 +69,9 @@ class Launch:
     launch's text mentions: their values at each step are arguments of the kernel. `staged` is the same work with arrays staged in
     memory of the gangs (`Stage`), for devices: it runs instead of `body` where the boxes fit that memory. `windows` are the arrays
     that each gang of a device has for itself; what tiles do may then overlap, each in its own window.
-    `pipelined`: it is all that a loop of the host does, which counts wavefronts, and iteration c of its one loop needs of the wavefront k before
-    nothing but what iterations c - k ... c have done there, so that tiles of several wavefronts may run at once.
+    `pipelined`: it is all that a loop of the host does, which counts wavefronts, and instance c = (c_1, ...) of its nest needs of the wavefront k
+    before nothing but what instances c - e have done there, no part of e being negative and their sum k at most, so that tiles of several
+    wavefronts may run at once (`plan/tile_columns.py`).
     """
 
     name: str
@@ -140,18 +141,22 @@ class Division:
 @dataclass(frozen=True)
 class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds and bodies for a number, at least 1, that is
-    known at launch. `host` and `device` are what is taken where nobody says anything else.
+    known at launch. `host` and `device` are what is taken where nobody says anything else. Where `unit` is not 0, threads on
+    hosts are dealt blocks of so many rows, or columns of tiles in wavefronts: they take a multiple of the unit in place of `host`, so that
+    all have about as much to do (`even_blocks.py`).
     """
 
     object: DataObject
     host: int
     device: int
+    unit: int = 0
 
 
 @dataclass(frozen=True)
 class SizeChoice:
-    """Values of a plan's tile sizes, in their order, for launches on hosts (and on OpenCL devices that run the hosts' launches) whose arrays have
-    `bytes` bytes together at most and whose outermost loop has `trips` iterations at most; None: however many.
+    """Values of a plan's tile sizes, in their order, for launches on hosts (and on OpenCL devices that run the hosts' launches), or on devices, whose
+    arrays have `bytes` bytes together at most and whose outermost loop has `trips` iterations at most; None: however many. `version`: these are the
+    sizes of that version of the plan, from 1; none where its own are taken.
 
     The bytes are those of the sections of `KernelPlan.arrays`, the plan's own ones included but not those of devices only; the loop is
     `size_choices.outermost_loop`. The runtime counts both.
@@ -160,6 +165,15 @@ class SizeChoice:
     bytes: int | None
     trips: int | None
     sizes: tuple[int, ...]
+    version: int = 0
+
+
+@dataclass(frozen=True)
+class PlanVersion:
+    """Another plan of the same region, which launches may take instead; `text` says what it is (ir/versions.py)."""
+
+    text: str
+    plan: KernelPlan
 
 
 @dataclass(frozen=True)
@@ -296,6 +310,10 @@ class KernelPlan:
     """a clause on each loop of the user's that launches take apart"""
     choices: tuple[SizeChoice, ...] = ()
     """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
+    device_choices: tuple[SizeChoice, ...] = ()
+    """the same for launches of devices"""
+    versions: tuple[PlanVersion, ...] = ()
+    """other plans, which choices name by their numbers from 1"""
     reordered: Reordered | None = None
     """the region in the order that `kernel` has it, where the user wrote another"""
     measured: MeasuredSizes | None = None
@@ -308,6 +326,10 @@ class KernelPlan:
     """a clause on which of `sizes` were measured before, and kept where; empty where none were"""
     registers: RegisterCounts | None = None
     """None where no GPU is planned for"""
+    held: frozenset[str] = frozenset()
+    """names in the user's text of arrays that a region around keeps on the device (HeldRegion)"""
+    device_kernel: Kernel | None = None
+    """the region that device steps compute, where they keep values in other arrays than `kernel`, which host steps then compute"""
 
     def divided_loop(self, launch: Launch) -> TiledLoop | None:
         """The loop of a device launch whose iterations several devices share."""
@@ -329,3 +351,11 @@ class KernelPlan:
     def device(self) -> tuple[Launch, ...]:
         """The launches of `device_steps`, in textual order."""
         return launches_in(self.device_steps)
+
+
+@dataclass(frozen=True)
+class HeldRegion:
+    """A region that the host goes through as the user wrote it, with kernels in it, and the arrays that stay on the device between them."""
+
+    kernel: Kernel
+    arrays: tuple[ArrayArgument, ...]

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import Access, Assignment, Binary, DataObject, Expression, Storage, access_to, integer
-from tilepragma.ir.looptree import Block, Loop, Statement
+from tilepragma.ir.looptree import Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, of_atom, polynomial
 from tilepragma.ir.substitution import with_accesses
 from tilepragma.ir.traversal import loops_in, walk
@@ -25,6 +25,7 @@ from tilepragma.plan.own_storage import OwnKernel, UnwritableError, array_of_cel
 from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.rows import typed_sum
 from tilepragma.plan.strategy import Region
+from tilepragma.plan.swept_mesh import one_sweep
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.scop import Scop
@@ -42,7 +43,7 @@ def with_lane_arrays(region: Region) -> OwnKernel | None:
         return None
     try:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "looking for the elements of rows"):
-            return _Lanes(region, clause.subdomain, found, _as_written(region, found)).kernel()
+            return _Lanes(region, clause.subdomain, found, _as_written(region)).kernel()
     except (OperationLimitError, UnwritableError):
         return None
 
@@ -92,37 +93,14 @@ def _column(access: Access, iterators: list[DataObject], side: int) -> _Column |
     return None
 
 
-def _as_written(region: Region, found: dict[DataObject, dict[tuple[Expression, ...], _Column]]) -> Scop:
-    """One sweep after the other over the whole mesh, as the user wrote it: it touches what all subdomains do, and is simple.
-
-    The loops of the user's stand around a copy of the first statements of the region, in which a place of the first subdomain is the column of it.
-    Raises OperationLimitError.
-    """
+def _as_written(region: Region) -> Scop:
+    """One sweep after the other over the whole mesh, as the user wrote it. Raises OperationLimitError."""
     from tilepragma.polyhedral.extraction import extract_scop
 
     (group,) = region.statements
-    around, rows, columns = region.kernel.swept
-    *_, row, place = _chain(group)
-    counts = {column.iterator for each in found.values() for column in each.values()}
-    first = polynomial(columns.lower)
-
-    def column(access: Access) -> Expression:
-        if access.object == place.iterator:
-            return expression(first - of_atom(access) if columns.decreasing else of_atom(access) - first)
-        return integer(0) if access.object in counts else access
-
-    body = with_accesses(place.body, column)
-    for loop, like in ((columns, place), (rows, row), (around, around)):
-        body = Block((replace(loop, iterator=like.iterator, declares_iterator=True, body=body),))
-    kernel = region.kernel
-    return extract_scop(body.statements, kernel.functions, region.written, context=region.scop.context)
-
-
-def _chain(statement: Statement) -> Iterator[Loop]:
-    """The loop, the first one in it, the first one in that, and so on."""
-    while isinstance(statement, Loop):
-        yield statement
-        statement = statement.body.statements[0]
+    around, kernel = region.kernel.swept[0], region.kernel
+    body = (replace(around, declares_iterator=True, body=one_sweep(kernel, group)),)
+    return extract_scop(body, kernel.functions, region.written, context=region.scop.context)
 
 
 @dataclass

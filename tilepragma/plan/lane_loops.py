@@ -34,16 +34,21 @@ class LaneLoops:
     def _one(self, piece: Piece) -> Piece:
         if isinstance(piece, LoopPiece):
             return replace(piece, pieces=self.of(piece.pieces))
-        if not isinstance(piece, LaunchPiece) or len(piece.loops) != 2:
+        if not isinstance(piece, LaunchPiece) or len(piece.loops) < 2:
             return piece
-        outer, lanes = piece.loops
-        if piece.body.statements != (outer,) or outer.body.statements != (lanes,):
+        *outer, lanes = piece.loops
+        bodies = (piece.body, *(one.body for one in outer))
+        if any(body.statements != (loop,) for body, loop in zip(bodies, piece.loops, strict=True)):
             return piece
         nests = [self._turned(nest, lanes) for nest in lanes.body.statements]
         if None in nests:
             return piece
-        turned = replace(outer, body=Block(tuple(one for one in nests if one is not None)))
-        return replace(piece, body=Block((turned,)), loops=(turned,))
+        body = Block(tuple(one for one in nests if one is not None))
+        turned: tuple[Loop, ...] = ()
+        for loop in reversed(outer):
+            turned = (replace(loop, body=body), *turned)
+            body = Block(turned[:1])
+        return replace(piece, body=body, loops=turned)
 
     def _turned(self, nest: Statement, lanes: Loop) -> Statement | None:
         """A nest that stands in the loop over lanes, with that loop innermost; None where it cannot go there."""

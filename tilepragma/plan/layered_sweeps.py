@@ -1,5 +1,5 @@
-"""`sor(multilayer, layers: K, subdomain: P)`: sweeps over five points taken K at a time, forward and backward in turn, in subdomains (MLSOR, thesis
-chapter 6).
+"""`sor(multilayer, layers: K, subdomain: P)`: sweeps taken K at a time, forward and backward in turn, in subdomains (MLSOR, thesis chapter 6), of
+meshes of one to three dimensions, whose points have neighbours next to them.
 
 Along each dimension places count from where a group of K sweeps begins, 0 … n - 1. In its layer l, 0 <= l < K, the subdomain at b = 0, P, 2P, …
 has the places from b + l (0 in the first one) to b + P - 1 + l, cut before b + P - 1 - l: subdomains drift with the sweep (6.6), the plane between
@@ -14,35 +14,60 @@ their tiles goes the other way (6.9). The first tile is P - 1 places long in the
 
 where a tile is a loop over its layers around the user's nest. A group at the end has the layers that are left. Subdomains and tiles at the mesh's far
 end have the places that lie in the mesh. That is another order of the points than the user wrote, and gives other iterates: the clause asks for it.
+
+A mesh of d dimensions has 2^d tiles. Those with as many second halves do not meet where neighbours lie along the axes (3, 5, 7 points). Neighbours
+across corners (9 points) make them meet: tile 1,2 ends in layer l where tile 2,1 begins in it. Then there is a loop over subdomains for each tile, in
+the lexicographic order of the thesis, in which a point finds of each of its own subdomain's neighbours the very layer that SOR asks for. So there is
+in three dimensions, where three tiles to a nest would take twice as long to plan.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import SorClause, SorMethod
-from tilepragma.ir.expressions import Access, Binary, Conditional, DataObject, Expression, Scope, access_to, integer
-from tilepragma.ir.looptree import Block, Declarator, Kernel, Loop, Statement
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    Call,
+    Conditional,
+    DataObject,
+    Expression,
+    Scope,
+    access_to,
+    integer,
+)
+from tilepragma.ir.looptree import Block, Declaration, Declarator, ExpressionStatement, Kernel, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, number, of_atom, polynomial
-from tilepragma.ir.substitution import with_accesses, with_objects
+from tilepragma.ir.substitution import with_accesses, with_node, with_objects
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.model.devices import Device
 from tilepragma.model.subdomains import subdomain_side
 from tilepragma.patterns.recognition import relaxations
-from tilepragma.patterns.relaxation import Repetition, SorNest, Sweep
+from tilepragma.patterns.relaxation import Neighbour, Repetition, SorNest, Sweep
 from tilepragma.plan.kernel_plan import Reordered
 from tilepragma.plan.reordered_sweeps import check_coefficients, check_ends, finals_without, numbered
 from tilepragma.plan.row_loops import Names, names_in
 from tilepragma.plan.rows import typed_sum
 
 _INSTEAD = "sor(redblack) computes it colour by colour, sor(wavefront) in the order of the loops"
-_FIVE = {(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1)}
-_KERNELS = (((1, 1),), ((1, 2), (2, 1)), ((2, 2),))
-"""The tiles of each loop over subdomains, along the outer and the inner loop"""
+
+Tile = tuple[int, ...]
+"""1 or 2 along each dimension, in the order of the loops."""
+
+
+def kernels_of(dimensions: int, *, corners: bool) -> tuple[tuple[Tile, ...], ...]:
+    """The tiles of each loop over subdomains, in their order. `corners`: points have neighbours that lie across one."""
+    tiles = tuple(itertools.product((1, 2), repeat=dimensions))
+    if corners or dimensions > 2:
+        return tuple((one,) for one in tiles)
+    return tuple(tuple(one for one in tiles if one.count(2) == second) for second in range(dimensions + 1))
 
 
 def asks_for_layers(kernel: Kernel) -> bool:
@@ -77,7 +102,11 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
     clause, chosen = _with_sizes(clause, sweep, device)
     kernel = replace(kernel, directive=replace(kernel.directive, sor=clause))
     free = {loop.iterator.name for loop in loops if loop.declares_iterator} - kernel.read_after
-    layers = _Layers(around, sweep, clause.layers, clause.subdomain, Names(set(names_in(kernel)) - free))
+    corners = any(map(_is_corner, sweep.neighbours))
+    names = Names(set(names_in(kernel)) - free)
+    layers = _Layers(
+        around, sweep, clause.layers, clause.subdomain, kernels_of(len(sweep.axes), corners=corners), names
+    )
     body = numbered(Block((layers.groups(),), kernel.body.range))
     mentioned = {node.object for node in walk(body) if isinstance(node, Access)}
     mentioned |= {loop.iterator for loop in loops_in(body)}
@@ -86,7 +115,8 @@ def layered(kernel: Kernel, diagnostics: Diagnostics, device: Device | None) -> 
     ordered = replace(kernel, body=body, objects=objects, swept=tuple(loops))
     side = clause.subdomain
     groups = f"groups of {clause.layers} sweeps, forward and backward in turn"
-    note = f"{sweep.array.host} in {groups}, by subdomains of {side} x {side}{chosen}"
+    sides = " x ".join([str(side)] * len(sweep.axes))
+    note = f"{sweep.array.host} in {groups}, by subdomains of {sides}{chosen}"
     return Reordered(kernel, ordered, finals, (note,))
 
 
@@ -98,7 +128,7 @@ def _with_sizes(clause: SorClause, sweep: Sweep, device: Device | None) -> tuple
     if not side:
         arrays = {node.object for node in walk(sweep.loops[-1].body) if isinstance(node, Access) and node.subscripts}
         point = sum(one.element.bits // 8 for one in arrays if isinstance(one.element, ScalarType))
-        side = max(subdomain_side(device, max(point, 1)), 2 * clause.layers)
+        side = max(subdomain_side(device, max(point, 1), len(sweep.axes)), 2 * clause.layers)
         fit = "no device is named" if device is None else f"they stay in memory near the cores of '{device.name}'"
         why = f" (chosen: {fit})"
     return replace(clause, layers=clause.layers or side // 2, subdomain=side), why
@@ -115,6 +145,7 @@ def _only_sweeps(
     nest = nests[0]
     around = None if nest.sweep_loop is None else nest.sweep_loop.statement
     sweep = nest.sweeps[0]
+    corner = next((one for one in sweep.neighbours if _is_corner(one)), None)
     if nest.sweep_loop is not None and nest.sweep_loop.repetition is Repetition.CONVERGENCE:
         refuse(
             nest.range,
@@ -139,20 +170,31 @@ def _only_sweeps(
             "one sweep a round, and this is a second one: it goes forward and backward by itself",
             "remove it",
         )
-    elif {one.offset for one in sweep.neighbours} | {(0, 0)} != _FIVE:
-        dimensions = "one dimension" if nest.dimensions == 1 else f"{nest.dimensions} dimensions"
-        refuse(sweep.range, f"five points in two dimensions, and these are {sweep.points} in {dimensions}")
+    elif sweep.radius > 1:
+        far = next(one for one in sweep.neighbours if max(map(abs, one.offset)) > 1)
+        refuse(
+            far.range,
+            f"points whose neighbours lie next to them, and this one is {max(map(abs, far.offset))} away: subdomains drift by one place a layer",
+        )
+    elif nest.dimensions > 2 and corner is not None:
+        message = "neighbours along the axes in three dimensions, and this one lies across a corner: its eight kernels take minutes to be proven"
+        refuse(corner.range, message)
     elif nest.accumulations:
         refuse(sweep.range, f"sweeps alone, and '{nest.accumulations[0].object.host}' is computed with them")
     elif not _is_plain(around) or not all(map(_is_plain, sweep.loops)):
         refuse(around.header, "loops by one with bounds of int or long")
     elif any(isinstance(node, Access) and node.object == around.iterator for node in walk(around.body)):
         refuse(sweep.range, f"sweeps that are all alike, and this one depends on '{around.iterator.host}'")
-    elif around.body.statements != (sweep.loops[0],) or sweep.loops[0].body.statements != (sweep.loops[1],):
+    elif any(one.body.statements != (inner,) for one, inner in itertools.pairwise((around, *sweep.loops))):
         refuse(sweep.range, "loops with nothing between them, and there are other statements")
     else:
         return around, sweep
     return None
+
+
+def _is_corner(neighbour: Neighbour) -> bool:
+    """Whether it lies in no line with the point along an axis."""
+    return sum(map(bool, neighbour.offset)) > 1
 
 
 def _is_plain(loop: Loop) -> bool:
@@ -161,7 +203,7 @@ def _is_plain(loop: Loop) -> bool:
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     """A dimension as a group of sweeps goes through it: from the value `first` of the loop's iterator, which `sign` says how it changes."""
 
     loop: Loop
@@ -174,7 +216,7 @@ class _Way:
         return self.first + (place if self.sign > 0 else -place)
 
 
-def _ways(loop: Loop) -> tuple[_Way, _Way]:
+def ways_of(loop: Loop) -> tuple[Way, Way]:
     """The dimension of a loop, forward and backward."""
     sign = -1 if loop.decreasing else 1
     first, beyond = polynomial(loop.lower), polynomial(loop.upper)
@@ -182,7 +224,7 @@ def _ways(loop: Loop) -> tuple[_Way, _Way]:
         beyond = beyond + number(sign)
     distance = beyond - first
     count = distance if sign > 0 else -distance
-    return _Way(loop, first, sign, count), _Way(loop, beyond - number(sign), -sign, count)
+    return Way(loop, first, sign, count), Way(loop, beyond - number(sign), -sign, count)
 
 
 @dataclass(frozen=True)
@@ -193,35 +235,36 @@ class _Layers:
     sweep: Sweep
     layers: int
     subdomain: int
+    kernels: tuple[tuple[Tile, ...], ...]
     names: Names
 
     def groups(self) -> Loop:
         """The loop over pairs of groups."""
-        sweeps = _ways(self.around)[0].count
+        sweeps = ways_of(self.around)[0].count
         group = self._iterator("group")
         left = sweeps - of_atom(access_to(group))
-        forward, backward = zip(*map(_ways, self.sweep.loops), strict=True)
+        forward, backward = zip(*map(ways_of, self.sweep.loops), strict=True)
         statements = (
             *self._kernels(forward, left),
             *self._kernels(backward, left - number(self.layers)),
         )
         return self._loop(group, number(0), typed_sum(sweeps, group), 2 * self.layers, statements, self.around)
 
-    def _kernels(self, ways: tuple[_Way, ...], left: Polynomial) -> Iterator[Statement]:
+    def _kernels(self, ways: tuple[Way, ...], left: Polynomial) -> Iterator[Statement]:
         """The loops over subdomains, one after another; `left` sweeps are still to be done."""
-        for tiles in _KERNELS:
+        for tiles in self.kernels:
             bases = [self._iterator(f"{way.loop.iterator.name}_subdomain") for way in ways]
             inner: tuple[Statement, ...] = tuple(self._tile(tile, ways, bases, left) for tile in tiles)
             for way, base in reversed(list(zip(ways, bases, strict=True))):
                 inner = (self._loop(base, number(0), typed_sum(way.count, base), self.subdomain, inner, way.loop),)
             yield from inner
 
-    def _tile(self, tile: tuple[int, int], ways: tuple[_Way, ...], bases: list[DataObject], left: Polynomial) -> Loop:
+    def _tile(self, tile: Tile, ways: tuple[Way, ...], bases: list[DataObject], left: Polynomial) -> Loop:
         """The loop over the layers of a tile, around the user's nest over its places."""
         layer = self._iterator("layer")
-        rows, columns = ways
-        body: Block = columns.loop.body
-        own = {rows.loop.iterator: self._own(rows.loop.iterator)}
+        *rows, columns = ways
+        body = with_locals_in_place(columns.loop.body)
+        own = {one.loop.iterator: self._own(one.loop.iterator) for one in rows}
         own |= {
             node.object: self._own(node.object)
             for node in sorted(
@@ -229,17 +272,18 @@ class _Layers:
             )
         }
         place = self._iterator(f"{columns.loop.iterator.name}_place")
-        column = typed_sum(columns.at(of_atom(access_to(bases[1])) + of_atom(access_to(place))), columns.loop.iterator)
+        column = typed_sum(columns.at(of_atom(access_to(bases[-1])) + of_atom(access_to(place))), columns.loop.iterator)
         body = with_accesses(
             with_objects(body, own), lambda access: column if access.object == columns.loop.iterator else access
         )
-        inner: Statement = self._in_columns(tile[1], columns, bases[1], layer, place, body)
-        inner = self._in_rows(tile[0], rows, bases[0], layer, own[rows.loop.iterator], Block((inner,)))
+        inner: Statement = self._in_columns(tile[-1], columns, bases[-1], layer, place, body)
+        for half, way, base in reversed(list(zip(tile, rows, bases, strict=False))):
+            inner = self._in_rows(half, way, base, layer, own[way.loop.iterator], Block((inner,)))
         most = _least(left, number(self.layers), left, number(self.layers), layer)
         return self._loop(layer, number(0), most, 1, (inner,), self.around)
 
     def _in_rows(
-        self, tile: int, way: _Way, base: DataObject, layer: DataObject, iterator: DataObject, body: Block
+        self, tile: int, way: Way, base: DataObject, layer: DataObject, iterator: DataObject, body: Block
     ) -> Loop:
         """The user's loop over the rows that a tile's layer has."""
         start, first, last = self._places(tile, base, layer)
@@ -260,7 +304,7 @@ class _Layers:
         )
 
     def _in_columns(
-        self, tile: int, way: _Way, base: DataObject, layer: DataObject, place: DataObject, body: Block
+        self, tile: int, way: Way, base: DataObject, layer: DataObject, place: DataObject, body: Block
     ) -> Loop:
         """The loop over the places of its subdomain that a tile's layer has in a row: the same ones in all subdomains but for those at the border."""
         start, first, last = self._places(tile, base, layer)
@@ -312,6 +356,33 @@ class _Layers:
 
     def _own(self, object_: DataObject) -> DataObject:
         return replace(object_, name=self.names.scalar(object_.name).name, scope=Scope.LOCAL)
+
+
+def with_locals_in_place(body: Block) -> Block:
+    """The body with the values of locals where they are read, each once, by the one statement behind their declarations, so that it is one statement.
+    Values have their locals' types, so that what is computed is the same.
+    """
+    statements = list(body.statements)
+    while len(statements) > 1 and isinstance(declaration := statements[-2], Declaration):
+        if len(declaration.declarators) != 1:
+            break
+        (declarator,) = declaration.declarators
+        read = [node for node in walk(statements[-1]) if isinstance(node, Access) and node.object == declarator.object]
+        value = declarator.initializer
+        if len(read) != 1 or value is None or isinstance(value, tuple) or not _is_read_at_once(statements[-1], read[0]):
+            break
+        if value.type != declarator.object.element or any(isinstance(node, (Call, Assignment)) for node in walk(value)):
+            break
+        statements[-2:] = [with_node(statements[-1], read[0], value)]
+    return replace(body, statements=tuple(statements))
+
+
+def _is_read_at_once(statement: Statement, access: Access) -> bool:
+    """Whether the statement is an assignment of something else whose value needs the scalar."""
+    expression = statement.expression if isinstance(statement, ExpressionStatement) else None
+    if not isinstance(expression, Assignment) or access.subscripts:
+        return False
+    return any(node is access for node in walk(expression.value))
 
 
 def _is_first(base: DataObject) -> Expression:

@@ -120,7 +120,7 @@ def rank_layouts(
     if not varied:
         return unknown("its tiles have no sizes to choose")
     try:
-        default = sizes_on_hosts(plan, scalars) if on_host else usual
+        default = _own_sizes(plan, scalars, target, device)
     except UncountableError as reason:
         return unknown(str(reason))
     predict = _predictor(plan, scalars, target, device)
@@ -144,6 +144,28 @@ def rank_layouts(
     terms = Terms(parts[0].names, np.concatenate([one.seconds for one in parts])[order])
     seconds = found[default] if math.isfinite(found[default]) else None
     return Ranking(names, tuple(layouts[row] for row in order), Layout(default, seconds), terms=terms)
+
+
+def predicted_as_it_is(
+    plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None
+) -> Terms | Uncounted:
+    """The terms of the time of a plan with the tile sizes that it takes by itself, in one row."""
+    predict = _predictor(plan, scalars, target, device)
+    if isinstance(predict, Uncounted):
+        return predict
+    try:
+        sizes = _own_sizes(plan, scalars, target, device)
+    except UncountableError as reason:
+        return Uncounted(str(reason))
+    return predict(_columns(tuple(size.object.name for size in plan.sizes), [sizes]))
+
+
+def _own_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Sizes:
+    """What launches take by themselves. Raises UncountableError where the scalars do not say it."""
+    if target not in (Target.SERIAL, Target.THREADS):
+        return tuple(size.device for size in plan.sizes)
+    cores = device.cores if isinstance(device, Processor) and target is Target.THREADS else None
+    return sizes_on_hosts(plan, scalars, cores)
 
 
 def _predictor(

@@ -18,6 +18,7 @@ from tilepragma.ir.types import ScalarType
 from tilepragma.model.devices import Processor
 from tilepragma.plan.array_bytes import array_bytes
 from tilepragma.plan.evaluation import Evaluation, UncountableError
+from tilepragma.plan.even_blocks import with_even_sizes
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.plan.lanes import Numbers
 from tilepragma.plan.layouts import Sizes, beside
@@ -119,7 +120,11 @@ def _predict(
         return True
     places = np.array([place for place, _ in wanted])
     scalars = {name: column[places] for name, column in _columns(occasions).items()}
-    columns = np.array([sizes for _, sizes in wanted], dtype=np.int64).T
+    try:
+        taken = [with_even_sizes(plan, own, occasions[place].scalars, processor.cores) for place, own in wanted]
+    except UncountableError:
+        return False
+    columns = np.array(taken, dtype=np.int64).T
     sizes = {size.object.name: column for size, column in zip(plan.sizes, columns, strict=True)}
     terms = predicted_terms(plan, scalars, sizes, processor, source.at(places))
     if isinstance(terms, Uncounted):

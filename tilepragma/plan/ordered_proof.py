@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from tilepragma.ir.looptree import Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, launches_in
+from tilepragma.plan.swept_mesh import one_sweep
 from tilepragma.plan.verifier_proofs import Fault, Original, Proof, faults_of_part, faults_of_text
+
+if TYPE_CHECKING:
+    from tilepragma.polyhedral.scop import Scop
 
 _RULE = "parts keep their order"
 
@@ -70,8 +74,20 @@ def _faults(plan: KernelPlan, statements: tuple[Statement, ...], parts: tuple[Pa
         if run is None:
             yield Fault(_RULE, "the launches are not those of the nests, one after another", False)
             return
+    windows = any(one.windows for one in plan.device)
     for part, *steps in zip(parts, *(run for run in runs if run is not None), strict=True):
-        yield from faults_of_part(plan, part.loop, part.nest, part.original, tuple(dict.fromkeys(steps)))
+        touching = _touching(plan.kernel, part) if windows else None
+        yield from faults_of_part(plan, (part.nest, part.loop), part.original, tuple(dict.fromkeys(steps)), touching)
+
+
+def _touching(kernel: Kernel, part: Part) -> Scop | None:
+    """Of sweeps by subdomains the mathematics of one sweep as the user wrote it, which touches what all nests together do."""
+    from tilepragma.polyhedral.extraction import extract_scop
+
+    if not kernel.swept or part.loop is None:
+        return None
+    body = one_sweep(kernel, part.loop).statements
+    return extract_scop(body, kernel.functions, written_objects(kernel), context=part.original.scop.context)
 
 
 def _steps_of_parts(steps: tuple[Step, ...], statements: tuple[Statement, ...]) -> tuple[tuple[Step, ...], ...] | None:

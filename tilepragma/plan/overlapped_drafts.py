@@ -317,7 +317,7 @@ class TileLaunch:
                 if not one.carried:
                     inside = (*inside, _outside(points, self.box(one.written)))
                 window = self._local(self.windows[one.object], points)
-                copies += where(inside, _assign(window, _element(source, points)))
+                copies += where(inside, assign(window, element_at(source, points)))
         return self.workers(points, copies)
 
     def stores(self) -> Iterable[Statement]:
@@ -330,7 +330,7 @@ class TileLaunch:
             box = one.written if target == one.object else one.touched
             inside = within(points, self.box(box))
             kept = where(
-                inside, _assign(_element(target, points), self._local(self.windows[one.object], points, own=True))
+                inside, assign(element_at(target, points), self._local(self.windows[one.object], points, own=True))
             )
             (always if one.carried else last).extend(kept)
         yield from self.workers(points, always, delay=self.store_delay, home=True)
@@ -481,9 +481,11 @@ def where(conditions: Iterable[Expression], *body: Statement) -> tuple[Statement
     return (If(conjunction(tests), Block(body), None),) if tests else body
 
 
-def _element(array: DataObject, points: list[DataObject]) -> Access:
+def element_at(array: DataObject, points: list[DataObject]) -> Access:
+    """The element with these subscripts."""
     return Access(array, tuple(map(access_to, points)), (), array.element)
 
 
-def _assign(target: Access, source: Access) -> ExpressionStatement:
+def assign(target: Access, source: Access) -> ExpressionStatement:
+    """`target = source;`"""
     return ExpressionStatement(Assignment("=", target, source, target.type))

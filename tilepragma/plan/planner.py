@@ -70,6 +70,8 @@ from tilepragma.plan.scalar_arguments import scalar_arguments
 from tilepragma.plan.scalars import ScalarContext
 from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
+from tilepragma.plan.subdomain_plan import with_subdomain_tiles
+from tilepragma.plan.subdomain_tiles import subdomain_tiles
 from tilepragma.plan.symbols import loop_symbols
 from tilepragma.plan.targets import (
     allowed_targets,
@@ -83,6 +85,7 @@ from tilepragma.plan.verifier import verify_rules
 from tilepragma.plan.verifier_proofs import Proof, proof_of, unit_step_faults
 from tilepragma.plan.vouching import keeps_elements_in_registers, without_vouching
 from tilepragma.plan.wrapping import launch_conditions
+from tilepragma.plan.written_warnings import warn_as_written
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.scop import Scop
@@ -132,8 +135,8 @@ def make_plan(
     else:
         planned = _least_as_written(kernel, said, floating, own, targets)
     if order is not None:
-        planned = _with_plan(planned, _reordered(planned.plan, order))
-    planned = _with_plan(planned, with_divisions(planned.plan, own))
+        planned = with_plan(planned, _reordered(planned.plan, order))
+    planned = with_plan(planned, with_divisions(planned.plan, own))
     warn_of_sequence(planned.plan, own)
     diagnostics.add_all(own)
     if diagnostics.has_errors:
@@ -148,7 +151,7 @@ def _reordered(plan: KernelPlan, order: Reordered) -> KernelPlan:
     return replace(plan, reordered=order, final_values=final)
 
 
-def _with_plan(planned: Planned, plan: KernelPlan) -> Planned:
+def with_plan(planned: Planned, plan: KernelPlan) -> Planned:
     """The same launches, and their proof, with more that is known of them."""
     return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
 
@@ -364,10 +367,10 @@ def _automatic(
     """The plan of a region in which nobody said anything: with storage of its own where the user's loops are then better off."""
     attempt = _Attempt(kernel, said, floating, targets)
     planned = _with_other_arrays(attempt, diagnostics)
+    if attempt.region.ordered:
+        return _with_tiles(planned or attempt.planned(attempt.choice((structure,)), diagnostics), attempt)
     if planned is not None:
         return planned
-    if attempt.region.ordered:
-        return attempt.planned(attempt.choice((structure,)), diagnostics)
     planned = _with_storage(attempt, diagnostics) or _with_scalars(attempt, diagnostics)
     return planned if planned is not None else attempt.planned(attempt.choice(STRATEGIES), diagnostics)
 
@@ -378,6 +381,14 @@ def _with_other_arrays(attempt: _Attempt, diagnostics: Diagnostics) -> Planned |
     other = None if own is None else attempt.instead(own)
     choice = None if other is None else other.choice((structure,) if other.region.ordered else STRATEGIES)
     return None if other is None or choice is None or choice.taken is None else other.planned(choice, diagnostics)
+
+
+def _with_tiles(planned: Planned, attempt: _Attempt) -> Planned:
+    """The plan of sweeps by subdomains with tiles in memory of gangs where that is possible."""
+    choice = attempt.choice((subdomain_tiles,))
+    staged = None if choice.taken is None else attempt.planned(choice, Diagnostics()).plan
+    plan = with_subdomain_tiles(planned.plan, staged, choice.rejected)
+    return Planned(plan, None if planned.proof is None else Proof(plan, planned.proof.faults))
 
 
 def _with_storage(attempt: _Attempt, diagnostics: Diagnostics) -> Planned | None:
@@ -447,7 +458,7 @@ def _plan(
     reason = _why_as_written(kernel, region, targets)
     if reason is not None:
         if targets:
-            _warn_as_written(kernel, reason, diagnostics)
+            warn_as_written(kernel, reason, diagnostics)
         check_clauses(data)
         check_counts(kernel.directive, frozenset(), False, diagnostics)
         arrays = arrays_in_step(data)
@@ -541,24 +552,6 @@ def _why_as_written(kernel: Kernel, region: _Region, targets: tuple[Target, ...]
     if any(loops_in(kernel.body)):
         return f"no loop of kernel '{kernel.name}' has tiles, and its outermost loop is not declared independent"
     return f"kernel '{kernel.name}' has no loop that could be distributed"
-
-
-def _warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> None:
-    """What the user asked for and does not get is never quietly dropped."""
-    directive = kernel.directive
-    if any(target not in (Target.AUTO, Target.SERIAL) for target in directive.targets):
-        diagnostics.warning(
-            directive.range,
-            f"the kernel runs as written, on one core: {reason}",
-            "add 'independent' if no iteration depends on another, or say the tiles",
-        )
-    for loop in loops_in(kernel.body):
-        if loop.directive is not None and loop.directive.independent:
-            diagnostics.warning(
-                loop.directive.range,
-                f"'independent' has no effect on the loop over '{loop.iterator.host}': {reason}",
-                "put the kernel directive before this loop, so that each round of the loop around it is a launch",
-            )
 
 
 def _said_steps(

@@ -72,13 +72,14 @@ ALONE_ROWS, ALONE_BLOCK_ROWS = 8, 32
 """Sums side by side in a tile of rows alone, and rows in a thread's block, that few suffice for many threads."""
 
 
-def block_extent(loops: RowLoops, planned: PlannedPart, rows: RegisterRows, level: int) -> int:
-    """Values of the row at `level` that one thread takes at a time."""
-    if level == rows.column:
-        return tile_extents(_element(loops, planned, rows), loops.vectors)[1] * BLOCK_COLUMNS
-    if level != rows.row:
-        return 1
-    return BLOCK_ROWS if rows.column is not None else ALONE_BLOCK_ROWS
+def block_extent(loops: RowLoops, planned: PlannedPart, rows: RegisterRows, level: int) -> tuple[int, int]:
+    """Values of the row at `level` that one thread takes at a time, and of a register tile in it; 0 in place of these where there is none."""
+    if level not in (rows.row, rows.column):
+        return 1, 0
+    if rows.column is None:
+        return ALONE_BLOCK_ROWS, ALONE_ROWS
+    extents = tile_extents(_element(loops, planned, rows), loops.vectors)
+    return (extents[1] * BLOCK_COLUMNS, extents[1]) if level == rows.column else (BLOCK_ROWS, extents[0])
 
 
 def tile_extents(element: ScalarType, vectors: VectorRegisters) -> tuple[int, int]:

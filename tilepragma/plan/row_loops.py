@@ -113,10 +113,10 @@ class TileSizes:
     names: Names
     found: dict[tuple[int, int], TileSize] = field(default_factory=dict)
 
-    def of(self, part: int, level: int, base: str, host: int, device: int) -> DataObject:
-        """The symbol for a row's tile size; the first that asks says what it is by default."""
+    def of(self, part: int, level: int, base: str, host: int, device: int, unit: int = 0) -> DataObject:
+        """The symbol for a row's tile size; the first that asks says what it is by default, and `unit` (TileSize)."""
         if (part, level) not in self.found:
-            self.found[part, level] = TileSize(self.names.scalar(f"{base}_size"), host, device)
+            self.found[part, level] = TileSize(self.names.scalar(f"{base}_size"), host, device, unit)
         return self.found[part, level].object
 
 

@@ -42,16 +42,27 @@ def is_of_devices_only(plan: KernelPlan, argument: ArrayArgument) -> bool:
     return object_.scope is Scope.TEMPORARY and not any(mentions(launch.body, object_) for launch in plan.host)
 
 
-def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int]) -> tuple[int, ...]:
+def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int], threads: int | None = None) -> tuple[int, ...]:
     """The tile sizes of a launch on a host where the plan's scalars have these values, by name: the runtime's, where TILEK_SIZES says nothing.
+    Without its `threads` those that depend on them are the defaults.
 
     Raises UncountableError where the values do not say which choice holds.
     """
-    default = tuple(size.host for size in plan.sizes)
-    if not plan.choices:
-        return default
-    found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
-    return next((one.sizes for one in plan.choices if _within(found, _limits(one))), default)
+    from tilepragma.plan.even_blocks import with_even_sizes
+
+    taken = tuple(size.host for size in plan.sizes)
+    if plan.choices:
+        found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
+        taken = chosen_sizes(plan.choices, found) or taken
+    return taken if threads is None else with_even_sizes(plan, taken, scalars, threads)
+
+
+def chosen_sizes(choices: Sequence[SizeChoice], found: tuple[int, int]) -> tuple[int, ...] | None:
+    """The tile sizes of the first choice that holds for the bytes and trips that a launch finds; None where none does, or that is one of another
+    version.
+    """
+    taken = next((one for one in choices if _within(found, _limits(one))), None)
+    return None if taken is None or taken.version else taken.sizes
 
 
 def found_by_launch(plan: KernelPlan, scalars: Mapping[str, int], with_trips: bool) -> tuple[int, int]:
@@ -92,28 +103,37 @@ def around(measured: MeasuredSizes, others: Sequence[SizeChoice], default: tuple
 
 def by_trips(plan: KernelPlan) -> bool:
     """Whether a launch must know the iterations of the outermost loop."""
-    return any(choice.trips is not None for choice in plan.choices)
+    return any(choice.trips is not None for choice in (*plan.choices, *plan.device_choices))
 
 
 def wrong_choices(plan: KernelPlan) -> Iterator[str]:
     """What is wrong with a plan's choices: sizes and limits in range, in ascending order of bytes and then of trips, and each of use."""
-    if plan.choices and not plan.sizes:
-        yield "there are choices of tile sizes, but no tile sizes"
     if by_trips(plan) and outermost_loop(plan) is None:
         yield "a choice asks for the iterations of the outermost loop, which the launch does not know"
-    for place, choice in enumerate(plan.choices):
-        if len(choice.sizes) != len(plan.sizes):
-            yield f"choice {place} has {len(choice.sizes)} sizes for {len(plan.sizes)}"
-        if not all(1 <= size <= MOST_SIZE for size in choice.sizes):
-            yield f"choice {place} has the sizes {choice.sizes}, which are not all from 1 to {MOST_SIZE}"
-        for name, limit in (("bytes", choice.bytes), ("trips", choice.trips)):
-            if limit is not None and not 0 <= limit < NO_LIMIT:
-                yield f"choice {place} is for {limit} {name} at most"
-        for other, before in enumerate(plan.choices[:place]):
-            if _within(_limits(choice), _limits(before)):
-                yield f"choice {place} is never reached: choice {other} holds wherever it does"
-        if place and _limits(choice) < _limits(plan.choices[place - 1]):
-            yield f"choice {place} stands behind a larger one"
+    for choices in (plan.choices, plan.device_choices):
+        if choices and not plan.sizes and not plan.versions:
+            yield "there are choices of tile sizes, but no tile sizes"
+        for place, choice in enumerate(choices):
+            yield from _wrong_choice(plan, place, choice)
+            for other, before in enumerate(choices[:place]):
+                if _within(_limits(choice), _limits(before)):
+                    yield f"choice {place} is never reached: choice {other} holds wherever it does"
+            if place and _limits(choice) < _limits(choices[place - 1]):
+                yield f"choice {place} stands behind a larger one"
+
+
+def _wrong_choice(plan: KernelPlan, place: int, choice: SizeChoice) -> Iterator[str]:
+    if not 0 <= choice.version <= len(plan.versions):
+        yield f"choice {place} is of version {choice.version}, which there is none of"
+        return
+    version = plan.versions[choice.version - 1].plan if choice.version else plan
+    if len(choice.sizes) != len(version.sizes) and (choice.sizes or not choice.version):
+        yield f"choice {place} has {len(choice.sizes)} sizes for {len(version.sizes)}"
+    if not all(1 <= size <= MOST_SIZE for size in choice.sizes):
+        yield f"choice {place} has the sizes {choice.sizes}, which are not all from 1 to {MOST_SIZE}"
+    for name, limit in (("bytes", choice.bytes), ("trips", choice.trips)):
+        if limit is not None and not 0 <= limit < NO_LIMIT:
+            yield f"choice {place} is for {limit} {name} at most"
 
 
 def _limits(choice: SizeChoice) -> tuple[int, int]:

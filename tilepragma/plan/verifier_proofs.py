@@ -63,6 +63,8 @@ class Proof:
         """
         mine = self.plan
         plan = replace(plan, rejected=mine.rejected, obstacles=mine.obstacles, choices=mine.choices)
+        plan = replace(plan, device_choices=mine.device_choices, versions=mine.versions)
+        plan = replace(plan, measured=mine.measured, kept=mine.kept)
         return replace(plan, storage=mine.storage, source=mine.source, registers=mine.registers) == mine
 
 
@@ -180,11 +182,17 @@ def _without(body: Block, left_out: set[int]) -> Iterator[Statement]:
 
 
 def faults_of_part(
-    plan: KernelPlan, loop: Loop | None, nest: Statement, known: Original, trees: tuple[tuple[Step, ...], ...]
+    plan: KernelPlan,
+    part: tuple[Statement, Loop | None],
+    known: Original,
+    trees: tuple[tuple[Step, ...], ...],
+    touching: Scop | None = None,
 ) -> Iterator[Fault]:
-    """What keeps trees of steps from being proven to do what a nest of the region does, for any value of the iterator of a loop around it."""
+    """What keeps trees of steps from being proven to do what a nest of the region does, for any value of the iterator of a loop around it.
+    `touching` is of statements that touch no more than the region does, if not this nest.
+    """
     yield from _bounds(plan, known)
-    yield from _in_steps(plan, known, ((steps, {}) for steps in trees), (nest, loop))
+    yield from _in_steps(plan, known, ((steps, {}) for steps in trees), part, touching)
 
 
 def _against_the_region(plan: KernelPlan, original: Original | None) -> Iterator[Fault]:
@@ -220,7 +228,11 @@ Runs = Iterable[tuple[tuple[Step, ...], dict[DataObject, int]]]
 
 
 def _in_steps(
-    plan: KernelPlan, known: Original, runs: Runs, part: tuple[Statement, Loop | None] | None = None
+    plan: KernelPlan,
+    known: Original,
+    runs: Runs,
+    part: tuple[Statement, Loop | None] | None = None,
+    touching: Scop | None = None,
 ) -> Iterator[Fault]:
     """What is wrong with trees of steps, each at sizes of its tiles, against the region, or a nest of it and the loop around."""
     from tilepragma.polyhedral.plan_proof import prove_steps, proven_region
@@ -230,7 +242,7 @@ def _in_steps(
     if part is not None:
         nest, loop = part
         body, written = (nest,), written if loop is None else written - {loop.iterator}
-    region = proven_region(body, plan.kernel.functions, written, known.scop, known.dependences)
+    region = proven_region(body, plan.kernel.functions, written, known.scop, known.dependences, touching)
     vouched = _vouched(plan)
     held = _held(plan)
     for steps, sizes in runs:

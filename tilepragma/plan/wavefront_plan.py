@@ -120,8 +120,10 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     summed = planned.pair or tuple(levels[:count])
     inner_levels = tuple(level for level in levels if level not in summed)
     rows: list[_TiledRow] = []
+    # Columns of tiles are those of the first row. Narrow ones would cut register tiles; a pair has tiles of one size.
+    can_be_even = not loops.device and not planned.pair and not planned.registers
     for level in summed:
-        rows.append(_tiled_row(loops, planned, level, outside))
+        rows.append(_tiled_row(loops, planned, level, outside, 1 if can_be_even and level == summed[0] else 0))
     wavefront = loops.names.scalar("wavefront")
     tile = (*outside, *(row.inside for row in rows))
     bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
@@ -133,8 +135,8 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "")
 
 
-def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restrictions) -> _TiledRow:
-    """New names for a row's tiles, and which tiles hold points that satisfy `inside`."""
+def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restrictions, unit: int = 0) -> _TiledRow:
+    """New names for a row's tiles, and which tiles hold points that satisfy `inside`; `unit` as of TileSize."""
     part = planned.part
     base = base_name(part.statements, level)
     device = LONG_DEVICE_TILE if level == planned.points.along else DEVICE_TILE
@@ -143,7 +145,7 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
         # Wavefronts of a pair are parallel to time where its tiles have one size.
         named = planned.pair[-1]
         base = base_name(part.statements, named)
-    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device)
+    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(
         level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
@@ -254,4 +256,4 @@ def _launch(
         else:
             tiles[loop.index] = clauses(TileKind.DYNAMIC, TileKind.THREAD)
         body = (loop,)
-    return DraftLaunch(Block(body), tiles, pipelined=not loops.device)
+    return DraftLaunch(Block(body), tiles, pipelined=True)

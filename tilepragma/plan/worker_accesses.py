@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import AxisKind
@@ -26,8 +27,9 @@ def accesses_of(plan: KernelPlan) -> tuple[WorkerAccess, ...]:
     if not any(axis.kind is AxisKind.WORKER for launch in plan.device for axis in launch.axes):
         return ()
     sizes = {size.object: size.device for size in plan.sizes}
+    region = replace(plan, kernel=plan.device_kernel or plan.kernel)
     try:
-        found = worker_accesses(region_without_dependences(plan), proven_steps(plan, plan.device_steps), sizes)
+        found = worker_accesses(region_without_dependences(region), proven_steps(plan, plan.device_steps), sizes)
     except (OperationLimitError, Unmatched):
         return ()
     private = {launch.name: frozenset(launch.privates) for launch in plan.device}

@@ -33,7 +33,9 @@ from tilepragma.polyhedral.scop import Scop
 
 @dataclass(frozen=True)
 class ProvenRegion:
-    """A region to prove plans against: its statements' Scop and dependences, and where each statement stands."""
+    """A region to prove plans against: its statements' Scop and dependences, and where each statement stands. `touching` is of statements that touch
+    no more than what it is a part of.
+    """
 
     scop: Scop
     dependences: tuple[Dependence, ...]
@@ -41,6 +43,7 @@ class ProvenRegion:
     sources: Sources
     declared: frozenset[DataObject]
     settled: frozenset[DataObject]
+    touching: Scop | None = None
 
 
 def proven_region(
@@ -49,12 +52,13 @@ def proven_region(
     written: frozenset[DataObject],
     scop: Scop,
     dependences: tuple[Dependence, ...],
+    touching: Scop | None = None,
 ) -> ProvenRegion:
     """The region of these statements, `scop` being theirs."""
     settled = declared_once(body, functions)
     declared = frozenset(node.object for one in body for node in walk(one) if isinstance(node, Declarator))
     found = leaves((ProvenLaunch("", Block(body)),), Frame(scop.context, (), written), settled)
-    return ProvenRegion(scop, dependences, written, Sources(scop, found), declared, settled)
+    return ProvenRegion(scop, dependences, written, Sources(scop, found), declared, settled, touching)
 
 
 def prove_steps(

@@ -103,6 +103,31 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
     return bool(beyond.intersect_params(astray.complement()).is_empty())
 
 
+def lies_between(array: HeldArray, elements: isl.Set, touched: isl.Set) -> bool:
+    """Whether { [x] } of an array that is seen by rows lies in them, between the first and the last of the elements { [x] : the region touches x }:
+    what is held of it is one piece.
+    """
+    rank = array.object.rank
+    if len(array.section) == rank or rank < 2:
+        return False
+    touched = touched.coalesce()
+    if not elements.params().is_subset(touched.params()) or _leaves(elements, touched):
+        return False
+    return not any(_leaves(_along(elements, place, rank), _along(touched, place, rank)) for place in range(1, rank))
+
+
+def _leaves(elements: isl.Set, touched: isl.Set) -> bool:
+    """Whether an element lies before the first of those that are touched or behind the last, in lexicographic order."""
+    first, last = elements.lex_lt_set(touched.lexmin()), elements.lex_gt_set(touched.lexmax())
+    return not first.is_empty() or not last.is_empty()
+
+
+def _along(elements: isl.Set, place: int, rank: int) -> isl.Set:
+    """The subscripts that they have for a dimension."""
+    kind = isl.dim_type.set
+    return elements.project_out(kind, place + 1, rank - place - 1).project_out(kind, 0, place).coalesce()
+
+
 def _beyond(array: HeldArray, reference: Reference, where: str) -> Finding:
     start = reference.range.start
     text = (

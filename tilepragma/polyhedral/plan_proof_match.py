@@ -88,17 +88,22 @@ class Sources:
             self._by_place.setdefault(_place(leaf.node), []).append(source)
 
     def of(self, leaf: Leaf) -> tuple[Source, dict[DataObject, DataObject]] | None:
-        """The statement that the leaf is, with the names its objects have in the plan; None where it is none."""
+        """The statement that the leaf is, with the names its objects have in the plan; None where it is none. Of several copies of a statement it is
+        the one whose names it has, if there is one.
+        """
         source = self._by_node.get(id(leaf.node))
         if source is not None:
             return source, {}
+        found = None
         for candidate in self._by_place.get(_place(leaf.node), ()):
             places: dict[DataObject, DataObject] = {}
             if all(_same(new, old, places) for new, old in _pairs(leaf.node, candidate.leaf.node)):
                 renamed = {old: new for old, new in places.items() if old != new}
-                if renamed.keys() <= _bound(candidate.leaf):
+                if not renamed:
                     return candidate, renamed
-        return None
+                if found is None and renamed.keys() <= _bound(candidate.leaf):
+                    found = candidate, renamed
+        return found
 
 
 def executions(leaf: Leaf, source: Source, places: dict[DataObject, DataObject]) -> Iterator[Executed]:

@@ -1,6 +1,6 @@
 """Launches whose tiles overlap, each gang computing in windows of its own, leave every array as the region does.
 
-    s = [h, l]               a step of the host: round h of its one loop, launch l in it; b = [s, g] is a tile g of it
+    s = [h, l]               a step of the host: round h of its one loop, if there is one, launch l in it; b = [s, g] is a tile g of it
     Q_S : { b -> S[i] }      the instances that a tile executes; T_S : { S[i] -> s } the step that executes them
     W : { s -> x }           what the region writes of an array in the instances of a step
     F, K : { b -> x }        what a tile fills its window with, and what it stores of it, each from or to some array Y
@@ -14,7 +14,7 @@ are the tile's too or of earlier steps, and the latter's results are what the wi
     x in F(s) from Y, x in W(p), p < s:  some q, p <= q < s, stores x to Y;  of an array that is the plan's own, some q < s does at all
     x in K(b), S[i] writes x in the step: S[i] is in Q_S(b);   x in K(b) is in F(b), or the tile writes it
     x in W(p) of the user's array:       some q >= p stores x to it;   nothing else of the user's is stored
-    what a step stores and what it fills windows from do not meet; each element is stored once a step
+    what a tile stores no other tile of its step fills a window from; each element is stored once a step
 
 Instances may run in many tiles of one step: all compute the same.
 
@@ -40,7 +40,7 @@ import islpy as isl
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.polyhedral.affine import Frame, NotAffineError
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind
-from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_in_section
+from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_between, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Finding, where
 from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
@@ -78,7 +78,7 @@ def wrong_windows(
             _final,
             _inside,
         ):
-            check(_Region(region.scop, region.dependences, region.written, held), tiles)
+            check(_Region(region.scop, region.dependences, region.written, held, region.touching or region.scop), tiles)
         yield from broken_scopes((one.executed for one in tiles.computed), region.sources)
     except WrongError as error:
         yield Finding(_RULE, str(error), False)
@@ -92,6 +92,7 @@ class _Region:
     dependences: tuple[Dependence, ...]
     written: frozenset[DataObject]
     held: Mapping[DataObject, HeldArray]
+    touching: Scop
 
     @property
     def flow(self) -> list[Dependence]:
@@ -235,7 +236,7 @@ def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
 
 def _filled(region: _Region, tiles: Tiles) -> None:
     """What is read from before the step is in the window, with the value that it has there."""
-    arrays = _arrays(region)
+    arrays = _arrays(region) | tiles.kept
     for name, all_tiles in tiles.of.items():
         statement = next(one for one in region.scop.statements if one.name == name)
         for reference in statement.references:
@@ -258,12 +259,16 @@ def _filled(region: _Region, tiles: Tiles) -> None:
             raise WrongError(f"a window of '{fill.array.host}' is filled twice")
         _check_current(region, tiles, fill)
         for store in tiles.stores:
-            if store.other == fill.other and store.place == fill.place:
-                both = fill.steps.intersect(store.steps)
-                if not both.is_empty():
-                    raise WrongError(
-                        f"'{fill.other.host}' is read and written by tiles that do not wait for each other"
-                    )
+            if store.other == fill.other and store.place == fill.place and _meet(fill, store):
+                raise WrongError(f"'{fill.other.host}' is read and written by tiles that do not wait for each other")
+
+
+def _meet(fill: Copied, store: Copied) -> bool:
+    """Whether two tiles of a step copy an element, one in and one out: { b -> b' : b fills x, b' stores x } has b != b' of one step."""
+    pairs = fill.tiles.apply_range(store.tiles.reverse())
+    for dimension in range(STEP):
+        pairs = pairs.equate(_IN, dimension, _OUT, dimension)
+    return not pairs.subtract(isl.Map.identity(pairs.get_space())).is_empty()
 
 
 def _arrays(region: _Region) -> frozenset[DataObject]:
@@ -276,7 +281,7 @@ def _others(copies: tuple[Copied, ...], copy: Copied) -> list[Copied]:
     return [one for one in copies if one is not copy and (one.place, one.array) == mine]
 
 
-def _written(region: _Region, tiles: Tiles, array: DataObject) -> isl.Map:
+def _written(region: _Region, tiles: Tiles, array: DataObject, like: isl.Map) -> isl.Map:
     """{ s -> x : S[i], of step s, writes x }"""
     found = [
         tiles.step_of[statement.name].reverse().apply_range(one.relation.reset_tuple_id(_OUT))
@@ -284,14 +289,14 @@ def _written(region: _Region, tiles: Tiles, array: DataObject) -> isl.Map:
         for one in statement.references
         if one.object == array and one.writes
     ]
-    return reduce(isl.Map.union, found).coalesce()
+    return _union(found, like)
 
 
 def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
     """What a window is filled with is what the region has left there before the step."""
     _check_copy_of(tiles, fill)
     stored = _stored_to(tiles, fill.other, fill.steps)
-    written = _written(region, tiles, fill.array)
+    written = _written(region, tiles, fill.array, fill.steps)
     # { [s, x] -> p }
     filled = fill.steps.wrap().flatten()
     rank = fill.array.rank
@@ -352,7 +357,7 @@ def _stored(region: _Region, tiles: Tiles) -> None:
         together = [
             one for one in tiles.stores if one is not store and (one.place, one.other) == (store.place, store.other)
         ]
-        if together or not _once_a_tile(store.places, 1):
+        if together or not _once_a_tile(store.places, tiles.rounds):
             raise WrongError(f"elements of '{store.other.host}' are stored twice in a step")
         kept = [one.tiles for one in tiles.fills if (one.place, one.array) == (store.place, store.array)]
         for statement in region.scop.statements:
@@ -371,12 +376,31 @@ def _stored(region: _Region, tiles: Tiles) -> None:
 def _final(region: _Region, tiles: Tiles) -> None:
     """The user's arrays end as they do in the region."""
     for array in _arrays(region):
-        written = _written(region, tiles, array)
+        if _each_stores_its_own(region, tiles, array):
+            continue
+        elements = isl.Space.alloc(region.scop.context, 0, STEP, array.rank)
+        written = _written(region, tiles, array, isl.Map.empty(elements))
         stored = _stored_to(tiles, array, written)
         if not stored.range().is_subset(written.range()):
             raise WrongError(f"elements of '{array.host}' are stored that the region does not write")
         if not written.is_subset(stored.apply_domain(_not_after(region.scop.context))):
             raise WrongError(f"results of '{array.host}' are not stored")
+
+
+def _each_stores_its_own(region: _Region, tiles: Tiles, array: DataObject) -> bool:
+    """Whether every tile stores to the array itself just what it writes of it: { b -> x } is the same for both. Asked first, since steps and elements
+    without their tiles are sets that take long to compare.
+    """
+    stored = [one.tiles for one in tiles.stores if one.other == array]
+    written = [
+        tiles.of[statement.name].apply_range(one.relation.reset_tuple_id(_OUT))
+        for statement in region.scop.statements
+        for one in statement.references
+        if one.object == array and one.writes
+    ]
+    if not stored or not written:
+        return False
+    return bool(_union(stored, stored[0]).is_equal(_union(written, written[0])))
 
 
 def _inside(region: _Region, tiles: Tiles) -> None:
@@ -390,10 +414,11 @@ def _inside(region: _Region, tiles: Tiles) -> None:
             isl.Set.union,
             (
                 one.relation.range().reset_tuple_id()
-                for statement in region.scop.statements
+                for statement in region.touching.statements
                 for one in statement.references
                 if one.object == copy.array
             ),
         )
-        if not lies_in_section(held, copy.tiles.range(), touched, frame):
+        copied = copy.tiles.range()
+        if not lies_in_section(held, copied, touched, frame) and not lies_between(held, copied, touched):
             raise WrongError(f"elements of '{copy.other.host}' outside its section are copied")

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _IN, _OUT = isl.dim_type.in_, isl.dim_type.out
 
-#: Dimensions of a step of the host: the round of its loop, and the launch.
+#: Dimensions of a step of the host: the round of its loop (0 where there is none), and the launch.
 STEP = 2
 
 
@@ -102,16 +102,19 @@ class ColumnUse:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """`depth` is that of a tile in the dimensions of its leaves. `rings`: of each ring all that touches it, by launch and dimension;
-    `columns`: of each window that has columns in registers all that writes it or reads them, by launch.
+    """`depth` is that of a tile in the dimensions of its leaves, `rounds` that of the host's loop around, if there is one. `rings`: of each ring all
+    that touches it, by launch and dimension; `columns`: of each window that has columns in registers all that writes it or reads them, by launch.
+    `kept` are the arrays that have windows.
     """
 
     computed: tuple[Computed, ...]
     fills: tuple[Copied, ...]
     stores: tuple[Copied, ...]
     depth: int
+    rounds: int
     rings: tuple[tuple[RingUse, ...], ...]
     columns: tuple[tuple[ColumnUse, ...], ...]
+    kept: frozenset[DataObject]
 
     @cached_property
     def step_of(self) -> dict[str, isl.Map]:
@@ -150,15 +153,18 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
     """Raises WrongError where the steps are of another form, Unmatched where a statement is none of the region's."""
     while len(steps) == 1 and isinstance(steps[0], ProvenCondition):
         steps = steps[0].steps
-    if len(steps) != 1 or not isinstance(steps[0], ProvenLoop):
-        raise WrongError("launches with windows do not stand in one loop of the host alone")
-    launches = [one for one in steps[0].steps if isinstance(one, ProvenLaunch)]
-    if len(launches) != len(steps[0].steps) or steps[0].loop.decreasing:
-        raise WrongError("launches with windows do not follow each other in the host's loop")
+    rounds = 0
+    if len(steps) == 1 and isinstance(steps[0], ProvenLoop):
+        if steps[0].loop.decreasing:
+            raise WrongError("launches with windows stand in a loop of the host that counts down")
+        rounds, steps = 1, steps[0].steps
+    launches = [one for one in steps if isinstance(one, ProvenLaunch)]
+    if len(launches) != len(steps):
+        raise WrongError("launches with windows do not follow each other, alone or in one loop of the host")
     tiled = [_tile_nest(one) for one in launches]
     if len({len(one.loops) for one in tiled}) != 1:
         raise WrongError("launches have tiles of different dimensions")
-    depth = 1 + len(tiled[0].loops)
+    depth = rounds + len(tiled[0].loops)
     computed: list[Computed] = []
     fills: list[Copied] = []
     stores: list[Copied] = []
@@ -168,7 +174,7 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
         if leaf.launch is None or leaf.domain.is_empty() or isinstance(leaf.node, (If, Loop)):
             continue
         place = next(index for index, one in enumerate(launches) if one is leaf.launch)
-        reader = _Reader(leaf, place, tiled[place], depth, region)
+        reader = _Reader(leaf, place, tiled[place], depth, rounds, region)
         if isinstance(leaf.node, Declaration):
             if region.sources.of(leaf) is not None:
                 raise WrongError("a tile has locals of the user's")
@@ -181,7 +187,8 @@ def window_tiles(region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tup
         for own in reader.columns():
             columns.setdefault((place, own.window.object), []).append(own)
     by_ring, by_column = tuple(map(tuple, rings.values())), tuple(map(tuple, columns.values()))
-    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, by_ring, by_column)
+    kept = frozenset(window.array for one in launches for window in one.windows)
+    return Tiles(tuple(computed), tuple(fills), tuple(stores), depth, rounds, by_ring, by_column, kept)
 
 
 def _tile_nest(launch: ProvenLaunch) -> TileNest:
@@ -209,6 +216,7 @@ class _Reader:
     place: int
     nest: TileNest
     depth: int
+    rounds: int
     region: ProvenRegion
 
     @property
@@ -361,6 +369,8 @@ class _Reader:
         """{ b -> x } of { [plan instance] -> x }"""
         inner = relation.project_out(_IN, self.depth, relation.dim(_IN) - self.depth)
         launch = isl.Val.int_from_si(inner.get_ctx(), self.place)
+        if not self.rounds:
+            inner = inner.insert_dims(_IN, 0, 1).fix_val(_IN, 0, isl.Val.zero(inner.get_ctx()))
         return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
+from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.doubted_extents import doubts
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.facts import KernelFacts, carried_text
@@ -33,7 +34,7 @@ def _remedies(plan: KernelPlan) -> Iterator[Diagnostic]:
         if place > 0 or not obstacle.notes:
             yield Diagnostic(Severity.NOTE, obstacle.range, obstacle.message)
         yield from obstacle.notes
-    if not plan.obstacles:
+    if not plan.obstacles and any(loops_in(plan.kernel.body)):
         remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
         yield Diagnostic(Severity.NOTE, plan.kernel.directive.range, remedy)
 

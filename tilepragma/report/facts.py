@@ -6,7 +6,7 @@ Statements are S1, S2, … in the order of the text, since the engine's own name
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from tilepragma.report.division_facts import division_rows
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.register_facts import register_rows
 from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
-from tilepragma.report.size_rules import size_rules
+from tilepragma.report.size_rules import size_rules, version_rows
 from tilepragma.report.sizes import Sizes, byte_text, iterations, value_of
 from tilepragma.report.source_text import SourceText, plain_header, plain_text
 from tilepragma.report.work_facts import WorkFacts, work_facts
@@ -125,6 +125,8 @@ class KernelFacts:
     divisions: tuple[str, ...]
     """how launches are dealt to several devices"""
     tile_sizes: str
+    versions: tuple[str, ...]
+    """the versions that launches choose from, and the rules"""
     choice: ChoiceFacts
     """what the model says of the tile sizes"""
     registers: tuple[str, ...]
@@ -158,9 +160,10 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         checks=tuple(_checks(plan)),
         divisions=tuple(division_rows(plan)),
         tile_sizes=_tile_sizes(plan),
+        versions=tuple(version_rows(plan)),
         choice=choice_facts(plan, sizes, device),
         registers=register_rows(plan, sizes, device),
-        data=(*(_data_row(argument, sizes) for argument in plan.arrays), *map(_table_row, plan.constants)),
+        data=(*(_data_row(argument, sizes, plan.held) for argument in plan.arrays), *map(_table_row, plan.constants)),
         scalars=", ".join(_with_value(object_, sizes) for object_ in plan.scalars),
         launches=launch_groups(plan, sizes),
         finals=tuple(dict.fromkeys(final.iterator.host for final in plan.final_values)),
@@ -196,10 +199,14 @@ def _tile_sizes(plan: KernelPlan) -> str:
     """`i_size = 32 (16 on devices)`; a size that only cores or only devices use says so."""
     host, device = (used_sizes(steps, plan.sizes) for steps in (plan.host_steps, plan.device_steps))
     usual = ", ".join(_tile_size(size, size in host, size in device) for size in plan.sizes)
-    choices = size_rules(plan, plan.choices)
+    choices, others = [], []
+    if not plan.versions:
+        choices, others = size_rules(plan, plan.choices), size_rules(plan, plan.device_choices, on_host=False)
     if choices and device:
         choices[0] = f"on cores {choices[0]}"
-    return "; ".join((usual, *choices, *_measured(plan), *((plan.kept,) if plan.kept else ())))
+    if others:
+        others[0] = f"on devices {others[0]}"
+    return "; ".join(filter(None, (usual, *choices, *others, *_measured(plan), plan.kept)))
 
 
 def _measured(plan: KernelPlan) -> Iterator[str]:
@@ -251,7 +258,7 @@ def _long_arrays(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
             )
 
 
-def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
+def _data_row(argument: ArrayArgument, sizes: Sizes, held: Collection[str]) -> DataRow:
     object_ = argument.object
     bounds = "".join(_bounds_text(bound) for bound in argument.section)
     if object_.rank and not argument.section:
@@ -261,6 +268,7 @@ def _data_row(argument: ArrayArgument, sizes: Sizes) -> DataRow:
     if argument.doubt is not None:
         moves = []
     movement = "must be present" if argument.present else f"copied {' and '.join(moves)}" if moves else "not copied"
+    movement = "held for the region around" if object_.host in held else movement
     return DataRow(f"{object_.host}{bounds}", _element(object_), mode, movement, _bytes(argument, sizes))
 
 

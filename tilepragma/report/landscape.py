@@ -1,7 +1,8 @@
-"""Predicted times over a plan's tile sizes, and which of them a picture in two dimensions is worth most for."""
+"""Predicted or measured times over a plan's tile sizes, and which of them a picture in two dimensions is worth most for."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,13 +14,16 @@ _SHORTEST = 1e-12
 @dataclass(frozen=True)
 class Landscape:
     """`seconds` of every layout that was predicted, by the values of the sizes of these `names`; `default` is one of them where the model has a
-    time for it. `device` is the name of the one that they are predicted for.
+    time for it. `device` is the name of the one that they are predicted for. `is_measured`: they were measured there instead; `note` is then a
+    sentence for the caption on what else they depend on, and all sizes are shown (`measured_landscape`).
     """
 
     names: tuple[str, ...]
     seconds: Mapping[tuple[int, ...], float]
     default: tuple[int, ...]
     device: str
+    is_measured: bool = False
+    note: str = ""
 
     @cached_property
     def best(self) -> tuple[int, ...]:
@@ -47,6 +51,8 @@ class Landscape:
     @cached_property
     def axes(self) -> tuple[int, ...]:
         """The places of the two sizes of the widest spread, of one where others have a single value, in their order; none: a single layout."""
+        if self.is_measured:
+            return tuple(range(len(self.names)))
         free = [place for place in range(len(self.names)) if len(self.through_best((place,))) > 1]
         return tuple(sorted(sorted(free, key=self.spread, reverse=True)[:2]))
 
@@ -59,6 +65,35 @@ class Landscape:
         """`i_size = 32, j_size = 8`: all of a layout's sizes, or those at some places."""
         chosen = range(len(self.names)) if places is None else places
         return ", ".join(f"{self.names[place]} = {layout[place]}" for place in chosen)
+
+
+def measured_landscape(
+    names: tuple[str, ...], seconds: Mapping[tuple[int, ...], float], default: tuple[int, ...], device: str, note: str
+) -> Landscape | None:
+    """The two sizes that matter most of layouts that were measured, with the least time of all values of the others: what is measured lies too
+    scattered for a cut. None where there is a single layout. `default` may be empty: not known.
+    """
+    places = [place for place in range(len(names)) if len({layout[place] for layout in seconds}) > 1]
+    spreads = {place: _least(seconds, (place,)) for place in places}
+    widest = sorted(places, key=lambda place: max(spreads[place].values()) / min(spreads[place].values()), reverse=True)
+    shown = tuple(sorted(widest[:2]))
+    if not shown:
+        return None
+    if len(places) > len(shown):
+        others = " and ".join(names[place] for place in places if place not in shown)
+        note = f"{note} Each cell is the fastest of all {others}."
+        default = ()  # the time of its cell need not be its own
+    default = tuple(default[place] for place in shown) if default else ()
+    return Landscape(tuple(names[place] for place in shown), _least(seconds, shown), default, device, True, note)
+
+
+def _least(seconds: Mapping[tuple[int, ...], float], places: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+    """The least time by the sizes at some places; none is 0."""
+    found: dict[tuple[int, ...], float] = {}
+    for layout, time in seconds.items():
+        short = tuple(layout[place] for place in places)
+        found[short] = min(max(time, _SHORTEST), found.get(short, math.inf))
+    return found
 
 
 def ratio_text(ratio: float) -> str:

@@ -1,4 +1,4 @@
-"""A picture of predicted times: over two tile sizes a map in colours, over one a line; both as multiples of the best time, on logarithmic axes."""
+"""A picture of predicted or measured times: over two tile sizes a map in colours, over one a line; as multiples of the best, on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from tilepragma.report.svg import Box, Node, Point, Style, node, path, text, tex
 #: The ratios up to which each colour but the last goes. They lie closest where layouts are worth choosing.
 _BOUNDS = (1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
 #: Lengths in user units: of an axis for each of its values, and at most.
-_WIDE, _HIGH, _LONGEST = 44.0, 28.0, 460.0
+_WIDE, _HIGH, _LONGEST = 44.0, 28.0, 340.0
+#: Cells of a map beyond which those that have no time are not framed.
+_MOST_CELLS = 400
 _FIGURE = 11.0
 """size of the figures in cells"""
 #: Of the line: its height, and the ratios that may have a rule.
@@ -87,21 +89,23 @@ def landscape_figure(landscape: Landscape) -> Figure | None:
         _draw_map(sheet, landscape, across, up, {(x, y): ratio for (y, x), ratio in cells.items()})
         entries, blank = [_scale(), *_marks(landscape)], len(cells) < len(across.values) * len(up.values)
     caption = _caption(landscape, blank)
-    return Figure(
-        "landscape", "Predicted times of tile sizes", caption, sheet.finished(entries, "Predicted times", caption)
-    )
+    name, how = ("measured", "Measured") if landscape.is_measured else ("landscape", "Predicted")
+    return Figure(name, f"{how} times of tile sizes", caption, sheet.finished(entries, f"{how} times", caption))
 
 
 def _caption(landscape: Landscape, blank: bool) -> str:
     named = " and ".join(landscape.names[place] for place in landscape.axes)
+    how = "measured" if landscape.is_measured else "predicted"
     words = [
-        f"Predicted on {landscape.device}, as multiples of the best time, {seconds(landscape.seconds[landscape.best])}, over {named}."
+        f"{how.capitalize()} on {landscape.device}, as multiples of the best time, {seconds(landscape.seconds[landscape.best])}, over {named}."
     ]
+    if landscape.note:
+        words.append(landscape.note)
     if landscape.fixed:
         words.append(f"Other sizes are as in the best layout: {landscape.text(landscape.best, landscape.fixed)}.")
     if blank:
-        words.append("Empty: not predicted.")
-    if not _shows_default(landscape):
+        words.append(f"Empty: not {how}.")
+    if not _shows_default(landscape) and not landscape.is_measured:
         default = landscape.text(landscape.default)
         known = landscape.default in landscape.seconds
         takes = f"{ratio_text(landscape.ratio(landscape.default))} times the best" if known else "not predicted"
@@ -128,7 +132,10 @@ def _draw_map(
 ) -> None:
     boxes = {(x, y): _cell(across, up, x, y) for x in across.values for y in up.values}
     figures = all(_has_room(boxes[cell], ratio_text(ratio)) for cell, ratio in cells.items())
+    is_crowded = len(boxes) > _MOST_CELLS
     for cell, box in boxes.items():
+        if is_crowded and cell not in cells:
+            continue
         _draw_cell(sheet, box, cells.get(cell), figures)
     for y, words in up.labelled(SMALL + 2):
         sheet.label((-6.0, -y), words, anchor="end")
@@ -136,15 +143,20 @@ def _draw_map(
     sheet.label((-24.0, -up.length - 12.0), name, TEXT, anchor="start", font_style="italic")
     first, second = landscape.axes
     best = boxes[landscape.best[second], landscape.best[first]]
-    sheet.draw(_frame(best.grown(-1.2), "best", _BEST))
+    sheet.draw(_frame(_inside(best, 1.2), "best", _BEST))
     if _shows_default(landscape):
         default = boxes[landscape.default[second], landscape.default[first]]
-        sheet.draw(_frame(default.grown(-3.6), "default", _DEFAULT))
+        sheet.draw(_frame(_inside(default, 3.6), "default", _DEFAULT))
 
 
 def _cell(across: _Axis, up: _Axis, x: int, y: int) -> Box:
     (left, right), (bottom, top) = across.interval(x), up.interval(y)
     return Box(left, -top, right, -bottom)
+
+
+def _inside(box: Box, margin: float) -> Box:
+    """Smaller by the margin on each side, or by a quarter of its shorter side."""
+    return box.grown(-min(margin, 0.25 * min(box.right - box.left, box.bottom - box.top)))
 
 
 def _has_room(box: Box, words: str) -> bool:

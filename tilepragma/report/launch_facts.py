@@ -14,6 +14,7 @@ from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Lau
 from tilepragma.plan.size_choices import sizes_on_hosts
 from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.summary import buffered
+from tilepragma.plan.tile_columns import persistent_launches
 from tilepragma.report.access_facts import access_lines
 from tilepragma.report.sizes import Sizes, iterations
 from tilepragma.report.source_text import plain_text
@@ -48,7 +49,7 @@ def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
         return ()
     on_cores = sizes.with_numbers(_on_cores(plan, sizes))
     on_devices = sizes.with_numbers({size.object.host: size.device for size in plan.sizes})
-    on_devices_lines = tuple(_with_accesses(_lines(plan.device_steps, 0, on_devices), plan))
+    on_devices_lines = tuple(_with_persistent(_with_accesses(_lines(plan.device_steps, 0, on_devices), plan), plan))
     if plan.host_steps == plan.device_steps and on_cores == on_devices:
         return (LaunchGroup("on all", on_devices_lines),)
     return (
@@ -72,6 +73,13 @@ def _with_accesses(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[La
     found = access_lines(plan)
     for line in lines:
         yield replace(line, accesses=found.get(line.launch, ()))
+
+
+def _with_persistent(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
+    """What is said of launches whose wavefronts CUDA devices run as one."""
+    names = {one.of for one in persistent_launches(plan)}
+    for line in lines:
+        yield replace(line, remarks=(*line.remarks, _PERSISTENT)) if line.launch in names else line
 
 
 def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[LaunchLine]:
@@ -162,6 +170,7 @@ def _alone(launch: Launch, sizes: Sizes) -> Iterator[str]:
         yield "one alone: nothing runs at once"
 
 
+_PERSISTENT = "one launch for all wavefronts on CUDA"
 _AHEAD = ", a tile while the one before is computed where there is room for both"
 
 

@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tilepragma.base.resources import resource_folder
 from tilepragma.report.facts import CodeRow, KernelFacts, NestFacts
 from tilepragma.report.figures import figures
 from tilepragma.report.landscape_figure import landscape_figure
+from tilepragma.report.page_template import page_template
 from tilepragma.report.scene import Figure
 
 
@@ -70,14 +70,5 @@ def kernel_page(facts: KernelFacts, pictures: Iterable[NestPictures]) -> KernelP
 
 def report_page(kernels: Iterable[KernelPage], source: str, version: str) -> str:
     """The whole page as HTML."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(resource_folder("templates")),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=True,
-    )
-    page = environment.get_template("report/page.html.j2")
+    page = page_template("report/page.html.j2")
     return page.render(kernels=tuple(kernels), source=source, version=version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -41,6 +41,10 @@ class Figure:
     title: str
     caption: str
     svg: str
+
+    def advised(self, advice: str) -> Figure:
+        """With another sentence in its caption."""
+        return replace(self, caption=f"{self.caption} {advice}")
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
         yield f"  {'after it':<10}  {', '.join(facts.finals)} as the loops leave them"
     if facts.tile_sizes:
         yield from _wrapped(f"  {'tile sizes':<10}  ", facts.tile_sizes)
+    for version in facts.versions:
+        yield from _wrapped(f"  {'versions':<10}  ", version)
     yield from _choice(facts.choice)
     for registers in facts.registers:
         yield from _wrapped(f"  {'registers':<10}  ", registers)

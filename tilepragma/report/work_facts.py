@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
+from tilepragma.ir.directives import Target
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.choice_facts import planned_target
@@ -24,6 +25,36 @@ class WorkFacts:
 
     work: tuple[str, ...] = ()
     limits: str = ""
+
+
+@dataclass(frozen=True)
+class LeastWork:
+    """What a kernel has to do at some input, whatever its tiles: floating-point `operations`, and `bytes` with each array moved once, None where a
+    section's length is not known. `double`: whether some array has elements of double precision.
+    """
+
+    operations: float
+    bytes: int | None
+    double: bool
+
+
+def least_work(plan: KernelPlan, sizes: Sizes, target: str) -> LeastWork | None:
+    """The work at these sizes on a target of that name; None where it cannot be counted."""
+    from tilepragma.plan.work import PlanWork, plan_work
+
+    numbers = sizes.by_name(plan.kernel)
+    found = plan_work(plan, numbers, {}, Target(target))
+    return _least(plan, found, numbers) if isinstance(found, PlanWork) else None
+
+
+def _least(plan: KernelPlan, work: PlanWork, numbers: dict[str, int]) -> LeastWork:
+    from tilepragma.plan.array_bytes import array_bytes
+
+    arrays = array_bytes(plan, numbers)
+    moved = None if arrays is None else sum(one.bytes * (one.reads + one.writes) for one in arrays)
+    elements = [one.object.element for one in plan.arrays]
+    double = any(isinstance(one, ScalarType) and not one.is_integer and one.bits > 32 for one in elements)
+    return LeastWork(sum(float(launch.operations[0]) for launch in work.launches), moved, double)
 
 
 def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFacts:
@@ -55,30 +86,20 @@ def _counts(work: PlanWork) -> tuple[str, ...]:
 
 def _limits(plan: KernelPlan, work: PlanWork, numbers: dict[str, int], device: Device) -> str:
     """The classical roofline: all operations by the rate of arithmetic, all arrays once by the bandwidth of the furthest memory."""
-    from tilepragma.plan.array_bytes import array_bytes
-
-    arrays = array_bytes(plan, numbers)
-    if arrays is None:
+    least = _least(plan, work, numbers)
+    if least.bytes is None:
         return "not known: the length of a section is not"
-    operations = sum(float(launch.operations[0]) for launch in work.launches)
-    moved = sum(one.bytes * (one.reads + one.writes) for one in arrays)
     memory = device.memories[-1]
     times: dict[str, float] = {}
-    if operations:
-        times[f"arithmetic {{}} ({_number(operations)} operations)"] = operations / _rate(plan, device)
+    if least.operations:
+        rate = device.double_rate if least.double else device.float_rate
+        times[f"arithmetic {{}} ({_number(least.operations)} operations)"] = least.operations / rate
     if memory.bandwidth is not None:
-        times[f"{memory.name} {{}} ({byte_text(moved)}, each array once)"] = moved / memory.bandwidth
+        times[f"{memory.name} {{}} ({byte_text(least.bytes)}, each array once)"] = least.bytes / memory.bandwidth
     if not times:
         return f"not known: nobody has measured the {memory.name} of {device.name}"
     parts = ", ".join(text.format(seconds(time)) for text, time in times.items())
     return f"at least {seconds(max(times.values()))} on {device.name}: {parts}"
-
-
-def _rate(plan: KernelPlan, device: Device) -> float:
-    """Operations a second, of double precision where some array has elements of it."""
-    elements = [one.object.element for one in plan.arrays]
-    double = any(isinstance(one, ScalarType) and not one.is_integer and one.bits > 32 for one in elements)
-    return device.double_rate if double else device.float_rate
 
 
 def _number(value: float) -> str:

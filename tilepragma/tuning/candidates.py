@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tilepragma.driver import TEMPORAL_VARIABLE, TranslateRequest, recounted, retiled, source_text, translate, unrolled
-from tilepragma.plan.layouts import rank_layouts
+import numpy as np
+
+from tilepragma.driver import (
+    TEMPORAL_VARIABLE,
+    TranslateRequest,
+    outermost_iterators,
+    recounted,
+    retiled,
+    source_text,
+    translate,
+    unrolled,
+)
+from tilepragma.plan.layouts import predicted_as_it_is, rank_layouts
 from tilepragma.plan.summary import used_sizes
 from tilepragma.plan.targets import ALL_TARGETS
+from tilepragma.plan.work import Uncounted
 from tilepragma.tuning.exploration import Space
-from tilepragma.tuning.measuring import Version
+from tilepragma.tuning.measuring import Version, version_of
 from tilepragma.tuning.paper_tilings import Tiling, accelerator_tilings_1d, accelerator_tilings_2d, thread_tilings
+from tilepragma.tuning.version_order import UNKNOWN, Candidate, ordered
 
 if TYPE_CHECKING:
-    from tilepragma.driver import Device, KernelPlan, TranslateResult
+    from tilepragma.driver import Device, KernelPlan, Target, TranslateResult
+    from tilepragma.model.execution_time import Numbers
+    from tilepragma.plan.layouts import Ranking, Sizes
 
 #: Families of versions by name, and what they are.
 FAMILIES = {
@@ -35,6 +49,17 @@ _UNROLLED = (2, 4, 8)
 _STEPS = ("skewed", "diamond", "overlapped")
 
 
+#: How the builds of families are named.
+_NAMES = {
+    f"{TEMPORAL_VARIABLE}=": "steps",
+    "num_": "counts",
+    "unroll(": "unroll",
+    "thread": "paper8",
+    "accelerator1d": "paper16",
+    "accelerator2d": "paper24",
+}
+
+
 @dataclass(frozen=True)
 class Build:
     """A program to try: its source, what its build has in the environment, and its plan where the model knows of it."""
@@ -44,6 +69,10 @@ class Build:
     plan: KernelPlan | None
     steps: str = ""
     """the tiles of time steps of the plan, where they are not those of the source as it stands"""
+    alone: KernelPlan | None = None
+    """what the model predicts a build by that is tried as it is, without other tile sizes"""
+    version: str = ""
+    """what the source as it stands may have for a version of the kernel (ir/versions.py) in the place of this build; empty where it may not"""
 
 
 def builds_of(
@@ -62,13 +91,30 @@ def builds_of(
     if "steps" in families:
         builds |= _with_steps(request, plan, target, source)
     for counts in _counts(target, threads) if "counts" in families else ():
-        builds[counts] = Build(recounted(result, plan, counts), {}, None)
+        builds[counts] = replace(_alone(request, plan, recounted(result, plan, counts)), version=counts)
     for times in _UNROLLED if "unroll" in families else ():
-        builds[f"unroll({times})"] = Build(unrolled(result, plan, times), {}, None)
+        name = f"unroll({times})"
+        builds[name] = Build(unrolled(result, plan, times), {}, None, version=name)
     for tiling in _tilings(target, families):
         text = retiled(result, plan, tiling.counts, " ".join(tiling.i), " ".join(tiling.j))
-        builds[tiling.name] = Build(text, {}, None)
+        outer, inner = outermost_iterators(result, plan)
+        version = f"{tiling.counts}; {outer}: {' '.join(tiling.i)}; {inner}: {' '.join(tiling.j)}"
+        builds[tiling.name] = replace(_alone(request, plan, text), version=version)
     return builds
+
+
+def families_of(versions: Iterable[str]) -> tuple[str, ...]:
+    """The families that versions are of, by their texts; that of tile sizes always is among them."""
+    builds = {version_of(text).build for text in versions}
+    found = (family for start, family in _NAMES.items() if any(build.startswith(start) for build in builds))
+    return ("sizes", *found)
+
+
+def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes) -> Build:
+    """A build of another text of the source, with the kernel's plan there, where it has one."""
+    result = translate(replace(request, text=text, kept=False))
+    found = next((one for one in result.plans if one.kernel.name == plan.kernel.name), None)
+    return Build(text, {}, None, alone=found)
 
 
 def _counts(target: str, threads: int) -> list[str]:
@@ -94,7 +140,8 @@ def _with_steps(request: TranslateRequest, plan: KernelPlan, target: str, source
         for one in result.plans:
             if one.kernel.name == plan.kernel.name and not any(_same(one, other, target) for other in known):
                 known.append(one)
-                found[f"{TEMPORAL_VARIABLE}={way}"] = Build(source, {TEMPORAL_VARIABLE: way}, one, way)
+                name = f"{TEMPORAL_VARIABLE}={way}"
+                found[name] = Build(source, {TEMPORAL_VARIABLE: way}, one, way, version=name)
     return found
 
 
@@ -112,36 +159,75 @@ def space_of(
     device: Device | None,
     with_sizes: bool,
 ) -> tuple[dict[str, Version], Space]:
-    """The versions by their texts, and those of each point in the order of what the model predicts: what is taken where nobody tunes, the best, each
-    other build as it is by itself, all others. `target` is the one whose launches run.
+    """The versions by their texts, and those of each point in the order in which to try them (version_order.py), what is taken where nobody tunes
+    first. `target` is the one whose launches run.
     """
+    [serves] = [one for one in ALL_TARGETS if one.value == target]
     versions: dict[str, Version] = {}
-    ordered = {}
+    order = {}
     for text, numbers in points.items():
-        found = [version for _, version in sorted(_layouts(builds, numbers, target, device), key=lambda one: one[0])]
-        mine = [Version(), *(found[:1] if with_sizes else ()), *(Version(name) for name in builds if name)]
-        mine += found[1:] if with_sizes else ()
+        default = Candidate(Version(), _terms(builds[""].plan, numbers, serves, device))
+        others = [
+            Candidate(Version(name), _terms(one.alone, numbers, serves, device)) for name, one in builds.items() if name
+        ]
+        layouts = _layouts(builds, numbers, serves, device) if with_sizes else []
+        mine = ordered(default, others, layouts)
         versions |= {one.text: one for one in mine}
-        ordered[text] = list(dict.fromkeys(one.text for one in mine))
-    return versions, Space(ordered)
+        order[text] = [one.text for one in mine]
+    return versions, Space(order)
+
+
+def _scalars(plan: KernelPlan, numbers: Mapping[str, int]) -> dict[str, int]:
+    return {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
+
+
+def _terms(plan: KernelPlan | None, numbers: Mapping[str, int], target: Target, device: Device | None) -> Numbers:
+    """What is predicted of a plan as it is."""
+    if plan is None or plan.as_written is not None:
+        return UNKNOWN
+    found = predicted_as_it_is(plan, _scalars(plan, numbers), target, device)
+    return UNKNOWN if isinstance(found, Uncounted) or not np.isfinite(found.seconds).all() else found.seconds[0]
 
 
 def _layouts(
-    builds: Mapping[str, Build], numbers: Mapping[str, int], target: str, device: Device | None
-) -> list[tuple[tuple[float, int], Version]]:
-    """Layouts of tile sizes of all builds, each with what orders it."""
-    [serves] = [one for one in ALL_TARGETS if one.value == target]
+    builds: Mapping[str, Build], numbers: Mapping[str, int], target: Target, device: Device | None
+) -> list[Candidate]:
+    """Layouts of tile sizes of all builds, in the model's order of each; of those that make the same launches the first."""
     found = []
     for name, build in builds.items():
         if build.plan is None or not build.plan.sizes:
             continue
-        scalars = {one.name: numbers[one.host] for one in build.plan.kernel.objects if one.host in numbers}
-        ranking = rank_layouts(build.plan, scalars, serves, device)
-        steps = build.plan.host_steps if target in _HOSTS else build.plan.device_steps
+        scalars = _scalars(build.plan, numbers)
+        ranking = rank_layouts(build.plan, scalars, target, device)
+        steps = build.plan.host_steps if target.value in _HOSTS else build.plan.device_steps
         used = {one.object.name for one in used_sizes(steps, build.plan.sizes)}
-        for place, layout in enumerate(ranking.layouts):
-            if layout.sizes != ranking.default.sizes:
+        rows = [_row(ranking, place) for place in range(len(ranking.layouts))]
+        others = [one for one in zip(ranking.layouts, rows, strict=True) if one[0].sizes != ranking.default.sizes]
+        seen = {
+            _launches(one.sizes, row, scalars)
+            for one, row in zip(ranking.layouts, rows, strict=True)
+            if one.sizes == ranking.default.sizes
+        }
+        for layout, row in others:
+            launches = _launches(layout.sizes, row, scalars)
+            if launches not in seen:
+                seen.add(launches)
                 sizes = tuple(one for one in zip(ranking.names, layout.sizes, strict=True) if one[0] in used)
-                seconds = math.inf if layout.seconds is None else layout.seconds
-                found.append(((seconds, place), Version(name, sizes)))
+                found.append(Candidate(Version(name, sizes), row))
     return found
+
+
+def _launches(sizes: Sizes, terms: Numbers, scalars: Mapping[str, int]) -> tuple[float, ...]:
+    """What tells a layout's launches from those of others: tiles as large as the largest of the kernel's numbers hold whole loops where the same
+    work is predicted of them.
+    """
+    most = max(scalars.values(), default=0) if terms.size else 0
+    return (*(min(size, most or size) for size in sizes), *terms.tolist())
+
+
+def _row(ranking: Ranking, place: int) -> Numbers:
+    """What is predicted of a layout."""
+    if ranking.terms is not None:
+        return np.asarray(ranking.terms.seconds[place])
+    seconds = ranking.layouts[place].seconds
+    return UNKNOWN if seconds is None else np.array([seconds])

@@ -24,13 +24,14 @@ _MOST_GROUPS = 48
 @dataclass(frozen=True)
 class Occasion:
     """Launches whose arrays have so many `bytes` and whose outermost loop so many `trips`, with the `seconds` of each layout that ran; `best` are
-    those of the best version, be it one of these or not.
+    those of the best version, be it one of these or not. `default` is the layout that is taken where nobody tunes, None where that is of no use here.
     """
 
     bytes: int
     trips: int
     seconds: Mapping[Sizes, float]
     best: float
+    default: Sizes | None = None
 
     def share(self, sizes: Sizes) -> float:
         """The share of the best that a layout reaches; 0 where it did not run."""

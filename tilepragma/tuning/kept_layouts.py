@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.files import write_atomically
-from tilepragma.plan.kept_sizes import HOST, SizeClass, fitting, kept_file, kept_text, read_kept
+from tilepragma.plan.kept_sizes import HOST, SizeClass, fitting, kept_text, read_kept
 from tilepragma.plan.kept_sizes import Winner as Winner
+from tilepragma.plan.kept_sizes import kept_file as kept_file
 
 if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from tilepragma.model.devices import Processor
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kept_sizes import DEVICE, HOST, SizeClass
 from tilepragma.plan.layouts import Layout, Sizes, rank_layouts
@@ -67,7 +68,7 @@ class KernelTuning:
             nonlocal limit
             variables = {"TILEK_TARGET": self.target}
             if trial is not self.layouts.default or not self.taken:
-                variables["TILEK_SIZES"] = self.variable(trial.layout)
+                variables |= {"TILEK_SIZES": self.variable(trial.layout), "TILEK_VERSION": "0"}
             done = run(command, variables, limit)
             if limit is None:
                 limit = max(LEAST_SECONDS, PATIENCE * done.seconds)
@@ -124,11 +125,12 @@ def tuning_of(
     serves = known["threads" if times.on_host and target == "opencl" else target]
     size_class = HOST if times.on_host else DEVICE
     taken = taken_sizes(plan, times)
-    built = _built(plan, times.on_host, numbers)
+    runs_on = device(target)
+    built = _built(plan, times.on_host, numbers, runs_on.cores if isinstance(runs_on, Processor) else None)
     plain = tuple(size.host if times.on_host else size.device for size in plan.sizes)
     mine = kept.get(size_class)
     chosen = [*taken, *(one for one in (mine, built, plain) if one is not None)]
-    ranking = rank_layouts(plan, numbers, serves, device(target), chosen)
+    ranking = rank_layouts(plan, numbers, serves, runs_on, chosen)
     layouts = layout_search(ranking, most, taken[0] if taken else plain, chosen, is_mixed=len(taken) > 1)
     if not layouts.others:
         raise TuningError(
@@ -150,12 +152,12 @@ def taken_sizes(plan: KernelPlan, times: KernelTimes) -> tuple[Sizes, ...]:
     return tuple(tuple(sizes[name] for name in names) for sizes in times.sizes)
 
 
-def _built(plan: KernelPlan, on_host: bool, numbers: Mapping[str, int]) -> Sizes | None:
+def _built(plan: KernelPlan, on_host: bool, numbers: Mapping[str, int], threads: int | None) -> Sizes | None:
     """What a build takes by itself, with nothing kept, for launches of these numbers; None where they do not say it."""
     if not on_host:
         return tuple(size.device for size in plan.sizes)
     try:
-        return sizes_on_hosts(plan, numbers)
+        return sizes_on_hosts(plan, numbers, threads)
     except UncountableError:
         return None
 

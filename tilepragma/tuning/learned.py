@@ -1,22 +1,24 @@
-"""What an exploration teaches of a kernel: which tile sizes its launches are to take, as it is kept beside the source (plan/kept_sizes.py)."""
+"""What an exploration teaches of a kernel: the tile sizes and versions that its launches are to take, kept beside the source (plan/kept_sizes.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kept_sizes import DEVICE, HOST, KeptChoice, Winner
-from tilepragma.plan.size_choices import found_by_launch, sizes_on_hosts
+from tilepragma.plan.size_choices import chosen_sizes, found_by_launch, sizes_on_hosts
 from tilepragma.tuning.decisions import MOST, Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
 from tilepragma.tuning.measuring import DEFAULT, Version, version_of
 from tilepragma.tuning.size_ranges import sizes_of
+from tilepragma.tuning.version_rules import Embed, VersionRules, version_rules
 
 if TYPE_CHECKING:
     from tilepragma.driver import KernelPlan
+    from tilepragma.plan.kernel_plan import SizeChoice
     from tilepragma.plan.layouts import Sizes
     from tilepragma.tuning.candidates import Build
     from tilepragma.tuning.database import Outcome, Trial
@@ -45,6 +47,22 @@ class Lesson:
     steps: str = ""
     single: Decision | None = None
     """the best layout for all sizes"""
+    occasions: Mapping[str, Occasion] = field(default_factory=dict)
+    """what was measured of the build, by the text of the sizes; `before` has their order"""
+    versions: VersionRules | None = None
+    """where launches choose among versions; `plan` has them, and `decision` is that of these"""
+
+    @property
+    def reached(self) -> dict[str, float]:
+        """The share of the best that a launch reaches, at the sizes where it ran so: by the rules, or without any where these are worth nothing."""
+        if not self.is_worth_it:
+            return dict(zip(self.occasions, self.before, strict=True))
+        if self.versions is not None:
+            return dict(self.versions.reached)
+        choices = self.decision.measured.choices
+        taken = {text: chosen_sizes(choices, (one.bytes, one.trips)) for text, one in self.occasions.items()}
+        shares = {text: one.share(taken[text] or choices[-1].sizes) for text, one in self.occasions.items()}
+        return {text: share for text, share in shares.items() if share > 0}
 
     @property
     def is_worth_it(self) -> bool:
@@ -55,11 +73,7 @@ class Lesson:
 
     def winner(self, machine: str, now: datetime) -> Winner:
         """What is to be kept of it; what was kept for the target before is to go where it is worth nothing."""
-        names = [size.object.name for size in self.plan.sizes]
-        rules = self.decision.measured.choices
-        choices = tuple(
-            KeptChoice(one.bytes or 0, one.trips, dict(zip(names, one.sizes, strict=True))) for one in rules
-        )
+        choices = tuple(map(self._kept, self.decision.measured.choices))
         facts: dict[str, str | float] | None = None
         if self.is_worth_it:
             facts = {
@@ -70,17 +84,28 @@ class Lesson:
                 "default_share_of_best": round(min(self.before), 3),
             }
         kernel, sizes = self.plan.kernel.name, choices[0].sizes
-        if not self.on_host:
-            return Winner(kernel, DEVICE, self.target, sizes, facts)
+        size_class = HOST if self.on_host else DEVICE
+        if not self.on_host and len(choices) == 1 and self.versions is None:
+            return Winner(kernel, size_class, self.target, sizes, facts)
         least = self.decision.measured.least
-        return Winner(kernel, HOST, self.target, sizes, facts, choices, least, self.steps or None)
+        return Winner(kernel, size_class, self.target, sizes, facts, choices, least, self.steps or None)
+
+    def _kept(self, rule: SizeChoice) -> KeptChoice:
+        version = self.plan.versions[rule.version - 1] if rule.version else None
+        names = [size.object.name for size in (self.plan if version is None else version.plan).sizes]
+        sizes = dict(zip(names, rule.sizes, strict=True)) if rule.sizes else {}
+        return KeptChoice(rule.bytes or 0, rule.trips, sizes, "" if version is None else version.text)
 
 
 def lesson_of(
-    trials: Iterable[tuple[Trial, Outcome]], builds: Mapping[str, Build], target: str, on_host: bool
+    trials: Iterable[tuple[Trial, Outcome]],
+    builds: Mapping[str, Build],
+    target: str,
+    on_host: bool,
+    embed: Embed | None = None,
 ) -> Lesson:
     """What all these measurements teach, at whatever sizes they were made. On hosts a build with other tiles of time steps may be taken for the
-    source as it stands.
+    source as it stands; where there is an `embed`, launches may choose among builds.
 
     Raises NoLessonError where nothing was measured, no plan has tile sizes, or the numbers do not say what launches find.
     """
@@ -90,24 +115,44 @@ def lesson_of(
     taken = {name: one for name, one in builds.items() if not name or (on_host and one.steps)}
     lessons = []
     for name, build in taken.items():
-        if build.plan is not None and build.plan.sizes:
+        if build.plan is not None and (build.plan.sizes or (embed is not None and not name)):
             occasions = _occasions(results, name, build.plan, on_host)
-            # Devices have no choice at launch.
-            decision = decided(list(occasions.values()), most=MOST if on_host else 1)
+            decision = decided(list(occasions.values()), most=MOST)
             if decision is not None and len(decision.shares) == len(occasions):
                 before = tuple(
                     one.best / (results.typical(DEFAULT, text) or one.best) for text, one in occasions.items()
                 )
                 others = _others(results, name, occasions)
                 single = decided(list(occasions.values()), most=1)
-                lessons.append(Lesson(build.plan, target, on_host, decision, before, others, name, build.steps, single))
+                lessons.append(
+                    Lesson(build.plan, target, on_host, decision, before, others, name, build.steps, single, occasions)
+                )
+    if embed is not None and lessons and not lessons[0].build:
+        lessons += _with_versions(lessons[0], results, builds, embed)
     if not lessons:
-        raise NoLessonError("nothing with tile sizes was measured at all of them")
+        has_sizes = any(build.plan is not None and build.plan.sizes for build in taken.values())
+        raise NoLessonError(
+            "nothing with tile sizes was measured at all of them" if has_sizes else "its launches have no tile sizes"
+        )
     best = max(lessons, key=_worth)
-    first = lessons[0]
-    # What needs no other build is taken where it is as good.
-    as_good = all(own > other - LEAST_GAIN for own, other in zip(_worth(first), _worth(best), strict=True))
-    return first if as_good else best
+    # What needs no other build, and then what needs no versions, is taken where it is as good.
+    return next(one for one in lessons if _is_as_good(one, best))
+
+
+def _is_as_good(lesson: Lesson, best: Lesson) -> bool:
+    return all(own > other - LEAST_GAIN for own, other in zip(_worth(lesson), _worth(best), strict=True))
+
+
+def _with_versions(usual: Lesson, results: Results, builds: Mapping[str, Build], embed: Embed) -> Iterator[Lesson]:
+    """What launches reach that choose among the source as it stands and other builds."""
+
+    def sizes(plan: KernelPlan, version: Version, text: str) -> Sizes:
+        return _sizes(plan, usual.on_host, version, _scalars(plan, text))
+
+    rules = version_rules(results, builds, usual.occasions, sizes, embed, MOST)
+    if rules is not None:
+        others = {name: count for name, count in usual.others.items() if name not in rules.builds}
+        yield replace(usual, plan=rules.plan, decision=rules.decision, others=others, versions=rules)
 
 
 def _worth(lesson: Lesson) -> tuple[float, float]:
@@ -131,23 +176,29 @@ def _occasions(results: Results, name: str, plan: KernelPlan, on_host: bool) -> 
         best = results.typical(ordered[0], text) if ordered else None
         if best is None or DEFAULT not in ordered:
             continue
-        numbers = sizes_of(text)
-        scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
+        scalars = _scalars(plan, text)
         seconds: dict[Sizes, float] = {}
+        default: Sizes | None = None
         try:
             for version in ordered:
                 one, typical = version_of(version), results.typical(version, text)
                 if one.build == name and typical is not None:
                     sizes = _sizes(plan, on_host, one, scalars)
                     seconds[sizes] = min(typical, seconds.get(sizes, typical))
+                    default = sizes if version == DEFAULT else default
             length, _ = found_by_launch(plan, scalars, with_trips=False)
         except UncountableError as why:
             reason = f"{why}; --sizes should say all numbers that launches depend on"
         else:
-            found[text] = Occasion(length, _trips(plan, scalars), seconds, best)
+            found[text] = Occasion(length, _trips(plan, scalars), seconds, best, default)
     if reason and not found:
         raise NoLessonError(reason)
     return found
+
+
+def _scalars(plan: KernelPlan, text: str) -> dict[str, int]:
+    numbers = sizes_of(text)
+    return {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
 
 
 def _trips(plan: KernelPlan, scalars: Mapping[str, int]) -> int:

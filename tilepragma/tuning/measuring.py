@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,10 @@ from tilepragma.tuning.programs import NotBuiltError, ProgramError, ProgramMissi
 DEFAULT = "default"
 #: A version may take so many times as long as the default, and always the second number of seconds; the default the third, at its first run.
 PATIENCE, LEAST_SECONDS, FIRST_SECONDS = 5.0, 5.0, 600.0
-#: Calls besides the first one, whose time does not count: as many as this number of seconds holds, within limits.
+#: Calls besides the first one, whose time does not count: as many as this number of seconds holds, within limits. Of short kernels more, as
+#: many as the second pair says: the first of them find threads that sleep still.
 _SECONDS, _FEWEST, _MOST = 0.2, 1, 5
+_SHORT_SECONDS, _MOST_SHORT = 0.005, 50
 _SIZE = re.compile(r"\w+=\d+")
 
 
@@ -67,11 +69,12 @@ class Bench:
     def seconds(self, trial: Trial, default: Outcome | None) -> tuple[float, ...]:
         """The kernel's seconds in each call; `default` is what came of the first run of the default. Raises ProgramError."""
         version = self.versions[trial.version]
-        calls = _calls(default) if self.has_calls else 1
+        calls = calls_in_a_run(default.seconds if default is not None else ()) if self.has_calls else 1
         words = self.command(version.build, self.points[trial.sizes], calls)
         variables = {"TILEK_TARGET": self.target}
         if version.sizes:
             variables["TILEK_SIZES"] = ",".join(f"{self.kernel}.{name}={size}" for name, size in version.sizes)
+            variables["TILEK_VERSION"] = "0"  # whose sizes they are
         limit = FIRST_SECONDS if default is None else max(LEAST_SECONDS, PATIENCE * default.spent)
         times = run(words, variables, limit).times_on(self.key, self.target)
         return times.calls(calls)[1:] if self.has_calls else (times.seconds,)
@@ -90,11 +93,13 @@ class Bench:
         return self.seconds(trial, study.outcomes(DEFAULT, trial.sizes).get(0))
 
 
-def _calls(default: Outcome | None) -> int:
-    """Calls of a run, the first one included."""
-    if default is None or not default.seconds:
+def calls_in_a_run(known: Sequence[float]) -> int:
+    """Calls of a run, the first one included, where these are the seconds of some."""
+    if not known:
         return 1 + _FEWEST
-    return 1 + min(max(int(_SECONDS / max(*default.seconds, 1e-9)), _FEWEST), _MOST)
+    each = max(*known, 1e-9)
+    usual, short = min(int(_SECONDS / each), _MOST), min(int(_SHORT_SECONDS / each), _MOST_SHORT)
+    return 1 + max(usual, short, _FEWEST)
 
 
 def recorded(

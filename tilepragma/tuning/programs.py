@@ -19,8 +19,8 @@ from typing import IO, Any
 
 from tilepragma.tuning.children import ending, last_line
 
-#: What a user sets for other runs, and would be another measurement: sizes, and doing all work twice.
-FOREIGN = ("TILEK_SIZES", "TILEK_VERIFY")
+#: What a user sets for other runs, and would be another measurement: sizes and versions, and doing all work twice.
+FOREIGN = ("TILEK_SIZES", "TILEK_VERSION", "TILEK_ADAPT", "TILEK_VERIFY")
 #: Events that a trace holds at most (runtime/profile.c); of a longer run it has the first ones only.
 _MOST_EVENTS = 1 << 20
 _TAIL = 1 << 16
@@ -89,7 +89,7 @@ def run(command: Sequence[str], variables: Mapping[str, str], limit: float | Non
         kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
         environment = {**kept, **variables, "TILEK_PROFILE": str(trace)}
         before = time.monotonic()
-        status = _status(command, environment, errors, limit)
+        status = _status(command, environment, subprocess.DEVNULL, errors, limit)
         seconds = time.monotonic() - before
         said = _tail(errors)
         if status != 0:
@@ -106,7 +106,32 @@ def run(command: Sequence[str], variables: Mapping[str, str], limit: float | Non
         return Run(seconds, kernel_times(trace))
 
 
-def _status(command: Sequence[str], environment: Mapping[str, str], errors: IO[bytes], limit: float | None) -> int:
+@dataclass(frozen=True)
+class Said:
+    """What a program wrote to standard output, and the end of what it wrote to standard error."""
+
+    output: str
+    errors: str
+
+
+def said_by(command: Sequence[str], variables: Mapping[str, str], limit: float | None) -> Said:
+    """What a program says, with `variables` in its environment. Raises ProgramError where it fails or takes longer than `limit` seconds."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+        status = _status(command, {**kept, **variables}, output, errors, limit)
+        said = Said(_tail(output), _tail(errors))
+        if status != 0:
+            raise ProgramError(ending(status) + last_line(said.errors))
+        return said
+
+
+def _status(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    output: IO[bytes] | int,
+    errors: IO[bytes],
+    limit: float | None,
+) -> int:
     """The return code. The program and its own children, a group of processes, are ended where it takes longer, or we are ended."""
     process: subprocess.Popen[bytes] | None = None
     try:
@@ -115,7 +140,7 @@ def _status(command: Sequence[str], environment: Mapping[str, str], errors: IO[b
                 command,
                 env=environment,
                 stdin=_input(),
-                stdout=subprocess.DEVNULL,
+                stdout=output,
                 stderr=errors,
                 start_new_session=True,
             )
@@ -182,7 +207,9 @@ def kernel_times(trace: Path) -> dict[tuple[str, str], KernelTimes]:
                 if event["cat"] == "kernel":
                     own = event["args"]
                     key = (Path(own["source"]).name, own["kernel"])
-                    sizes = {name: int(size) for name, size in own.get("tile sizes", {}).items()}
+                    # Those of another version are none of the kernel's.
+                    taken = {} if own.get("version") else own.get("tile sizes", {})
+                    sizes = {name: int(size) for name, size in taken.items()}
                     found.setdefault(key, []).append({**own, "dur": float(event["dur"]), "tile sizes": sizes})
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise ProgramError("wrote a profile that cannot be read") from None

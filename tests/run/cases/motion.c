@@ -253,3 +253,36 @@ CASE(wide_indices)
     free(x);
     free(y);
 }
+
+// case until_still: a loop on the host around two kernels, arrays that change places: once to the device and once back, and a number each turn
+static int until_still(int n, int most, double *x, double *y)
+{
+    double change = 1;
+    int it = 0;
+#pragma tilek kernel
+    while (change > 0 && it < most) {
+        for (int i = 1; i < n - 1; i++)
+            y[i] = (x[i - 1] + x[i + 1]) / 2;
+        change = 0;
+        for (int i = 1; i < n - 1; i++)
+            change = fmax(change, fabs(y[i] - x[i]));
+        double *const last = x;
+        x = y;
+        y = last;
+        it++;
+    }
+    return it;
+}
+
+CASE(until_still)
+{
+    double *const x = check_doubles(N), *const y = check_doubles(N);
+    for (int most = 0; most < 9; most += 4) {
+        const int turns = until_still(N, most, x, y);
+        check_record("turns", &turns, sizeof turns);
+    }
+    check_record("x", x, N * sizeof *x);
+    check_record("y", y, N * sizeof *y);
+    free(x);
+    free(y);
+}

@@ -6,9 +6,12 @@ import json
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tilepragma.cli import tilepragma
+from tilepragma.driver import TranslateRequest, translate
+from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.layouts import Layout, Ranking
 from tilepragma.tuning import candidates
@@ -91,6 +94,20 @@ def test_the_fastest_of_each_size_is_named(capsys: pytest.CaptureFixture[str]) -
     assert found[0].outcome.date[:2] == "20"
 
 
+def test_tiles_beyond_the_loops_are_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of (64, 128) and (64, 256) the same work is predicted, and both hold all of 64 points and 64 steps.
+    sizes = ((64, 128), (64, 256), (64, 32), (128, 512), DEFAULT)
+    work = (2.0, 2.0, 2.0, 3.0, 4.0)
+    layouts = tuple(Layout(one, seconds) for one, seconds in zip(sizes, work, strict=True))
+    terms = Terms(("points",), np.array([[seconds] for seconds in work]))
+    ranking = Ranking(("t_size", "t_i_size"), layouts, layouts[-1], terms=terms)
+    monkeypatch.setattr(candidates, "rank_layouts", lambda *_: ranking)
+    assert tune("--sizes", "n=64,steps=64", command=(program(), "{n}")) == 0
+    assert {one.trial.version for one in measured()} == {
+        *("default", "t_size=64 t_i_size=128", "t_size=64 t_i_size=32", "t_size=128 t_i_size=512"),
+    }
+
+
 def test_rules_are_learned_and_kept_beside_the_source(capsys: pytest.CaptureFixture[str]) -> None:
     command = (program('"64 "*t_size=8,*) us=500;; "256 "*t_size=32,*) us=100;; *) us=1000;;'), "{n}")
     assert tune("--sizes", "n=64:256:x4,steps=7", "--no-keep", command=command) == 0
@@ -132,7 +149,7 @@ def test_sizes_that_do_not_tell_launches_apart(capsys: pytest.CaptureFixture[str
     assert not Path("in.tilek.json").exists()
 
 
-def test_devices_have_one_layout_for_all_launches(capsys: pytest.CaptureFixture[str]) -> None:
+def test_devices_have_rules_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     case = '"64 "*t_size=8,*) us=500;; "256 "*t_size=32,*) us=100;; *) us=1000;;'
     program(case, target="opencl")
     script = Path("program")
@@ -140,10 +157,12 @@ def test_devices_have_one_layout_for_all_launches(capsys: pytest.CaptureFixture[
     assert tune("--sizes", "n=64:256:x4,steps=7", "--target", "opencl", command=("./program", "{n}")) == 0
     kept = json.loads(Path("in.tilek.json").read_text())["kernels"]["sweep"]
     assert kept.keys() == {"device"}
-    assert kept["device"]["sizes"] == {"t_size": 32, "t_i_size": 32}, (
-        "half of the best at n=64, where the other has a tenth"
-    )
-    assert kept["device"]["least_share_of_best"] == 0.5
+    sizes = [one["sizes"] for one in kept["device"]["choices"]]
+    assert sizes == [{"t_size": 8, "t_i_size": 8}, {"t_size": 32, "t_i_size": 32}]
+    assert kept["device"]["least_share_of_best"] == 1.0
+    [plan] = translate(TranslateRequest("in.c")).plans
+    assert [one.sizes for one in plan.device_choices][-2:] == [(8, 8), (32, 32)]
+    assert plan.choices == ()
 
 
 def test_what_was_measured_is_not_measured_again(capsys: pytest.CaptureFixture[str]) -> None:

@@ -265,7 +265,7 @@ def test_check_says_which_section_would_let_devices_run_a_kernel(
 
 
 UNCOUNTED = """void f(int n, double *restrict a, double *restrict b) {
-#pragma tilek kernel
+#pragma tilek kernel data(a[0:n])
     for (int d = 1; d < n; d *= 2) {
         for (int i = 0; i < n; i++) b[i] = i < d ? a[i] : a[i] + a[i - d];
         for (int i = 0; i < n; i++) a[i] = b[i];
@@ -274,14 +274,26 @@ UNCOUNTED = """void f(int n, double *restrict a, double *restrict b) {
 """
 
 
-def test_check_says_where_the_directive_can_stand_in_a_loop_that_is_not_counted(
+def test_loops_that_cannot_be_counted_run_on_the_host_around_kernels(
     real_translator: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("in.c").write_text(UNCOUNTED)
     assert tilepragma.run(["check", "in.c"]) == 0
+    assert capsys.readouterr().err == ""
+    assert tilepragma.run(["explain", "in.c"]) == 0
+    said = capsys.readouterr().out
+    assert "f_part1" in said and "f_part2" in said
+
+
+def test_check_says_why_a_loop_that_cannot_be_counted_runs_in_order(
+    real_translator: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("in.c").write_text(UNCOUNTED.replace("d < n;", "d < n && a[d] > 0;"))
+    assert tilepragma.run(["check", "in.c"]) == 0
     said = capsys.readouterr().err
+    assert "in.c:3:30: warning: a loop of kernel 'f' that ends with a condition runs in order" in said
+    assert "the newest value of 'a[d]' may be on a device" in said
     assert "the iterations of the loop on line 3 cannot be counted" in said
-    assert "put '#pragma tilek kernel' before the loops inside it" in said
 
 
 def test_check_of_a_kernel_that_is_distributed_says_nothing(

@@ -52,11 +52,11 @@ def test_the_table_can_be_read() -> None:
         kernel_constants(describe(replace(wavefronts(), choices=choices), list(Target))) for choices in ((), CHOICES)
     )
     assert added(plain, text) == [
-        "/* {bytes, iterations, {t_size}}: launches on hosts take the sizes of the first line whose bytes",
+        "/* {bytes, iterations, {t_size}, version}: launches on hosts take what the first line says whose bytes",
         " * their arrays together, and whose iterations their outermost loop, have at most. */",
         "static const tilek_choice tilek_wavefronts_choices[] = {",
-        "    {1048576, INT64_MAX, (const int64_t[]){16}},",
-        "    {INT64_MAX, 2, (const int64_t[]){64}},",
+        "    {1048576, INT64_MAX, (const int64_t[]){16}, 0},",
+        "    {INT64_MAX, 2, (const int64_t[]){64}, 0},",
         "};",
         "    .choice_count = 2,",
         "    .choices = tilek_wavefronts_choices,",

@@ -6,10 +6,16 @@ import pytest
 from source import plans
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.translation_unit import parse_translation_unit
+from tilepragma.ir.expressions import Conditional
+from tilepragma.ir.looptree import Loop, Statement
 from tilepragma.model.descriptor_files import named_device
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.model.devices import Device
+from tilepragma.plan.kernel_plan import Reordered
+from tilepragma.plan.layered_sweeps import layered
 
-HEAD = "void f(int steps, int n, int m, double w, double r, double u[n][n], double g[n][n])"
+HEAD = "void f(int steps, int n, int m, double w, double r, double u[n][n], double g[n][n], double v[10][10][10])"
 SWEEPS = "for (int t = 0; t < steps; t++)"
 MESH = "for (int i = 1; i < n - 1; i++)\nfor (int j = 1; j < n - 1; j++)"
 FIVE = "u[i][j] = (1-w)*u[i][j] + w*0.25*(u[i-1][j] + u[i+1][j] + u[i][j-1] + u[i][j+1]);"
@@ -52,17 +58,19 @@ REFUSED = [
         "remove it",
     ),
     (
-        "nine points",
-        f"{SWEEPS}\n{MESH}\n{FIVE[:-2]} + u[i-1][j-1] + u[i-1][j+1] + u[i+1][j-1] + u[i+1][j+1]);",
-        "five points in two dimensions, and these are 9 in 2 dimensions",
-        9,
+        "neighbours further away",
+        f"{SWEEPS}\n{MESH.replace('1; i < n - 1', '2; i < n - 2')}\n{FIVE[:-2]}\n + u[i-2][j] + u[i+2][j]);",
+        "points whose neighbours lie next to them, and this one is 2 away: subdomains drift by one place a layer",
+        10,
         INSTEAD,
     ),
     (
-        "a line",
-        f"{SWEEPS}\nfor (int i = 1; i < n - 1; i++)\ng[0][i] = 0.5*(g[0][i-1] + g[0][i+1]);",
-        "five points in two dimensions, and these are 3 in one dimension",
-        8,
+        "corners in space",
+        f"{SWEEPS}\nfor (int i = 1; i < 9; i++)\nfor (int j = 1; j < 9; j++)\nfor (int k = 1; k < 9; k++)\n"
+        "v[i][j][k] = v[i-1][j][k] + v[i+1][j][k] + v[i][j-1][k] + v[i][j+1][k] + v[i][j][k-1] + v[i][j][k+1]\n"
+        " + v[i-1][j-1][k] + v[i+1][j+1][k];",
+        "neighbours along the axes in three dimensions, and this one lies across a corner: its eight kernels take minutes to be proven",
+        11,
         INSTEAD,
     ),
     (
@@ -172,22 +180,76 @@ void f(int steps, int n, int *m, double u[n][n])
     assert (error.range.start.line, [note.message for note in error.notes]) == (7, ["declare it in the loop"])
 
 
+@pytest.mark.parametrize(
+    ("body", "nests"),
+    [
+        (f"{SWEEPS}\nfor (int i = 1; i < n - 1; i++)\ng[0][i] = 0.5*(g[0][i-1] + g[0][i+1]);", [["1"], ["2"]]),
+        (f"{SWEEPS}\n{MESH}\n{FIVE}", [["1 1"], ["1 2", "2 1"], ["2 2"]]),
+        # K12 and K21 meet at corners.
+        (
+            f"{SWEEPS}\n{MESH}\n{FIVE[:-2]} + u[i-1][j-1] + u[i-1][j+1] + u[i+1][j-1] + u[i+1][j+1]);",
+            [["1 1"], ["1 2"], ["2 1"], ["2 2"]],
+        ),
+        (
+            f"{SWEEPS}\nfor (int i = 1; i < 9; i++)\nfor (int j = 1; j < 9; j++)\nfor (int k = 1; k < 9; k++)\n"
+            "v[i][j][k] = v[i-1][j][k] + v[i+1][j][k] + v[i][j-1][k] + v[i][j+1][k] + v[i][j][k-1] + v[i][j][k+1];",
+            [["1 1 1"], ["1 1 2"], ["1 2 1"], ["1 2 2"], ["2 1 1"], ["2 1 2"], ["2 2 1"], ["2 2 2"]],
+        ),
+    ],
+    ids=["three points", "five points", "nine points", "seven points"],
+)
+def test_kernels_that_do_not_meet_are_one(body: str, nests: list[list[str]]) -> None:
+    (groups,) = (one for one in order_of(program(body)).kernel.body.statements if isinstance(one, Loop))
+    tiles = [
+        [tile_of(one) for one in inner.body.statements] for inner in map(innermost_subdomains, groups.body.statements)
+    ]
+    assert tiles == 2 * nests
+
+
+def order_of(text: str, device: Device | None = None) -> Reordered:
+    """What the clause makes of the text's only kernel, before it is planned."""
+    found = Diagnostics()
+    unit = parse_translation_unit("t.c", text.encode(), CompilerFlags(), found)
+    assert unit is not None
+    order = layered(unit.kernels[0], found, device)
+    assert order is not None
+    return order
+
+
+def innermost_subdomains(nest: Statement) -> Loop:
+    """The last of the loops over subdomains."""
+    assert isinstance(nest, Loop)
+    inner = nest.body.statements[0]
+    assert isinstance(inner, Loop)
+    return innermost_subdomains(inner) if "_subdomain" in inner.iterator.name else nest
+
+
+def tile_of(layers: Statement) -> str:
+    """Which half along each dimension the loops over places have: the first one begins elsewhere in the first subdomain."""
+    halves = []
+    while isinstance(layers, Loop):
+        (layers,) = layers.body.statements
+        if isinstance(layers, Loop):
+            halves.append("1" if isinstance(layers.lower, Conditional) else "2")
+    return " ".join(halves)
+
+
 def lanes(body: str) -> list[str]:
     (plan,) = plans(program(body))
     assert plan.reordered is not None and plan.as_written is None
-    return [note for note in plan.storage if note.startswith("lanes: ")]
+    return [note.split(": ", 1)[1].split()[0] for note in plan.storage if note.startswith("lanes, on cores: ")]
 
 
 def test_arrays_in_lanes() -> None:
     """All arrays that the sweeps go through row by row, the right-hand side among them."""
     source = FIVE.replace("u[i][j-1] +", "u[i][j-1] + g[i][j] +")
-    assert [note.split()[1] for note in lanes(f"{SWEEPS}\n{MESH}\n{source}")] == ["'u'", "'g'"]
+    assert lanes(f"{SWEEPS}\n{MESH}\n{source}") == ["'u'", "'g'"]
 
 
 def test_what_is_not_in_lanes_stays_where_it_is() -> None:
     """An array whose rows are the sweeps' columns, and coefficients of rows."""
     source = FIVE.replace("u[i][j-1] +", "u[i][j-1] + g[j][i] + g[0][i] +")
-    assert [note.split()[1] for note in lanes(f"{SWEEPS}\n{MESH}\n{source}")] == ["'u'"]
+    assert lanes(f"{SWEEPS}\n{MESH}\n{source}") == ["'u'"]
 
 
 @pytest.mark.parametrize(
@@ -216,16 +278,15 @@ def test_what_is_not_in_lanes_stays_where_it_is() -> None:
         (
             "",
             "c1060",
-            "groups of 2 sweeps, forward and backward in turn, by subdomains of 4 x 4 (chosen: they stay in memory near the cores of "
+            "groups of 8 sweeps, forward and backward in turn, by subdomains of 16 x 16 (chosen: they stay in memory near the cores of "
             "'NVIDIA Tesla C1060')",
         ),
     ],
 )
 def test_sizes_that_are_not_said(clause: str, device: str | None, note: str) -> None:
     """They are chosen for the device, and said to be."""
-    defaults = PlanDefaults(device=None if device is None else named_device(device))
-    (plan,) = plans(program(f"{SWEEPS}\n{MESH}\n{FIVE}", f"sor(multilayer{clause})"), defaults=defaults)
-    assert plan.reordered is not None
-    assert plan.reordered.notes == (f"u in {note}",)
-    sizes = plan.reordered.written.directive.sor
+    chosen_for = None if device is None else named_device(device)
+    order = order_of(program(f"{SWEEPS}\n{MESH}\n{FIVE}", f"sor(multilayer{clause})"), chosen_for)
+    assert order.notes == (f"u in {note}",)
+    sizes = order.written.directive.sor
     assert sizes is not None and 1 <= sizes.layers <= sizes.subdomain // 2

@@ -46,7 +46,7 @@ def test_layouts_are_in_the_order_of_their_times(name: str) -> None:
     assert times == sorted(times, key=lambda time: time or 0.0)
     assert len({one.sizes for one in ranking.layouts}) == len(times) <= MOST_LAYOUTS
     assert ranking.default in ranking.layouts
-    assert ranking.default.sizes == tuple(size.host for size in planned(name).sizes)
+    assert ranking.default.sizes == sizes_on_hosts(planned(name), LONG[name], PROCESSOR.cores)
 
 
 def test_few_steps_of_waves_are_cut_for_all_cores() -> None:

@@ -12,6 +12,9 @@ from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import integer
 from tilepragma.ir.looptree import Axis, Block, Loop, TileNest
 from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.model.descriptor_files import named_device
+from tilepragma.model.devices import Gpu
+from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step
 from tilepragma.plan.ordered_proof import Part, parts_in_order, proof_in_order
 
@@ -22,15 +25,20 @@ Steps = tuple[Step, ...]
 
 @pytest.fixture(scope="module")
 def layers() -> KernelPlan:
-    """Layers by subdomains of 4 x 4: six nests in a loop of the host's, between copies to an array in lanes and back."""
-    return plan("""
+    """Layers by subdomains of 4 x 4: six nests in a loop of the host's, between copies to an array in lanes and back, also on a device whose gangs
+    have no memory for subdomains.
+    """
+    device = named_device("h100")
+    assert isinstance(device, Gpu)
+    text = """
 void five(int steps, int n, double u[n][n]) {
 #pragma tilek kernel sor(multilayer, layers: 2, subdomain: 4)
   for (int t = 0; t < steps; t++)
     for (int i = 1; i < n - 1; i++)
       for (int j = 1; j < n - 1; j++)
         u[i][j] = (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1]) / 4;
-}""")
+}"""
+    return plan(text, PlanDefaults(device=replace(device, shared_per_block=64)))
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,12 @@ import pytest
 from source import plan
 
 from tilepragma.base.ranges import NOWHERE
+from tilepragma.codegen.steps import step_functions
 from tilepragma.ir.expressions import Access, DataObject, Scope, integer
 from tilepragma.ir.looptree import Block, ExpressionStatement
 from tilepragma.plan.dump import plan_text
 from tilepragma.plan.evaluation import UncountableError
+from tilepragma.plan.even_blocks import even_parts
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SizeChoice
 from tilepragma.plan.sections import whole_section
 from tilepragma.plan.size_choices import outermost_loop, sizes_on_hosts, wrong_choices
@@ -163,3 +165,28 @@ def test_dump(product: KernelPlan) -> None:
         "  tile sizes on the host up to 3 trips: 6",
         "  tile sizes on the host: 8",
     ]
+
+
+def test_blocks_of_a_product_are_as_even_as_its_rows_allow(product: KernelPlan) -> None:
+    """What a launch takes by itself: nothing where a choice or a measurement says a size."""
+    assert [(product.sizes[one.place].host, one.unit) for one in even_parts(product.host_steps, product.sizes)] == [
+        (96, 8)
+    ]
+    assert "tilek_size_of_blocks(tilek_run_, 0, 0, (long)n - 1, 8)" in step_functions(product, False).text
+    assert sizes_on_hosts(product, {"n": 500, "m": 9}, threads=2) == (128,)
+    assert sizes_on_hosts(product, {"n": 500, "m": 9}) == (96,)
+    assert sizes_on_hosts(chosen(product, (None, None, 64)), {"n": 500, "m": 9}, threads=2) == (64,)
+    (size,) = product.sizes
+    kept = replace(product, sizes=(replace(size, unit=0),))
+    assert sizes_on_hosts(kept, {"n": 500, "m": 9}, threads=2) == (96,)
+    assert "size_of_blocks" not in step_functions(kept, False).text
+
+
+def test_columns_of_wavefronts_are_no_wider_than_the_share_of_a_thread() -> None:
+    body = "for (int t = 0; t < m; t++) for (int i = 1; i < n - 1; i++) a[i] = a[i-1] + a[i] + a[i+1];"
+    waves = plan(REGION.format(body=body))
+    usual = tuple(size.host for size in waves.sizes)
+    assert [(one.place, one.columns) for one in even_parts(waves.host_steps, waves.sizes)] == [(0, True)]
+    assert "tilek_size_of_columns(tilek_run_, 0, (long)m - 1, 1)" in step_functions(waves, False).text
+    assert sizes_on_hosts(waves, {"n": 5000, "m": 250, "s": 1}, threads=2) == (125, *usual[1:])
+    assert sizes_on_hosts(waves, {"n": 5000, "m": 250, "s": 1}, threads=1) == usual

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -11,6 +12,7 @@ from tilepragma.driver import TranslateRequest, translate
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.tuning.candidates import Build
 from tilepragma.tuning.database import Outcome, Trial
+from tilepragma.tuning.decisions import Occasion
 from tilepragma.tuning.exploration import Search, Space
 from tilepragma.tuning.learned import Lesson, NoLessonError, lesson_of
 from tilepragma.tuning.measuring import DEFAULT, Version
@@ -96,14 +98,29 @@ def test_each_size_may_have_its_own_layout(builds: dict[str, Build]) -> None:
     assert (found.build, found.decision.least, found.before) == ("", 1.0, (1.0, 0.5))
     assert len(found.decision.measured.choices) == 2
     assert found.is_worth_it
+    assert found.reached == {POINTS[0]: 1.0, POINTS[1]: 1.0}
+
+
+def test_what_rules_reach_is_known_where_they_ran(builds: dict[str, Build]) -> None:
+    found = lesson(builds, lambda version, sizes: 1.0 if bool(version.sizes) == ("n=1000," in sizes) else 2.0)
+    elsewhere = Occasion(10**9, 1, {(99, 99): 1.0}, 1.0)
+    more = replace(found, occasions={**found.occasions, "n=9": elsewhere})
+    assert set(more.reached) == set(POINTS)
 
 
 def test_a_loss_somewhere_is_no_gain(builds: dict[str, Build]) -> None:
     found = lesson(builds, lambda version, _: 1.0 if version.text == DEFAULT else 1.5)
     assert not found.is_worth_it
+    assert found.reached == {POINTS[0]: 1.0, POINTS[1]: 1.0}
+    assert [found.occasions[text].seconds[found.occasions[text].default or ()] for text in POINTS] == [1.0, 1.0]
     assert found.winner("here", datetime(2026, 11, 23)).facts is None
 
 
-def test_without_tile_sizes_there_is_nothing_to_learn(builds: dict[str, Build]) -> None:
+def test_nothing_of_what_has_tile_sizes_was_measured(builds: dict[str, Build]) -> None:
     with pytest.raises(NoLessonError, match="nothing with tile sizes was measured"):
+        lesson_of([], builds, "threads", True)
+
+
+def test_without_tile_sizes_there_is_nothing_to_learn(builds: dict[str, Build]) -> None:
+    with pytest.raises(NoLessonError, match="its launches have no tile sizes"):
         lesson_of([], {"": Build(b"", {}, None)}, "threads", True)

@@ -47,7 +47,9 @@ def test_the_launches_of_each_call_belong_together() -> None:
         (None, 2, 600.0),
         (Outcome((0.5,), "", 0.7, ""), 2, 5.0),
         (Outcome((0.05,), "", 2.0, ""), 5, 10.0),
-        (Outcome((1e-4,), "", 0.1, ""), 6, 5.0),
+        (Outcome((0.002,), "", 0.1, ""), 6, 5.0),
+        (Outcome((0.0005,), "", 0.1, ""), 11, 5.0),
+        (Outcome((1e-5,), "", 0.1, ""), 51, 5.0),
         (Outcome((), "crashed", 0.1, ""), 2, 5.0),
     ],
 )
@@ -72,5 +74,5 @@ def test_short_kernels_are_called_more_often_and_none_for_ever(
         has_calls=True,
     )
     assert bench.seconds(Trial(version.text, "n=3", 0), default) == tuple(range(1, calls))
-    variables = {"TILEK_TARGET": "threads", "TILEK_SIZES": "k.i=4,k.j=5"}
+    variables = {"TILEK_TARGET": "threads", "TILEK_SIZES": "k.i=4,k.j=5", "TILEK_VERSION": "0"}
     assert asked == [(["other", "3", str(calls)], variables, limit)]

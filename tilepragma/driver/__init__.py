@@ -8,25 +8,39 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError
 from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
+from tilepragma.driver.texts import as_written
+from tilepragma.driver.texts import calling_program as calling_program
+from tilepragma.driver.texts import kernel_digest as kernel_digest
+from tilepragma.driver.texts import outermost_iterators as outermost_iterators
+from tilepragma.driver.texts import recounted as recounted
+from tilepragma.driver.texts import retiled as retiled
+from tilepragma.driver.texts import source_text as source_text
+from tilepragma.driver.texts import unrolled as unrolled
 
 if TYPE_CHECKING:
+    from tilepragma.base.ranges import SourceRange
     from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
-    from tilepragma.ir.directives import Target, TemporalTiles
+    from tilepragma.ir.directives import Target as Target
+    from tilepragma.ir.directives import TemporalTiles
     from tilepragma.ir.looptree import Kernel, TranslationUnit
     from tilepragma.model import devices
     from tilepragma.model.descriptor_files import KnownDevice
     from tilepragma.model.devices import Device as Device
+    from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kept_sizes import KeptSizes
+    from tilepragma.plan.kernel_plan import HeldRegion, RegisterCounts
     from tilepragma.plan.kernel_plan import KernelPlan as KernelPlan
-    from tilepragma.plan.kernel_plan import RegisterCounts
+    from tilepragma.plan.kernel_plan import PlanVersion as PlanVersion
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
+    from tilepragma.report.explain_page import ExplainPage
     from tilepragma.report.facts import KernelFacts
     from tilepragma.report.sizes import Sizes
 
@@ -97,6 +111,7 @@ class State:
     plain: bool = False
     unit: TranslationUnit | None = None
     planned: tuple[Planned, ...] = ()
+    held: tuple[HeldRegion, ...] = ()
     measured: tuple[str, ...] = ()
     proven: tuple[Proven, ...] = ()
     output: bytes | None = None
@@ -138,33 +153,67 @@ def plan(state: State) -> State:
         return state
     from tilepragma.ir.directives import TemporalTiles
     from tilepragma.plan.defaults import PlanDefaults
-    from tilepragma.plan.kept_sizes import kept_tiles
+    from tilepragma.plan.kept_sizes import kept_tiles, warn_of_unknown
     from tilepragma.plan.planner import make_plan
+    from tilepragma.plan.taken_apart import plan_region
     from tilepragma.plan.tuned import with_kept_sizes
     from tilepragma.plan.verifier import PlanFault
 
     request = state.request
     defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, state.unit.vectors)
     kept, files = _kept_sizes(state)
-    planned = []
+    floating = state.unit.floating
+
+    def made(kernel: Kernel, diagnostics: Diagnostics) -> Planned | None:
+        said = defaults
+        if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
+            said = replace(defaults, host_temporal=kept_tiles(kernel.name, kept))
+        return make_plan(kernel, floating, diagnostics, said)
+
+    regions = []
     refused = state.diagnostics.has_errors
     for kernel in state.unit.kernels:
         try:  # so that the other regions are checked too
-            said = defaults
-            if defaults.temporal is TemporalTiles.AUTOMATIC:  # what the user says goes before what was measured
-                said = replace(defaults, host_temporal=kept_tiles(kernel.name, kept))
-            made = make_plan(kernel, state.unit.floating, state.diagnostics, said)
+            regions.append(plan_region(kernel, made, state.diagnostics))
         except SourceError as error:
             state.diagnostics.add(error.diagnostic)
-            continue
         except PlanFault:
             if not refused:  # a region that was refused already need not make a sound plan
                 raise
-            continue
-        if made is not None:
-            planned.append(with_kept_sizes(made, kept, state.diagnostics))
+    kernels = tuple(kernel for region in regions for kernel in region.kernels)
+    warn_of_unknown(kept, [kernel.name for kernel in kernels], state.diagnostics)
+    by_name = {kernel.name: kernel for kernel in kernels}
+    planned = []
+    for one in (each for region in regions for each in region.planned):
+        make = partial(_version, state.unit, by_name[one.plan.kernel.name], one.plan, defaults)
+        planned.append(with_kept_sizes(one, kept, state.diagnostics, make))
     chosen, asked = _with_choices(_with_registers(planned, request.device), request.device)
-    return replace(state, planned=chosen, measured=(*files, *asked))
+    return replace(
+        state,
+        unit=replace(state.unit, kernels=kernels),
+        planned=chosen,
+        held=tuple(one for region in regions for one in region.held),
+        measured=(*files, *asked),
+    )
+
+
+def _version(
+    unit: TranslationUnit,
+    kernel: Kernel,
+    usual: KernelPlan,
+    defaults: PlanDefaults,
+    text: str,
+    place: SourceRange,
+    number: int,
+) -> PlanVersion:
+    """The version of a kernel that a text at some place names. Raises RefusalError."""
+    from tilepragma.frontend.version_text import parse_version
+    from tilepragma.plan.versions import plan_version
+
+    name, known = f"{kernel.name}_version{number}", {one.name for one in unit.kernels}
+    while name in known:
+        name += "_"
+    return plan_version(usual, kernel, parse_version(text, place), name, unit.floating, defaults)
 
 
 def _with_registers(planned: Sequence[Planned], device: Device | None) -> Sequence[Planned]:
@@ -223,14 +272,13 @@ def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tu
 
 def _kept_sizes(state: State) -> tuple[tuple[KeptSizes, ...], tuple[str, ...]]:
     """What `tilepragma tune` has kept beside the source, and the file where it is. Raises OSError where it cannot be read."""
-    from tilepragma.plan.kept_sizes import kept_file, read_kept, warn_of_unknown
+    from tilepragma.plan.kept_sizes import kept_file, read_kept
 
     request = state.request
     path = kept_file(request.source)
     if request.text is not None or not request.kept or state.unit is None or not path.is_file():
         return (), ()
     found = read_kept(path.read_text(encoding="utf-8", errors="replace"), str(path), state.diagnostics)
-    warn_of_unknown(found, [kernel.name for kernel in state.unit.kernels], state.diagnostics)
     return found, (str(path),)
 
 
@@ -244,7 +292,7 @@ def verify(state: State) -> State:
 
 
 def emit(state: State) -> State:
-    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu."""
+    """Write the readable kernels where they are asked for: FILE.KERNEL.cl, FILE.KERNEL.cpu.cl and FILE.KERNEL.cu, and those of versions."""
     folder = state.request.kernel_folder
     if folder is None or not state.proven:
         return state
@@ -259,7 +307,8 @@ def emit(state: State) -> State:
     )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    for one in (each.plan for each in state.proven):
+    plans = [each.plan for each in state.proven]
+    for one in (*plans, *(version.plan for each in plans for version in each.versions)):
         for target, suffix, program in programs:
             if one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
@@ -275,7 +324,9 @@ def rewrite(state: State) -> State:
     from tilepragma.host.rewriter import rewrite as rewrite_unit
 
     plans = [one.plan for one in state.proven]
-    return replace(state, output=rewrite_unit(state.unit, plans, request.output_name, _targets(request.targets)))
+    return replace(
+        state, output=rewrite_unit(state.unit, plans, request.output_name, _targets(request.targets), state.held)
+    )
 
 
 def _line_directive(source: str) -> bytes:
@@ -439,56 +490,15 @@ def kernel_reports(
     return tuple(kernel_facts(plan, source, numbers, device) for plan in result.plans)
 
 
-def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram:
-    """A program that calls the function around a kernel on random numbers. Raises RefusalError."""
-    from tilepragma.codegen.calling_program import calling_program as made
+def planned_version(request: TranslateRequest, result: TranslateResult, plan: KernelPlan, text: str) -> PlanVersion:
+    """The version of a kernel that a text names, as a translation takes it that has it kept beside the source. Raises RefusalError."""
+    from tilepragma.base.ranges import NOWHERE
+    from tilepragma.plan.defaults import PlanDefaults
 
-    enclosing = _as_written(result, plan).enclosing
-    around = {kernel.name for kernel in _kernels(result) if kernel.enclosing.insertion == enclosing.insertion}
-    return made(enclosing, [one for one in result.plans if one.kernel.name in around])
-
-
-def kernel_digest(result: TranslateResult, plan: KernelPlan) -> str:
-    """What tells a kernel from another one, whatever its formatting."""
-    from tilepragma.plan.kernel_digest import kernel_digest as digest
-
-    return digest(_as_written(result, plan), result.unit.files if result.unit is not None else ())
-
-
-def source_text(result: TranslateResult) -> bytes:
-    """The source of a translation with directives."""
-    return result.unit.files[0].text if result.unit is not None else b""
-
-
-def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, inner: str) -> bytes:
-    """The source with other clauses for the machine's counts and for the tiles of a kernel's two outermost loops. Raises RefusalError."""
-    from tilepragma.host.retiling import Tiles
-    from tilepragma.host.retiling import retiled as text
-
-    return text(source_text(result), _as_written(result, plan), Tiles(counts, outer, inner))
-
-
-def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:
-    """The source with other clauses for the machine's counts of a kernel. Raises RefusalError."""
-    from tilepragma.host.retiling import recounted as text
-
-    return text(source_text(result), _as_written(result, plan), counts)
-
-
-def unrolled(result: TranslateResult, plan: KernelPlan, times: int) -> bytes:
-    """The source with the innermost loops of a kernel unrolled. Raises RefusalError."""
-    from tilepragma.host.retiling import unrolled as text
-
-    return text(source_text(result), _as_written(result, plan), times)
-
-
-def _kernels(result: TranslateResult) -> tuple[Kernel, ...]:
-    return result.unit.kernels if result.unit is not None else ()
-
-
-def _as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
-    """The kernel of a plan as the user wrote it."""
-    return next(kernel for kernel in _kernels(result) if kernel.name == plan.kernel.name)
+    assert result.unit is not None, "what has plans has a unit"
+    state = State(request, unit=result.unit)
+    defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, result.unit.vectors)
+    return _version(result.unit, as_written(result, plan), plan, defaults, text, NOWHERE, 1)
 
 
 def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
@@ -503,31 +513,9 @@ def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
     return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
 
 
-@dataclass(frozen=True)
-class ExplainPage:
-    """The report as a page, and its pictures as (file name, SVG)."""
-
-    html: str
-    figures: tuple[tuple[str, str], ...]
-
-
 def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes: Sizes, source: str) -> ExplainPage:
     """Draw every nest of every kernel; `reports` are the kernels' of `result`, in order."""
     from tilepragma import __version__
-    from tilepragma.report.page import kernel_page, nest_pictures, report_page
+    from tilepragma.report.explain_page import explain_page as page
 
-    pages = []
-    drawn = []
-    for plan, facts in zip(result.plans, reports, strict=True):
-        named = sizes.by_name(plan.kernel)
-        pictures = [nest_pictures(nest, named) for nest in facts.nests]
-        page = kernel_page(facts, pictures)
-        pages.append(page)
-        if page.landscape is not None:
-            drawn.append((f"{facts.name}-{page.landscape.name}.svg", page.landscape.svg))
-        drawn += [
-            (f"{facts.name}-{number}-{figure.name}.svg", figure.svg)
-            for number, nest in enumerate(pictures, 1)
-            for figure in nest.figures
-        ]
-    return ExplainPage(report_page(pages, source, __version__), tuple(drawn))
+    return page(result.plans, reports, sizes, source, __version__)

@@ -1,0 +1,142 @@
+"""A kernel as `tilepragma tune` explores it, for benchmarks that measure certain versions at certain sizes: its programs, its runs, its database."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepragma.cli.devices import host_devices
+from tilepragma.cli.exploration_programs import MadePrograms
+from tilepragma.cli.machines import environment_of, ordering
+from tilepragma.driver import (
+    TranslateRequest,
+    TranslateResult,
+    calling_program,
+    kernel_digest,
+    translate,
+)
+from tilepragma.tuning.candidates import Build, builds_of, space_of
+from tilepragma.tuning.database import Database, KernelKey, Study, Trial
+from tilepragma.tuning.exploration import Results, Space, Take
+from tilepragma.tuning.kernels import profile_key
+from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, Version, recorded
+from tilepragma.tuning.programs import NotBuiltError, ProgramError, run
+
+if TYPE_CHECKING:
+    from tilepragma.driver import CallingProgram, KernelPlan
+
+#: The options of the C compiler for all programs.
+OPTIONS = ("-O3", "-march=native")
+Points = Mapping[str, Mapping[str, int]]
+
+
+class NotExploredError(Exception):
+    """A kernel that cannot be measured on a target; the message says why."""
+
+
+@dataclass(frozen=True)
+class Explored:
+    """A kernel on a target. `builds` are the programs that there are of it, by name; `on_host`: it runs the launches of hosts."""
+
+    plan: KernelPlan
+    target: str
+    builds: Mapping[str, Build]
+    calling: CallingProgram
+    programs: MadePrograms
+    study: Study
+    on_host: bool
+
+    def space(self, points: Points, with_sizes: bool) -> tuple[dict[str, Version], Space]:
+        """The versions by their texts, and the order in which the tuner tries them at each point; without other tile sizes unless asked for."""
+        serves = "threads" if self.on_host and self.target == "opencl" else self.target
+        return space_of(self.builds, points, serves, ordering(self.target, serves), with_sizes)
+
+    def take(self, versions: Mapping[str, Version], points: Points) -> Take:
+        """What makes trials, or says what came of them before."""
+        bench = Bench(
+            self.plan.kernel.name,
+            profile_key(self.plan),
+            self.target,
+            versions,
+            points,
+            self.programs.command,
+            has_calls=True,
+        )
+        return recorded(
+            self.study,
+            lambda trial: bench.measure(trial, self.study),
+            bench.check,
+            time.monotonic,
+            lambda: datetime.now().astimezone().isoformat(timespec="seconds"),
+        )
+
+
+def translated(source: Path) -> tuple[TranslateRequest, TranslateResult]:
+    """A source and what came of it, planned as it stands, without what anybody has tuned. Raises NotExploredError."""
+    request = TranslateRequest(str(source), options=OPTIONS, last="verify", kept=False)
+    result = translate(request)
+    if not result.succeeded or not result.plans:
+        raise NotExploredError("; ".join(one.message for one in result.diagnostics) or "there is no kernel")
+    return request, result
+
+
+def explored(
+    source: Path, target: str, families: tuple[str, ...], first: Mapping[str, int], folder: Path, database: Database
+) -> Explored:
+    """The first kernel of a source, after a run of it at the `first` sizes; programs are made in the folder. Raises NotExploredError."""
+    request, result = translated(source)
+    plan = result.plans[0]
+    calling = calling_program(result, plan)
+    builds = builds_of(request, result, plan, target, families, host_devices()[-1].compute_units)
+    programs = MadePrograms(folder, source, OPTIONS, builds, calling)
+    try:
+        done = run(programs.command("", first, 1), {"TILEK_TARGET": target}, FIRST_SECONDS)
+        times = done.times_on(profile_key(plan), target)
+    except ProgramError as error:
+        raise NotExploredError(f"its program {error}") from None
+    key = KernelKey(source.name, plan.kernel.name, kernel_digest(result, plan))
+    study = database.study(key, environment_of(target, OPTIONS, ()))
+    return Explored(plan, target, builds, calling, programs, study, times.on_host)
+
+
+def build_all(one: Explored, names: Iterable[str], first: Mapping[str, int]) -> None:
+    """Make programs on all cores, before anything is timed; what cannot be made fails again when it is asked for."""
+
+    def make(name: str) -> None:
+        try:
+            one.programs.command(name, first, 1)
+        except NotBuiltError:
+            return
+
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(make, names))
+
+
+def measure(
+    take: Take, versions: Sequence[str], points: Sequence[str], attempts: int, heard: Callable[[], None]
+) -> Results:
+    """Every version at every point so many times, all in turn, so that what disturbs the machine for a while disturbs all.
+
+    The first version runs once more, before all others: how long it takes says how long these may, and how often they are called.
+    """
+    results = Results()
+
+    def attempt(version: str, point: str, number: int) -> None:
+        if version not in results.failures.get(point, {}):
+            trial = Trial(version, point, number)
+            results.note(trial, take(trial))
+
+    for number in range(attempts):
+        for point in points:
+            if number == 0:
+                attempt(versions[0], point, 0)
+            for version in versions:
+                attempt(version, point, number + (version == versions[0]))
+                heard()
+    return results

@@ -1,0 +1,210 @@
+"""What Table 4 and Figure 7 make of measured seconds: the ideal adaptive kernel, the best version on average, and rules of a few versions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tilepragma.plan.size_choices import chosen_sizes
+from tilepragma.tuning.decisions import Decision, Occasion, decided
+from tilepragma.tuning.exploration import Results
+from tilepragma.tuning.input_space import Spread, spread_of
+
+#: Inputs from which on rules are learned from one half of them and judged at the other.
+ENOUGH_FOR_HALVES = 16
+#: The share of the measured versions among which the best is to be, and what is as good as the best.
+EARLY, NEAR = 0.1, 1.02
+#: Versions of which a place says something.
+ENOUGH_FOR_A_PLACE = 5
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input: its `text`, operations by Table 1, and what a launch knows of it, bytes of its arrays and iterations of its outermost loop."""
+
+    text: str
+    flops: int
+    bytes: int
+    trips: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a few rules over what a launch knows reach: they name a version for each input."""
+
+    count: int
+    column: Spread
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A kernel's row of Table 4: the ideal `adaptive` kernel (A), which takes the best version at each input, and the version that is the `best` on
+    average (B). `rules` are learned from all inputs; `halves` from every second one, and judged at the others beside the best on average of
+    these. `own` is what the translator makes where nobody tunes.
+    """
+
+    inputs: int
+    adaptive: Spread
+    best: Spread
+    version: str
+    rules: Rules
+    halves: tuple[Rules, Spread] | None
+    own: Spread | None
+
+    @property
+    def mean(self) -> float:
+        """A over B, of the means."""
+        return self.adaptive.mean / self.best.mean
+
+    @property
+    def worst(self) -> float:
+        """A over B, at the input where each is worst."""
+        return self.adaptive.least / self.best.least
+
+    @property
+    def rules_share(self) -> float:
+        """What the rules reach over B, of the means."""
+        return self.rules.column.mean / self.best.mean
+
+    @property
+    def rules_worst(self) -> float:
+        """What the rules reach over B, where each is worst."""
+        return self.rules.column.least / self.best.least
+
+    @property
+    def unseen_share(self) -> float | None:
+        """The same at inputs that the rules were not learned from."""
+        return None if self.halves is None else self.halves[0].column.mean / self.halves[1].mean
+
+
+Rates = Mapping[str, Mapping[str, float]]
+
+
+def rates_of(results: Results, inputs: Sequence[Input], versions: Sequence[str]) -> dict[str, dict[str, float]]:
+    """1e9 operations a second by version and input, of the typical seconds; versions that did not run at all inputs are left out."""
+    found: dict[str, dict[str, float]] = {}
+    for version in versions:
+        seconds = {one.text: results.typical(version, one.text) for one in inputs}
+        own = {one.text: 1e-9 * one.flops / taken for one in inputs if (taken := seconds[one.text])}
+        if len(own) == len(inputs):
+            found[version] = own
+    return found
+
+
+def best_on_average(rates: Rates) -> str:
+    """The version with the highest mean over the inputs."""
+    return max(rates, key=lambda version: math.fsum(rates[version].values()))
+
+
+def compared(rates: Rates, inputs: Sequence[Input], own: Mapping[str, float] | None = None) -> Comparison:
+    """The row of a kernel whose versions have these rates, of which there is one; `own` are those of what nobody tuned."""
+    version = best_on_average(rates)
+    adaptive = [max(each[one.text] for each in rates.values()) for one in inputs]
+    halves = None
+    if len(inputs) >= ENOUGH_FOR_HALVES:
+        learned, judged = inputs[::2], inputs[1::2]
+        halves = (
+            _with_rules(rates, learned, judged),
+            spread_of(_at(rates, judged)[best_on_average(_at(rates, judged))].values()),
+        )
+    return Comparison(
+        len(inputs),
+        spread_of(adaptive),
+        spread_of(rates[version].values()),
+        version,
+        _with_rules(rates, inputs, inputs),
+        halves,
+        None if own is None else spread_of([own[one.text] for one in inputs]),
+    )
+
+
+def _at(rates: Rates, inputs: Sequence[Input]) -> dict[str, dict[str, float]]:
+    return {version: {one.text: own[one.text] for one in inputs} for version, own in rates.items()}
+
+
+def _with_rules(rates: Rates, learned: Sequence[Input], judged: Sequence[Input]) -> Rules:
+    """Rules learned at some inputs, and what they reach at others. Beyond the largest array that was learned from the last rule holds on."""
+    versions = list(rates)
+    decision = learned_rules(rates, learned)
+    reached = []
+    for one in judged:
+        found = chosen_sizes(decision.measured.choices, (one.bytes, one.trips)) or decision.measured.choices[-1].sizes
+        reached.append(rates[versions[found[0]]][one.text])
+    return Rules(len(decision.measured.choices), spread_of(reached))
+
+
+def learned_rules(rates: Rates, inputs: Sequence[Input]) -> Decision:
+    """Which version to take, by the rules that the tuner learns for tile sizes: a version's number in `rates` stands for its sizes."""
+    occasions = [
+        Occasion(
+            one.bytes,
+            one.trips,
+            {(number,): 1.0 / own[one.text] for number, own in enumerate(rates.values())},
+            1.0 / max(own[one.text] for own in rates.values()),
+        )
+        for one in inputs
+    ]
+    found = decided(occasions)
+    if found is None:
+        raise ValueError("there are no inputs")
+    return found
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the fastest version stood in the model's order at one input: `place` from 1 among all versions, of which the first `measured` ran; `near`
+    is the place of the first that takes at most so much longer, and `default` what nobody tunes takes over the best's seconds.
+    """
+
+    input: str
+    version: str
+    place: int
+    near: int
+    measured: int
+    default: float
+
+    @property
+    def is_near_early(self) -> bool:
+        """Whether one that is as good as the best is among them."""
+        return self.near <= self.most
+
+    @property
+    def most(self) -> int:
+        """The place up to which a version is early."""
+        return max(1, math.ceil(EARLY * self.measured))
+
+    @property
+    def is_early(self) -> bool:
+        """Whether the best is among the first tenth that was measured, or the very first of fewer than ten."""
+        return self.place <= self.most
+
+
+@dataclass(frozen=True)
+class Row:
+    """All of one kernel on one target; `rates` by version and input, `own` those of what nobody tunes, `failures` by version."""
+
+    name: str
+    target: str
+    comparison: Comparison
+    places: tuple[Place, ...]
+    rates: Rates
+    own: Mapping[str, float]
+    failures: Mapping[str, str]
+
+
+def place_of_best(results: Results, order: Sequence[str], text: str, default: str) -> Place | None:
+    """Where the fastest version of a search stands; None where too few ran. Versions that failed are not counted."""
+    ran = [version for version in order if results.typical(version, text) is not None]
+    if len(ran) < ENOUGH_FOR_A_PLACE:
+        return None
+    seconds = {version: results.typical(version, text) or math.inf for version in ran}
+    best = min(ran, key=seconds.__getitem__)
+    near = next(place for place, version in enumerate(ran, 1) if seconds[version] <= NEAR * seconds[best])
+    return Place(text, best, ran.index(best) + 1, near, len(ran), seconds.get(default, math.nan) / seconds[best])
+
+
+def as_json(machine: Mapping[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
+    """Everything, for a file."""
+    return {"machine": dict(machine), "rows": [asdict(row) for row in rows]}

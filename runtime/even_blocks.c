@@ -1,0 +1,47 @@
+/* even_blocks.c: parts of rows that give all threads about as many. The rules, word for word, are in tilepragma/plan/even_blocks.py; a test holds both equal. */
+#include "even_blocks.h"
+
+#include "tilek.h"
+
+enum { PART_COST = 12, MOST_TIMES = 2 };
+
+static int can_be_even(int64_t usual, int64_t upper, int64_t threads)
+{
+    return threads >= 2 && threads < 1 << 16 && usual < 1 << 20 && usual <= upper && upper < INT64_MAX >> 24;
+}
+
+/* What the first thread has to do, who has most: blocks 0, threads, 2 threads, …; PART_COST times its rows, and its blocks. */
+static int64_t blocks_cost(int64_t usual, int64_t size, int64_t count, int64_t threads)
+{
+    const int64_t blocks = tilek_ceiling_quotient(count, size), own = tilek_ceiling_quotient(blocks, threads);
+    const int64_t missing = (blocks - 1) % threads == 0 ? blocks * size - count : 0; /* the last block, which may be short, is its own */
+    return PART_COST * (own * size - missing) + own * usual;
+}
+
+int64_t tilek_even_blocks(int64_t usual, int64_t lower, int64_t upper, int64_t unit, int64_t threads)
+{
+    int64_t best = usual, least, count;
+    if (unit < 1 || lower < 0 || lower >= usual || !can_be_even(usual, upper, threads)) return usual;
+    count = upper + 1;
+    least = tilek_minimum(tilek_ceiling_quotient(count, threads), tilek_ceiling_quotient(usual, MOST_TIMES));
+    for (int64_t size = tilek_ceiling_quotient(least, unit) * unit; size <= MOST_TIMES * usual; size += unit)
+        if (blocks_cost(usual, size, count, threads) < blocks_cost(usual, best, count, threads)) best = size;
+    return best;
+}
+
+/* PART_COST times the threads' share of the rows, or a column, which one of them is at work on at a time; and the columns; for all threads. */
+static int64_t columns_cost(int64_t usual, int64_t size, int64_t count, int64_t threads)
+{
+    return PART_COST * tilek_maximum(tilek_minimum(size, count) * threads, count) + usual * tilek_ceiling_quotient(count, size);
+}
+
+int64_t tilek_even_columns(int64_t usual, int64_t upper, int64_t unit, int64_t threads)
+{
+    int64_t best = usual;
+    if (unit < 1 || upper < 0 || !can_be_even(tilek_minimum(usual, upper), upper, threads)) return usual;
+    for (int64_t columns = 1; columns <= MOST_TIMES * threads; ++columns) {
+        const int64_t count = upper + 1, size = tilek_ceiling_quotient(tilek_ceiling_quotient(count, columns), unit) * unit;
+        if (size < usual && columns_cost(usual, size, count, threads) < columns_cost(usual, best, count, threads)) best = size;
+    }
+    return best;
+}

@@ -1,0 +1,15 @@
+/* even_blocks.h: parts of rows that give all threads about as many. */
+#ifndef TILEK_EVEN_BLOCKS_H
+#define TILEK_EVEN_BLOCKS_H
+
+#include <stdint.h>
+
+/* The size, a multiple of `unit`, of blocks of the rows from `lower` to `upper`, dealt to `threads` in turn, in place of the `usual` one. Rows begin with 0 at the
+ * begin of a block. The usual size stays where one block holds them all, or where the first blocks are empty. */
+int64_t tilek_even_blocks(int64_t usual, int64_t lower, int64_t upper, int64_t unit, int64_t threads);
+
+/* The width, a multiple of `unit`, of columns of the rows from 0 to `upper`, each of them the work of one of `threads` at a time, in place of the `usual` one, which is
+ * the widest. */
+int64_t tilek_even_columns(int64_t usual, int64_t upper, int64_t unit, int64_t threads);
+
+#endif

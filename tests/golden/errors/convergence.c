@@ -1,0 +1,113 @@
+#include <math.h>
+#include <stdio.h>
+
+void send(double *u);
+
+static int above(const double *u, int n)
+{
+    return u[n] > 0;
+}
+
+void output(int n, double *u, double tol)
+{
+    double res = 1;
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        printf("%g\n", u[n / 2]);
+        res *= 0.5;
+    }
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        send(u);
+        res *= 0.5;
+    }
+}
+
+void declared(int n, double *u, double tol)
+{
+    double res = 1;
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        double old = u[0];
+        res *= old;
+    }
+#pragma tilek kernel
+    do {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        res *= above(u, n) ? 0.5 : 0.25;
+    } while (res > tol);
+}
+
+int leaves(int n, double *u, double tol)
+{
+    double res = 1;
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        if (res < 0.1)
+            return 1;
+        res *= 0.5;
+    }
+#pragma tilek kernel async(1)
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        res *= 0.5;
+    }
+    return 0;
+}
+
+void moves(int n, double *u, double tol)
+{
+    double res = 1;
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        u += n;
+        res *= 0.5;
+    }
+}
+
+void said(int n, double *u, double tol)
+{
+    double res = 1;
+#pragma tilek kernel
+#pragma tilek loop independent
+    for (int it = 0; it < 10; it++) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        printf("%d\n", it);
+        res *= 0.5;
+        if (res < tol)
+            break;
+    }
+}
+
+void scalars(double res, double tol)
+{
+#pragma tilek kernel
+    while (res > tol)
+        res *= 0.5;
+}
+
+#define CHANGE(r) r = 0; for (int i = 0; i < n; i++) r += u[i]
+
+void macro(int n, double *u, double tol)
+{
+    double res = 1;
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        CHANGE(res);
+    }
+}

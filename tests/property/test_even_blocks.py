@@ -1,0 +1,101 @@
+"""Blocks of rows that are dealt to threads: the size that a launch takes gives the busiest thread less to do, and C agrees with Python."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tilepragma.plan.even_blocks import even_blocks, even_columns
+
+RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
+
+
+def most_rows(size: int, rows: int, threads: int) -> int:
+    """Of the thread that has most, by going through the blocks."""
+    found = [0] * threads
+    for block, first in enumerate(range(0, rows, size)):
+        found[block % threads] += min(size, rows - first)
+    return max(found)
+
+
+@given(st.integers(1, 4), st.integers(1, 12), st.integers(1, 1500), st.integers(1, 40))
+def test_no_thread_has_more_than_before(unit: int, units: int, rows: int, threads: int) -> None:
+    usual = unit * units
+    found = even_blocks(usual, (0, rows - 1), unit, threads)
+    assert 1 <= found <= 2 * usual and found % unit == 0
+    before, after = (most_rows(size, rows, threads) for size in (usual, found))
+    # Larger blocks are cheaper: a twelfth of the usual size for each that a thread has.
+    assert after <= before + -(-rows // usual // threads) * usual / 12 + usual / 12
+
+
+@pytest.mark.parametrize(
+    ("rows", "threads", "size"),
+    [(96, 2, 96), (500, 2, 128), (512, 2, 128), (1000, 2, 168), (1000, 16, 64), (100, 4, 32)],
+)
+def test_sizes_of_products(rows: int, threads: int, size: int) -> None:
+    assert even_blocks(96, (0, rows - 1), 8, threads) == size
+
+
+def test_rows_that_do_not_begin_in_the_first_block_keep_the_size() -> None:
+    assert even_blocks(96, (1, 499), 8, 2) == 128
+    assert even_blocks(96, (96, 499), 8, 2) == even_blocks(96, (-1, 499), 8, 2) == 96
+
+
+@pytest.mark.parametrize(
+    ("usual", "steps", "threads", "width"),
+    [
+        (3, 5, 2, 2),
+        (3, 6, 2, 3),
+        (3, 20, 2, 3),
+        (3, 10, 8, 1),
+        (3, 1, 8, 3),
+        (256, 250, 2, 125),
+        (256, 20, 2, 256),
+        (256, 250, 1, 256),
+    ],
+)
+def test_columns_of_time_steps(usual: int, steps: int, threads: int, width: int) -> None:
+    """No column is much longer than a thread's share, and none is cut for nothing."""
+    assert even_columns(usual, steps - 1, 1, threads) == width
+
+
+@given(st.integers(1, 300), st.integers(1, 2000), st.integers(2, 40))
+def test_columns_are_no_wider_and_work_is_no_less_even(usual: int, rows: int, threads: int) -> None:
+    found = even_columns(usual, rows - 1, 1, threads)
+    assert 1 <= found <= usual
+    assert max(min(found, rows) * threads, rows) <= max(min(usual, rows) * threads, rows)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    compiler = shutil.which("cc") or shutil.which("gcc") or "cc"
+    output = tmp_path_factory.mktemp("even") / "libeven.so"
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-ftrapv", "-shared", "-fPIC"]
+    sources = [f"-I{RUNTIME / 'include'}", str(RUNTIME / "even_blocks.c")]
+    subprocess.run([compiler, *flags, *sources, "-o", str(output)], check=True)
+    found = ctypes.CDLL(str(output))
+    found.tilek_even_blocks.restype = ctypes.c_int64
+    found.tilek_even_blocks.argtypes = [ctypes.c_int64] * 5
+    found.tilek_even_columns.restype = ctypes.c_int64
+    found.tilek_even_columns.argtypes = [ctypes.c_int64] * 4
+    return found
+
+
+rows_of = st.one_of(st.integers(-3, 5000), st.sampled_from([2**40, 2**63 - 1, -(2**63)]))
+
+
+@given(st.integers(1, 600), rows_of, rows_of, st.integers(0, 64), st.integers(0, 300))
+@settings(max_examples=300)
+def test_c_does_as_python_does(
+    library: ctypes.CDLL, usual: int, lower: int, upper: int, unit: int, threads: int
+) -> None:
+    assert library.tilek_even_blocks(usual, lower, upper, unit, threads) == even_blocks(
+        usual, (lower, upper), unit, threads
+    )
+    assert library.tilek_even_columns(usual, upper, unit, threads) == even_columns(usual, upper, unit, threads)

@@ -1,0 +1,281 @@
+"""`tilepragma bench`: how fast the functions around kernels are on each target, against the same source without directives, and whether they
+compute the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepragma.base.files import write_atomically
+from tilepragma.base.quantities import seconds
+from tilepragma.base.refusals import RefusalError
+from tilepragma.base.user_compiler import compiler
+from tilepragma.cli.devices import accelerators, machine_of
+from tilepragma.cli.exploration_programs import OPTIONS, compiled, fitting, local_headers, tilecc, with_optimisation
+from tilepragma.cli.progress import measuring_progress
+from tilepragma.cli.report import print_error
+from tilepragma.cli.tables import print_table
+from tilepragma.cli.tune import chosen_kernels, ended_by_sigterm
+from tilepragma.driver import TARGET_NAMES, calling_program, source_text
+from tilepragma.report.sizes import Sizes, check_sizes
+from tilepragma.tuning.kept_layouts import kept_file
+from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run
+from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
+from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
+
+if TYPE_CHECKING:
+    from tilepragma.driver import CallingProgram, KernelPlan, TranslateRequest, TranslateResult
+
+_DONE, _FAILED, _WRONG_USAGE, _INTERRUPTED = 0, 1, 2, 130
+_ORIGINAL = "original"
+#: Runs of each program, in turn; what disturbs the machine for a while then disturbs all.
+_ROUNDS = 3
+_VERIFIED = re.compile(r"largest difference (\S+) absolute, (\S+) relative")
+
+
+def usage_problem(options: argparse.Namespace) -> str:
+    """What is wrong with the options, in a sentence; empty where nothing is."""
+    if options.input == "-":
+        return "standard input cannot be measured: its copies are built by the source's name, so name a file"
+    for name in _listed(options.target):
+        if name not in TARGET_NAMES:
+            return f"--target: unknown target '{name}'; targets are {', '.join(TARGET_NAMES)}"
+    if options.json and not Path(options.json).absolute().parent.is_dir():
+        return f"--json {options.json}: there is no such folder"
+    return ""
+
+
+def _listed(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")] if text else []
+
+
+@dataclass
+class Measured:
+    """One program at some sizes: `target` is empty for the original. `calls` are the seconds of its calls; `failure`, a clause on the program, says
+    why there are none. `difference` is how far its results are from the original's, relative to them, empty where they have
+    the same bits.
+    """
+
+    sizes: str
+    target: str
+    calls: list[float]
+    digest: str = ""
+    failure: str = ""
+    difference: str = ""
+
+    @property
+    def median(self) -> float | None:
+        """Of the seconds of its calls."""
+        return statistics.median(self.calls) if self.calls else None
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A function with kernels, built as plain C and with directives, and the targets to run it on."""
+
+    name: str
+    calling: CallingProgram
+    original: Path
+    translated: Path
+    targets: tuple[str, ...]
+
+    def measure(self, sizes: str, numbers: Mapping[str, int], heard: Callable[[str], None]) -> list[Measured]:
+        """The original and each target, several runs of each in turn."""
+        rows = [Measured(sizes, target, []) for target in ("", *self.targets)]
+        for place in range(_ROUNDS):
+            for row in rows:
+                heard(f"{self.name} at {sizes or 'its sizes'}: {row.target or _ORIGINAL}")
+                if not row.failure:
+                    self._run(row, numbers, calls_in_a_run(row.calls if place else ()))
+        original = rows[0]
+        for row in rows[1:]:
+            if not row.failure and not original.failure:
+                self._compare(row, numbers, original.digest)
+        return rows
+
+    def _run(self, row: Measured, numbers: Mapping[str, int], calls: int) -> None:
+        """The first call of a run does not count: it compiles, and touches what nobody touched."""
+        program = self.translated if row.target else self.original
+        command = [str(program), *self.calling.command_line(numbers, calls)]
+        try:
+            said = self.calling.calls_said(said_by(command, _variables(row.target), FIRST_SECONDS).output)
+        except ProgramError as error:
+            row.failure, row.calls = str(error), []
+            return
+        if len(said.seconds) != calls or not said.digest:
+            row.failure, row.calls = "ended before all calls were made", []
+            return
+        row.calls += said.seconds[1:]
+        row.digest = said.digest
+
+    def _compare(self, row: Measured, numbers: Mapping[str, int], digest: str) -> None:
+        """How far the results are from those of the original loops, sums included, by a run that verifies itself."""
+        command = [str(self.translated), *self.calling.command_line(numbers, 1)]
+        try:
+            said = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, None).errors
+        except ProgramError as error:
+            row.failure = f"gives other results: it {error}"
+            return
+        most = max((float(relative) for _, relative in _VERIFIED.findall(said)), default=0.0)
+        row.difference = f"{most:.2g}" if most else "" if row.digest == digest else "other bits"
+
+
+def _variables(target: str) -> dict[str, str]:
+    return {"TILEK_TARGET": target, "TILEK_STRICT": "1"} if target else {}
+
+
+def bench(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
+    """Measure the functions around the kernels of a translated source; returns the exit status.
+
+    Raises SizeError for sizes that no kernel has.
+    """
+    try:
+        points = {sizes_text(one): one for one in parse_ranges(options.sizes)}
+    except SizeRangeError as error:
+        print_error("tilepragma", str(error))
+        return _WRONG_USAGE
+    plans = chosen_kernels(options.kernel, result, request)
+    if plans is None:
+        return _WRONG_USAGE
+    for one in points.values():
+        check_sizes(Sizes(one), [plan.kernel for plan in result.plans])
+    targets = tuple(_listed(options.target)) or _targets_here()
+    rows: dict[str, list[Measured]] = {}
+    failed = False
+    try:
+        with tempfile.TemporaryDirectory(prefix="tilepragma-bench-") as folder, ended_by_sigterm():
+            for plan in _one_a_function(plans, result):
+                name = _function_of(plan, result)
+                try:
+                    _bench_one(_made(plan, result, request, targets, Path(folder)), points, rows.setdefault(name, []))
+                except (RefusalError, NotBuiltError) as error:
+                    failed = True
+                    print_error("tilepragma", f"{request.source}: the function '{name}' is not measured: it {error}")
+    except KeyboardInterrupt:
+        print("interrupted: what was measured stands above")
+        return _INTERRUPTED
+    finally:
+        if options.json:
+            write_atomically(Path(options.json), _json(request, targets, rows).encode())
+    return _FAILED if failed or any(one.failure for mine in rows.values() for one in mine) else _DONE
+
+
+def _targets_here() -> tuple[str, ...]:
+    """Threads, and what else is here."""
+    found = [one.target for one in accelerators() if one.number is not None]
+    return ("threads", *dict.fromkeys(found))
+
+
+def _function_of(plan: KernelPlan, result: TranslateResult) -> str:
+    kernels = result.unit.kernels if result.unit is not None else ()
+    return next(one.enclosing.function for one in kernels if one.name == plan.kernel.name)
+
+
+def _one_a_function(plans: Sequence[KernelPlan], result: TranslateResult) -> list[KernelPlan]:
+    """The first kernel of each function."""
+    found: dict[str, KernelPlan] = {}
+    for plan in plans:
+        found.setdefault(_function_of(plan, result), plan)
+    return list(found.values())
+
+
+def _made(
+    plan: KernelPlan, result: TranslateResult, request: TranslateRequest, targets: tuple[str, ...], folder: Path
+) -> _Function:
+    """Build a function's programs. Raises RefusalError where it cannot be called, NotBuiltError where the compiler refuses."""
+    name, source = _function_of(plan, result), Path(request.source)
+    calling = calling_program(result, plan)
+    own = folder / name
+    own.mkdir()
+    text, clock = own / source.name, own / "tilek_calling_clock.c"
+    text.write_bytes(calling.timed_text(source_text(result)))
+    clock.write_bytes(calling.clock_text)
+    kept = kept_file(request.source)
+    if kept.is_file():
+        (own / kept.name).write_bytes(kept.read_bytes())
+    flags = (*OPTIONS, *with_optimisation(request.options), "-w", *local_headers(source), str(text), str(clock))
+    original, translated = own / "original", own / "translated"
+    compiled([*compiler(), *flags, "-o", str(original), "-lm"], own, {})
+    compiled([*tilecc(), *flags, "-o", str(translated), "-lm"], own, {})
+    return _Function(name, calling, original, translated, targets)
+
+
+def _bench_one(function: _Function, points: Mapping[str, Mapping[str, int]], rows: list[Measured]) -> None:
+    """Fill the rows of one function, and print its table, also where this is interrupted. Raises RefusalError."""
+    fits = fitting(function.name, function.calling, points)
+    try:
+        with measuring_progress() as progress:
+            task = progress.add_task(function.name, total=len(fits))
+            for sizes, numbers in fits.items():
+                rows += function.measure(sizes, numbers, lambda text: progress.update(task, description=text))
+                progress.advance(task)
+    finally:
+        _show(function, rows)
+
+
+# ---- What is said ------------------------------------------------------------------------------------------------------
+
+
+def _show(function: _Function, rows: Sequence[Measured]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    machines = ", ".join(f"{name}: {machine_of(name).name}" for name in function.targets)
+    table = Table(title=f"{function.name} ({machines})", title_justify="left", box=box.SIMPLE_HEAD)
+    for name in ("sizes", "program"):
+        table.add_column(name, no_wrap=True)
+    for name in ("a call takes", "+-", "times as fast", "difference"):
+        table.add_column(name, justify="right", no_wrap=True)
+    first: Measured | None = None
+    for row in rows:
+        if not row.target:
+            first = row
+        table.add_row(row.sizes if not row.target else "", row.target or _ORIGINAL, *_cells(row, first))
+    print_table(table)
+    for row in rows:
+        if row.failure:
+            print(f"  {row.target or _ORIGINAL} at {row.sizes or 'its sizes'}: the program {row.failure}")
+
+
+def _cells(row: Measured, original: Measured | None) -> tuple[str, str, str, str]:
+    median = row.median
+    if row.failure or median is None:
+        return ("failed", "", "", "")
+    base = original.median if original is not None and row.target else None
+    ratio = f"{base / median:.2f}" if base and median else ""
+    spread = (max(row.calls) - min(row.calls)) / 2 / median if median else 0.0
+    same = row.difference or ("none" if base else "")
+    return (seconds(median), f"{spread:.0%}", ratio, same)
+
+
+def _json(request: TranslateRequest, targets: Sequence[str], rows: Mapping[str, Sequence[Measured]]) -> str:
+    """All calls of all programs, with what they ran on."""
+    document = {
+        "source": request.source,
+        "compiler": shlex.join([*compiler(), *with_optimisation(request.options)]),
+        "machines": {name: machine_of(name).name for name in targets},
+        "functions": {
+            name: [
+                {
+                    "sizes": row.sizes,
+                    "program": row.target or _ORIGINAL,
+                    "seconds": row.calls,
+                    "failure": row.failure,
+                    "same_bits": bool(row.digest) and not row.difference and not row.failure,
+                    "difference": row.difference,
+                }
+                for row in mine
+            ]
+            for name, mine in rows.items()
+        },
+    }
+    return json.dumps(document, indent=1) + "\n"

@@ -1,0 +1,252 @@
+"""`tilepragma report`: a page, and pictures, of what was measured of kernels, and of a run over time."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilepragma import __version__
+from tilepragma.base.files import write_atomically
+from tilepragma.cli.kernel_sections import kernel_section
+from tilepragma.cli.known_sources import device_of, known_source
+from tilepragma.cli.report import print_error
+from tilepragma.cli.rooflines import MeasuredPoints, rooflines
+from tilepragma.cli.run_timeline import timeline
+from tilepragma.cli.tune import chosen_kernels
+from tilepragma.driver import TARGET_NAMES, kernel_digest
+from tilepragma.report.measurements_page import KernelSection, MeasurementsPage
+from tilepragma.report.png import MissingMatplotlibError, png
+from tilepragma.tuning.database import MeasurementsError, database_path, opened
+from tilepragma.tuning.input_space import input_name, input_space
+from tilepragma.tuning.measured_kernels import MeasuredKernel, measured_kernels
+from tilepragma.tuning.traces import TraceError
+
+if TYPE_CHECKING:
+    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.report.scene import Figure
+
+_DONE, _FAILED, _WRONG_USAGE = 0, 1, 2
+#: The name of the page in a folder.
+_PAGE = "report.html"
+#: Kernels that a heading names.
+_NAMED = 5
+
+
+class _ReportError(Exception):
+    """There is nothing to report; the message says why and what to do, `status` is the command's."""
+
+    def __init__(self, message: str, status: int = _FAILED) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Source:
+    """A translated source, and how it was asked for."""
+
+    request: TranslateRequest
+    result: TranslateResult
+
+
+#: What was measured of a kernel, and its source and plan where these are at hand.
+_Subject = tuple[MeasuredKernel, Source | None, "KernelPlan | None"]
+
+
+def usage_problem(options: argparse.Namespace) -> str:
+    """What is wrong with the options, in a sentence; empty where nothing is."""
+    if options.input == "-":
+        return "standard input has no measurements: they are kept by a kernel's text, so name its file"
+    for name in _listed(options.target):
+        if name not in TARGET_NAMES:
+            return f"--target: unknown target '{name}'; targets are {', '.join(TARGET_NAMES)}"
+    if options.output == "-":
+        return ""
+    output = Path(options.output)
+    if _is_page(options.output):
+        if options.input and output.exists() and Path(options.input).exists() and output.samefile(options.input):
+            return f"-o {options.output}: that is the source itself"
+        if output.is_dir():
+            return f"-o {options.output}: that is a folder"
+        return "" if output.parent.is_dir() else f"-o {options.output}: there is no such folder"
+    if output.exists() and not output.is_dir():
+        return f"-o {options.output}: that is a file; a page's name ends in .html, anything else is a folder"
+    return ""
+
+
+def _listed(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")] if text else []
+
+
+def _is_page(name: str) -> bool:
+    return name == "-" or Path(name).suffix.lower() in (".html", ".htm")
+
+
+def report(options: argparse.Namespace, sources: Sequence[Source]) -> int:
+    """Make the page of what was measured, of all kernels or of those of some sources; returns the exit status. Raises OSError where it cannot be
+    written.
+    """
+    try:
+        page = _page(options, sources)
+    except _ReportError as error:
+        if str(error):
+            print_error("tilepragma", str(error))
+        return error.status
+    except MeasurementsError as error:
+        print_error("tilepragma", str(error))
+        return _FAILED
+    _write(options.output, page)
+    return _DONE
+
+
+def _page(options: argparse.Namespace, sources: Sequence[Source]) -> MeasurementsPage:
+    """Raises _ReportError, MeasurementsError."""
+    timelines = (_timeline(Path(options.trace)),) if options.trace else ()
+    subjects: list[_Subject] = []
+    if not options.trace or sources or options.kernel or database_path().is_file():
+        subjects = _subjects(options, sources, _all())
+    sections, points, used = [], [], []
+    for measured, source, plan in subjects:
+        space = input_space(measured.trials)
+        if space is None:
+            print_error("tilepragma", f"{_title(measured)} is left out: its default was measured at no input")
+            continue
+        known = None
+        if source is not None and plan is not None:
+            known = known_source(source.request, source.result, plan, measured, space)
+            device = device_of(measured, source.request.device)
+            found = MeasuredPoints(
+                _title(measured), input_name(space.inputs[-1]), device, measured.environment.device, known.points
+            )
+            points.append(found)
+        sections.append(kernel_section(measured, space, known))
+        used.append(measured)
+    if not sections and not timelines:
+        raise _ReportError("there is nothing to report: of no kernel the default was measured; 'tilepragma tune' does")
+    drawn, missing = rooflines(points)
+    return MeasurementsPage(_heading(sections), options.note, _made(used), tuple(sections), drawn, missing, timelines)
+
+
+def _heading(sections: Sequence[KernelSection]) -> str:
+    names = list(dict.fromkeys(one.name for one in sections))
+    if not names:
+        return "A run over time"
+    return f"Measured: {', '.join(names) if len(names) <= _NAMED else f'{len(names)} kernels'}"
+
+
+def _timeline(path: Path) -> Figure:
+    try:
+        return timeline(path)
+    except TraceError as error:
+        raise _ReportError(f"--trace: {path} {error}") from None
+    except OSError as error:
+        raise _ReportError(f"--trace {path}: {error.strerror}", _WRONG_USAGE) from None
+
+
+def _all() -> list[MeasuredKernel]:
+    """Everything in the user's database. Raises _ReportError where there is none, MeasurementsError."""
+    path = database_path()
+    if not path.is_file():
+        raise _ReportError(
+            f"{path} is not there: nothing was measured yet; 'tilepragma tune IN.c --sizes NAME=RANGE' measures"
+        )
+    with opened(path) as database:
+        return measured_kernels(database.measurements())
+
+
+def _subjects(
+    options: argparse.Namespace, sources: Sequence[Source], found: Sequence[MeasuredKernel]
+) -> list[_Subject]:
+    """What to report, each with its source and plan where these are at hand. Raises _ReportError where there is nothing."""
+    targets = _listed(options.target)
+    there = [one for one in found if not targets or one.environment.target in targets]
+    on = f" on {' or '.join(targets)}" if targets else ""
+    if not sources:
+        return [(one, None, None) for one in _named(options.kernel, there, on)]
+    subjects: list[_Subject] = []
+    for source, plan in _plans(options.kernel, sources):
+        own = [one for one in there if one.kernel.digest == kernel_digest(source.result, plan)]
+        own = [one for one in own if one.kernel.name == plan.kernel.name]
+        subjects += [(one, source, plan) for one in own]
+        if not own:
+            _say_unmeasured(plan, there, source.request, on)
+    if not subjects:
+        raise _ReportError("")
+    return subjects
+
+
+def _plans(name: str, sources: Sequence[Source]) -> list[tuple[Source, KernelPlan]]:
+    """The kernels of that name, or all. Raises _ReportError where there are none, which was said."""
+    having = [one for one in sources if any(name in ("", plan.kernel.name) for plan in one.result.plans)]
+    found = []
+    for one in having or sources:
+        plans = chosen_kernels(name, one.result, one.request)
+        if plans is None:
+            raise _ReportError("", _WRONG_USAGE)
+        found += [(one, plan) for plan in plans]
+    return found
+
+
+def _say_unmeasured(plan: KernelPlan, there: Sequence[MeasuredKernel], request: TranslateRequest, on: str) -> None:
+    """That there is nothing of a kernel, or only of an older text of it, and how to measure it."""
+    name = plan.kernel.name
+    older = any(one.kernel.name == name for one in there)
+    why = "was measured with another text or other macros only" if older else "was not measured yet"
+    options = "".join(f" {shlex.quote(word)}" for word in request.options)
+    place = plan.kernel.directive.range.start
+    print_error(
+        f"{place.file}:{place.line}",
+        f"kernel '{name}' {why}{on}; measure it: tilepragma tune {shlex.quote(request.source)} --kernel {name} --sizes NAME=RANGE{options}",
+    )
+
+
+def _named(name: str, there: Sequence[MeasuredKernel], on: str) -> list[MeasuredKernel]:
+    """Those of a name, or all. Raises _ReportError."""
+    if not there:
+        raise _ReportError(f"nothing was measured{on} yet; 'tilepragma tune IN.c --sizes NAME=RANGE' measures")
+    found = [one for one in there if name in ("", one.kernel.name)]
+    if not found:
+        known = sorted({one.kernel.name for one in there})
+        near = difflib.get_close_matches(name, known, 1)
+        remedy = f"did you mean '{near[0]}'?" if near else f"measured are {', '.join(known)}"
+        raise _ReportError(f"--kernel {name}: no kernel of that name was measured{on}; {remedy}", _WRONG_USAGE)
+    return found
+
+
+def _title(measured: MeasuredKernel) -> str:
+    return f"{measured.kernel.name} on {measured.environment.target}"
+
+
+def _made(used: Sequence[MeasuredKernel]) -> str:
+    """Of what the page was made. No date of its own: the same measurements give the same page."""
+    if not used:
+        return f"Made by tilepragma report, version {__version__}."
+    count = sum(len(one.trials) for one in used)
+    first, last = min(one.days[0] for one in used), max(one.days[1] for one in used)
+    when = f"on {first}" if first == last else f"from {first} to {last}"
+    return f"Made by tilepragma report, version {__version__}, of {count} runs measured {when}."
+
+
+def _write(output: str, page: MeasurementsPage) -> None:
+    """The page, and PNGs beside it where a folder is named. Pictures are drawn first, so that a failing run leaves nothing."""
+    if output == "-":
+        sys.stdout.write(page.html)
+        return
+    if _is_page(output):
+        write_atomically(Path(output), page.html.encode())
+        return
+    folder, drawn = Path(output), {}
+    try:
+        drawn = {f"{name}.png": png(figure.svg) for name, figure in page.pictures}
+    except MissingMatplotlibError as error:
+        print(f"tilepragma: warning: no pictures beside the page: {error}", file=sys.stderr)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in drawn.items():
+        write_atomically(folder / name, content)
+    write_atomically(folder / _PAGE, page.html.encode())
+    print(folder / _PAGE)

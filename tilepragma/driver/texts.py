@@ -1,0 +1,71 @@
+"""A translated source as text, and its kernels as the user wrote them: what programs are made of that measure versions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tilepragma.codegen.calling_program import CallingProgram
+    from tilepragma.driver import TranslateResult
+    from tilepragma.ir.looptree import Kernel
+    from tilepragma.plan.kernel_plan import KernelPlan
+
+
+def calling_program(result: TranslateResult, plan: KernelPlan) -> CallingProgram:
+    """A program that calls the function around a kernel on random numbers. Raises RefusalError."""
+    from tilepragma.codegen.calling_program import calling_program as made
+
+    enclosing = as_written(result, plan).enclosing
+    around = {kernel.name for kernel in _kernels(result) if kernel.enclosing.insertion == enclosing.insertion}
+    return made(enclosing, [one for one in result.plans if one.kernel.name in around])
+
+
+def kernel_digest(result: TranslateResult, plan: KernelPlan) -> str:
+    """What tells a kernel from another one, whatever its formatting."""
+    from tilepragma.plan.kernel_digest import kernel_digest as digest
+
+    return digest(as_written(result, plan), result.unit.files if result.unit is not None else ())
+
+
+def source_text(result: TranslateResult) -> bytes:
+    """The source of a translation with directives."""
+    return result.unit.files[0].text if result.unit is not None else b""
+
+
+def retiled(result: TranslateResult, plan: KernelPlan, counts: str, outer: str, inner: str) -> bytes:
+    """The source with other clauses for the machine's counts and for the tiles of a kernel's two outermost loops. Raises RefusalError."""
+    from tilepragma.host.retiling import Tiles
+    from tilepragma.host.retiling import retiled as text
+
+    return text(source_text(result), as_written(result, plan), Tiles(counts, outer, inner))
+
+
+def outermost_iterators(result: TranslateResult, plan: KernelPlan) -> tuple[str, str]:
+    """The iterators of a kernel's two outermost loops. Raises RefusalError."""
+    from tilepragma.host.retiling import outermost
+
+    outer, inner = outermost(as_written(result, plan))
+    return outer.iterator.host, inner.iterator.host
+
+
+def recounted(result: TranslateResult, plan: KernelPlan, counts: str) -> bytes:
+    """The source with other clauses for the machine's counts of a kernel. Raises RefusalError."""
+    from tilepragma.host.retiling import recounted as text
+
+    return text(source_text(result), as_written(result, plan), counts)
+
+
+def unrolled(result: TranslateResult, plan: KernelPlan, times: int) -> bytes:
+    """The source with the innermost loops of a kernel unrolled. Raises RefusalError."""
+    from tilepragma.host.retiling import unrolled as text
+
+    return text(source_text(result), as_written(result, plan), times)
+
+
+def _kernels(result: TranslateResult) -> tuple[Kernel, ...]:
+    return result.unit.kernels if result.unit is not None else ()
+
+
+def as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
+    """The kernel of a plan as the user wrote it."""
+    return next(kernel for kernel in _kernels(result) if kernel.name == plan.kernel.name)

@@ -1,0 +1,79 @@
+"""The kernels of a file: each region lowered as one kernel and, where its loops end with conditions, taken apart (host_parts.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
+from tilepragma.frontend.clang_tree import CursorKind
+from tilepragma.frontend.host_parts import may_be_taken_apart, taken_apart
+from tilepragma.frontend.regions import BoundStatement, Found, RegionBuilder
+from tilepragma.frontend.statements import StatementLowering
+from tilepragma.ir.directives import LoopDirective
+from tilepragma.ir.looptree import Kernel
+
+
+def kernels(builder: RegionBuilder, found: tuple[Found, ...]) -> tuple[Kernel, ...]:
+    """The kernels of one file, in textual order; every fault is reported."""
+    bound = builder.bind_kernels(found)
+    loops = builder.bind_loops(found, bound)
+    made = []
+    for directive, statement in bound:
+        start, end = statement.range.start.offset, statement.range.end.offset
+        inside = {offset: one for offset, one in loops.items() if start <= offset < end}
+        kernel = _kernel(builder, directive, statement, inside)
+        if kernel is not None:
+            made.append(kernel)
+    return tuple(made)
+
+
+def _kernel(
+    builder: RegionBuilder, found: Found, statement: BoundStatement, loops: Mapping[int, LoopDirective]
+) -> Kernel | None:
+    """The kernel of a region; None where it is refused, which is reported."""
+    directive = found.kernel
+    assert directive is not None
+    diagnostics = Diagnostics()
+    name = builder.kernel_name(directive.name or statement.facts.node.spelling)
+    whole: Kernel | None = None
+    try:
+        context = builder.context(statement, loops, diagnostics)
+        body = StatementLowering(context).region(statement.node, statement.range)
+        whole = builder.kernel(context, body, directive, statement, name)
+    except SourceError as refusal:
+        diagnostics.add(refusal.diagnostic)
+    refused = diagnostics.has_errors
+    if not may_be_taken_apart(statement.node, None if refused or whole is None else whole.body):
+        builder.diagnostics.add_all(diagnostics)
+        return whole
+    try:
+        parts = taken_apart(builder, directive, name, statement, loops, alone=refused)
+    except SourceError as refusal:
+        return _refused(builder, found, statement, None if refused else whole, diagnostics, refusal.diagnostic)
+    if refused or whole is None:
+        return replace(parts.data, parts=parts)
+    builder.diagnostics.add_all(diagnostics)
+    return replace(whole, parts=parts)
+
+
+def _refused(
+    builder: RegionBuilder,
+    found: Found,
+    statement: BoundStatement,
+    whole: Kernel | None,
+    diagnostics: Diagnostics,
+    why: Diagnostic,
+) -> Kernel | None:
+    """The region as one kernel, if it is one, with what keeps it from being taken apart."""
+    if whole is None:
+        # What cannot stand in a kernel may be the host's: only what is in the way of that is to be changed.
+        builder.diagnostics.add_all(diagnostics if why in diagnostics else (why,))
+        return None
+    builder.diagnostics.add_all(diagnostics)
+    if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):
+        message = "this loop ends with a condition, and cannot run on the host around kernels of the loops inside"
+        reason = replace(why, severity=Severity.NOTE, notes=())
+        builder.diagnostics.add(Diagnostic(Severity.ERROR, found.range, message, (reason, *why.notes)))
+        return None
+    return replace(whole, in_the_way=why)

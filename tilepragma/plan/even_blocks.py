@@ -1,0 +1,176 @@
+"""What is dealt to threads in even parts: the default size is changed at launch where threads would otherwise have different numbers of rows.
+
+Blocks of rows are dealt in turn. With blocks of 96 rows two threads have 288 and 212 of 500. The size that is taken instead is the one of which the
+busiest thread has least to do, its rows and what each of its blocks costs besides.
+
+Tiles of wavefronts are in columns, in which each tile waits for the one before: no more threads can be at work than there are columns, and all wait
+for the one that has most. With 3 time steps a tile 5 steps are columns of 3 and 2; with 2 a tile they take 0.83 of the time on two threads.
+
+runtime/even_blocks.c has the same rules, word for word; a test holds both equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tilepragma.ir.directives import TileKind
+from tilepragma.ir.expressions import Access, Call, Callee, Expression, Scope, integer
+from tilepragma.ir.looptree import TiledLoop
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import LONG
+from tilepragma.plan.evaluation import Evaluation
+from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, TileSize, launches_in
+from tilepragma.plan.summary import all_steps
+
+#: A block costs as much as a twelfth of the default size's rows, since panels are packed for each: in products of 500 to 1500 a side on two cores 48
+#: rows take 1.03 to 1.14 times as long as 96, and 240 take 0.93 to 1. So does a column: of 3-D Jacobi 2 steps a tile take 0.97 to 1.14 times as long
+#: as 3 where both are even, of SOR on a line 84 and 63 steps take 1.07 and 1.27 times as long as 125.
+PART_COST = 12
+#: At most so many times the default size: what a block goes through must stay in the cache. Columns are no wider than by default.
+MOST_TIMES = 2
+#: Of more rows the cost has no 64 bits.
+_MOST_ROWS = (2**63 - 1) // 2**24
+_DEALT = (TileKind.DYNAMIC, TileKind.THREAD)
+
+
+@dataclass(frozen=True)
+class EvenParts:
+    """Blocks, or `columns`, of the size at `place` among a plan's cover the rows from `lower` to `upper`, expressions over its scalars; a size is a
+    multiple of `unit`.
+    """
+
+    place: int
+    lower: Expression
+    upper: Expression
+    unit: int
+    columns: bool
+
+    def size(self, usual: int, scalars: Mapping[str, int], threads: int) -> int:
+        """What a launch on so many threads takes in place of the `usual` size. Raises UncountableError."""
+        known = Evaluation(scalars)
+        rows = int(known.value(self.lower)), int(known.value(self.upper))
+        return (
+            even_columns(usual, rows[1], self.unit, threads)
+            if self.columns
+            else even_blocks(usual, rows, self.unit, threads)
+        )
+
+
+def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator[EvenParts]:
+    """The sizes that launches of these steps change, with the rows that they deal out."""
+    launches = launches_in(steps)
+    waves = [one.loop.upper for one in all_steps(steps) if isinstance(one, HostLoop) and _goes_through_waves(one)]
+    for place, size in enumerate(sizes):
+        if size.unit < 1:
+            continue
+        blocks = [loop for launch in launches for loop in launch.loops if _mentions((loop.loop.upper,), size)]
+        if len(blocks) != 1 or tuple(tile.kind for tile in blocks[0].tiles) != _DEALT:
+            continue
+        rows = _rows(blocks[0], size)
+        last = {one for upper in waves for node in walk(upper) for one in _divided(node, size)}
+        if rows is not None:
+            yield EvenParts(place, *rows, size.unit, columns=False)
+        elif len(last) == 1 and _known(last):
+            yield EvenParts(place, integer(0), last.pop(), size.unit, columns=True)
+
+
+def _goes_through_waves(loop: HostLoop) -> bool:
+    return any(isinstance(one, Launch) and one.pipelined for one in loop.steps)
+
+
+def _divided(node: object, size: TileSize) -> tuple[Expression, ...]:
+    """What the node is the quotient of by the size, if it is one."""
+    match node:
+        case Call("tilek_floor_quotient", Callee.HELPER, (dividend, Access(object=divisor))) if divisor == size.object:
+            return (dividend,)
+    return ()
+
+
+def _known(roots: Iterable[Expression]) -> bool:
+    """Whether the launch knows these: they mention no iterator of the host, and no size."""
+    return not any(
+        isinstance(node, Access) and node.object.scope is Scope.LOCAL for root in roots for node in walk(root)
+    )
+
+
+def _rows(blocks: TiledLoop, size: TileSize) -> tuple[Expression, Expression] | None:
+    """The least and greatest row of blocks; None where they are not simply the quotients by the size of what the launch knows."""
+    loop = blocks.loop
+    upper = _divided(loop.upper, size)
+    lower = (integer(0),) if loop.lower == integer(0, LONG) or loop.lower == integer(0) else _divided(loop.lower, size)
+    if loop.comparison != "<=" or not upper or not lower or not _known((*lower, *upper)):
+        return None
+    return lower[0], upper[0]
+
+
+def even_blocks(usual: int, rows: tuple[int, int], unit: int, threads: int) -> int:
+    """The size of blocks of the rows between these two (both included), dealt to so many threads, in place of the `usual` one.
+
+    Rows begin with 0 at the begin of a block. The usual size stays where one block holds them all, or where the first blocks are empty.
+    """
+    lower, upper = rows
+    if unit < 1 or lower < 0 or lower >= usual or not _can_be_even(usual, upper, threads):
+        return usual
+    count, best = upper + 1, usual
+    fair = -(-count // threads)
+    size = -(-min(fair, -(-usual // MOST_TIMES)) // unit) * unit
+    while size <= usual * MOST_TIMES:
+        if _blocks_cost(usual, size, count, threads) < _blocks_cost(usual, best, count, threads):
+            best = size
+        size += unit
+    return best
+
+
+def _can_be_even(usual: int, upper: int, threads: int) -> bool:
+    return 2 <= threads < 2**16 and usual < 2**20 and usual <= upper < _MOST_ROWS
+
+
+def _blocks_cost(usual: int, size: int, count: int, threads: int) -> int:
+    """What the first thread has to do, who has most: blocks 0, threads, 2 threads, ...; PART_COST times its rows, and its blocks."""
+    blocks = -(-count // size)
+    own = -(-blocks // threads)
+    rows = own * size
+    if (blocks - 1) % threads == 0:
+        rows -= blocks * size - count  # the last block, which may be short, is its own
+    return PART_COST * rows + own * usual
+
+
+def even_columns(usual: int, upper: int, unit: int, threads: int) -> int:
+    """The width of columns of the rows up to that one in place of the `usual` one.
+
+    Of each number of columns from the least on, while there are no more than threads and a few, the narrowest that makes no more.
+    """
+    if unit < 1 or upper < 0 or not _can_be_even(min(usual, upper), upper, threads):
+        return usual
+    count, best = upper + 1, usual
+    for columns in range(1, MOST_TIMES * threads + 1):
+        widest = -(-count // columns)
+        size = -(-widest // unit) * unit
+        if size < usual and _columns_cost(usual, size, count, threads) < _columns_cost(usual, best, count, threads):
+            best = size
+    return best
+
+
+def _columns_cost(usual: int, size: int, count: int, threads: int) -> int:
+    """PART_COST times the threads' share of the rows, or a column, which one of them is at work on at a time; and the columns; for all threads."""
+    return PART_COST * max(min(size, count) * threads, count) + usual * -(-count // size)
+
+
+def with_even_sizes(
+    plan: KernelPlan, sizes: tuple[int, ...], scalars: Mapping[str, int], threads: int
+) -> tuple[int, ...]:
+    """What a launch on so many threads takes for these sizes, where TILEK_SIZES says nothing: those that are the default become even.
+
+    Raises UncountableError where the scalars do not say how many rows there are.
+    """
+    found = list(sizes)
+    for one in even_parts(plan.host_steps, plan.sizes):
+        usual = plan.sizes[one.place].host
+        if found[one.place] == usual:
+            found[one.place] = one.size(usual, scalars, threads)
+    return tuple(found)
+
+
+def _mentions(roots: Iterable[Expression], size: TileSize) -> bool:
+    return any(isinstance(node, Access) and node.object == size.object for root in roots for node in walk(root))

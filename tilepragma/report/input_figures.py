@@ -1,0 +1,106 @@
+"""Pictures of versions over inputs, as the TileK paper has them: the share of the best over sorted inputs (its Figure 6), and what several ways to
+choose a version reach on the whole (its Figure 7).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tilepragma.report.chart import (
+    LOOKS,
+    WIDTH,
+    Scale,
+    draw_curve,
+    draw_field,
+    draw_legend,
+    log_scale,
+    marker,
+    new_sheet,
+    plain,
+    wrapped,
+)
+from tilepragma.report.palette import FAINT, HAIRLINE, INK, SMALL, TEXT
+from tilepragma.report.scene import Figure
+from tilepragma.report.svg import path
+
+_HIGH = 190.0
+#: Of a range: its height with one line of words, and that of another line.
+_ROW, _LINE = 44.0, 14.0
+#: Beyond this ratio of the most to the least an axis is logarithmic.
+_WIDE = 20.0
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What something called `name` reaches of the best at each input, from 0 to 1."""
+
+    name: str
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Range:
+    """The mean, the least and the most of a performance over all inputs, of what is called `name`."""
+
+    name: str
+    mean: float
+    least: float
+    most: float
+
+
+def shares_figure(curves: Sequence[Curve], caption: str) -> Figure:
+    """Each curve's shares in ascending order, over the inputs as a percentage of all. There is a curve, and it has an input."""
+    sheet = new_sheet()
+    across, up = Scale(0.0, 100.0, WIDTH), Scale(0.0, 100.0, _HIGH)
+    draw_field(
+        sheet, across, up, ("% of the inputs, each curve sorted by itself", "share of the fastest version"), True
+    )
+    for curve, look in zip(curves, LOOKS, strict=False):
+        ordered = sorted(curve.shares)
+        last = max(len(ordered) - 1, 1)
+        points = [(across.at(100.0 * k / last), -up.at(100.0 * share)) for k, share in enumerate(ordered)]
+        draw_curve(sheet, points if len(points) > 1 else [points[0], (WIDTH, points[0][1])], look)
+    draw_legend(sheet, [(look, curve.name) for curve, look in zip(curves, LOOKS, strict=False)], 48.0)
+    title = "Share of the fastest version over sorted inputs"
+    return Figure("inputs", title, caption, sheet.finished((), title, caption))
+
+
+def ranges_figure(ranges: Sequence[Range], unit: str, caption: str) -> Figure:
+    """The mean of each as a point, on a line from the least to the most; `unit` is what they count. There is one, and it is above 0."""
+    sheet = new_sheet()
+    least, most = min(one.least for one in ranges), max(one.most for one in ranges)
+    is_log = most > _WIDE * least
+    across = log_scale([least, most], WIDTH) if is_log else Scale(0.0, 1.08 * most, WIDTH)
+    names = [wrapped(one.name, TEXT - 1, WIDTH + 42.0) for one in ranges]
+    bottom = sum(map(_height, names))
+    sheet.reach.extend([(-42.0, 0.0), (WIDTH + 8, 0.0)])
+    free = -math.inf
+    for value in across.ticks():
+        x = across.at(value)
+        sheet.draw(path([(x, 4.0), (x, bottom)], stroke=FAINT, stroke_width=HAIRLINE, opacity=0.55))
+        if x >= free:
+            sheet.label((x, bottom + 9.0), plain(value))
+            free = x + 30.0
+    y = 0.0
+    for one, lines, look in zip(ranges, names, LOOKS, strict=False):
+        y += _height(lines) - 14.0
+        for above, words in enumerate(reversed(lines)):
+            sheet.label((-42.0, y - 17.0 - _LINE * above), words, TEXT - 1, anchor="start")
+        ends = [(across.at(one.least), y), (across.at(one.most), y)]
+        sheet.draw(path(ends, stroke=look.colour, stroke_width=2.2, class_="range"), *ends)
+        for x, _ in ends:
+            sheet.draw(path([(x, y - 5), (x, y + 5)], stroke=look.colour, stroke_width=2.2))
+        sheet.draw(marker(look, (across.at(one.mean), y), 5.0, "mean"))
+        sheet.label((-6.0, y), f"{one.mean:.3g}", SMALL, anchor="end", fill=INK)
+        y += 14.0
+    words = f"{unit}{', logarithmic' if is_log else ''}: mean (sign, number), least and most"
+    sheet.label((WIDTH / 2, bottom + 26.0), words, SMALL + 0.5, font_style="italic")
+    title = "What ways to choose a version reach"
+    return Figure("adaptive", title, caption, sheet.finished((), title, caption))
+
+
+def _height(lines: Sequence[str]) -> float:
+    """Of a range and the lines of its name."""
+    return _ROW + _LINE * (len(lines) - 1)

@@ -1,0 +1,97 @@
+"""A run over time: what kernels, copies and compilation took and when, a row for each of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tilepragma.base.quantities import seconds
+from tilepragma.report.chart import LOOKS, WIDTH, Scale, new_sheet, plain
+from tilepragma.report.palette import FAINT, HAIRLINE, SMALL, TEXT
+from tilepragma.report.scene import Figure
+from tilepragma.report.svg import node, path
+
+#: Rows at most; what takes less than those is one row together.
+_MOST, OTHERS = 9, "all others"
+_ROW, _BAR = 34.0, 13.0
+#: What lies nearer than this, in user units, is one bar.
+_NEAR = 0.4
+#: The colours of kernels, of copies and of compilation.
+_COLOURS = {"kernel": LOOKS[0].colour, "copy in": LOOKS[1].colour, "copy out": LOOKS[1].colour}
+_OTHER = LOOKS[4].colour
+
+
+@dataclass(frozen=True)
+class Lane:
+    """What was done under one `name`, of the `kind` of activity that it is: beginnings and ends, in seconds since the first activity began."""
+
+    name: str
+    kind: str
+    spans: tuple[tuple[float, float], ...]
+
+    @property
+    def busy(self) -> float:
+        """Seconds in which at least one of them went on."""
+        return math.fsum(end - begin for begin, end in united(self.spans))
+
+
+def lanes_of(spans: Mapping[tuple[str, str], Sequence[tuple[float, float]]]) -> list[Lane]:
+    """A lane for each (kind, name), in the order they first began; where these are too many, the shortest are one lane."""
+    found = [Lane(name, kind, tuple(own)) for (kind, name), own in spans.items()]
+    if len(found) > _MOST:
+        kept = sorted(found, key=lambda lane: -lane.busy)[: _MOST - 1]
+        rest = [lane for lane in found if lane not in kept]
+        together = Lane(OTHERS, "other", tuple(span for lane in rest for span in lane.spans))
+        found = [*(lane for lane in found if lane in kept), together]
+    return found
+
+
+def united(spans: Iterable[tuple[float, float]], gap: float = 0.0) -> list[tuple[float, float]]:
+    """The spans in order, those together that overlap or are nearer than `gap`."""
+    found: list[tuple[float, float]] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1] + gap:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+def whole_of(lanes: Sequence[Lane]) -> float:
+    """Seconds from the first activity's begin to the last one's end."""
+    return max(end for lane in lanes for _, end in lane.spans)
+
+
+def timeline_figure(lanes: Sequence[Lane], caption: str) -> Figure:
+    """The picture of a run that has activities."""
+    sheet = new_sheet()
+    whole = whole_of(lanes) or 1e-9
+    unit, length = next((one for one in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)) if whole >= one[1]), ("ns", 1e-9))
+    across = Scale(0.0, whole / length, WIDTH + 42.0)
+    bottom = _ROW * len(lanes)
+    sheet.reach.extend([(0.0, 0.0), (across.length + 10, bottom)])
+    for value in across.ticks():
+        x = across.at(value)
+        sheet.draw(path([(x, 0), (x, bottom)], stroke=FAINT, stroke_width=HAIRLINE, opacity=0.55))
+        sheet.label((x, bottom + 9.0), plain(value))
+    sheet.label((across.length / 2, bottom + 26.0), f"{unit} since the first activity", TEXT - 1, font_style="italic")
+    for row, lane in enumerate(lanes):
+        y = _ROW * row
+        words = f"{lane.name}: {seconds(lane.busy)}, {len(lane.spans)} time{'' if len(lane.spans) == 1 else 's'}"
+        sheet.label((0.0, y + 8.0), words, SMALL + 0.5, anchor="start")
+        for begin, end in united(lane.spans, _NEAR * whole / across.length):
+            left, right = across.at(begin / length), across.at(end / length)
+            sheet.draw(
+                node(
+                    "rect",
+                    x=left,
+                    y=y + 16.0,
+                    width=max(right - left, 0.6),
+                    height=_BAR,
+                    fill=_COLOURS.get(lane.kind, _OTHER),
+                    class_="span",
+                )
+            )
+    title = "A run over time"
+    return Figure("timeline", title, caption, sheet.finished((), title, caption))

@@ -1,0 +1,116 @@
+"""Rules that choose among versions of a kernel at launch: of the source as it stands, and of builds that can be embedded in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tilepragma.base.refusals import RefusalError
+from tilepragma.driver import planned_version
+from tilepragma.plan.kernel_plan import MeasuredSizes, PlanVersion
+from tilepragma.plan.size_choices import chosen_sizes
+from tilepragma.plan.tuned import MOST_VERSIONS
+from tilepragma.tuning.decisions import Decision, Occasion, decided
+from tilepragma.tuning.measuring import Version, version_of
+
+if TYPE_CHECKING:
+    from tilepragma.driver import KernelPlan, TranslateRequest, TranslateResult
+    from tilepragma.plan.layouts import Sizes
+    from tilepragma.tuning.candidates import Build
+    from tilepragma.tuning.exploration import Results
+
+#: The version that a text names, with its plan; None where it cannot be embedded.
+Embed = Callable[[str], PlanVersion | None]
+#: The tile sizes that a trial of a plan had, at the sizes of that name.
+SizesOf = Callable[["KernelPlan", Version, str], "Sizes"]
+
+
+def embedding(
+    request: TranslateRequest, result: TranslateResult, plan: KernelPlan, refused: Callable[[str, str], None]
+) -> Embed:
+    """Embeds versions in the source of a translation as it stands; `refused` hears of a text and the reason, in a clause."""
+
+    def embed(text: str) -> PlanVersion | None:
+        try:
+            return planned_version(request, result, plan, text)
+        except RefusalError as reason:
+            refused(text, str(reason))
+            return None
+
+    return embed
+
+
+@dataclass(frozen=True)
+class VersionRules:
+    """The plan with its versions, the rules, and the share of the best that these reach, by the text of the sizes. `builds` are those that the
+    versions stand for.
+    """
+
+    plan: KernelPlan
+    decision: Decision
+    reached: Mapping[str, float]
+    builds: tuple[str, ...]
+
+
+def version_rules(
+    results: Results,
+    builds: Mapping[str, Build],
+    occasions: Mapping[str, Occasion],
+    sizes_of: SizesOf,
+    embed: Embed,
+    most: int,
+) -> VersionRules | None:
+    """At most so many rules; None where none is for a version. `occasions` are those of the source as it stands."""
+    usual = builds[""].plan
+    left = {name: one for name, one in builds.items() if not name or one.version}
+    versions: dict[str, PlanVersion] = {}
+    while usual is not None and len(left) > 1:
+        places = list(left)
+        # A layout is named by the number of its build and its tile sizes; none are those that the build takes by itself.
+        mine = {text: _occasion(results, left, text, one, sizes_of) for text, one in occasions.items()}
+        decision = decided(list(mine.values()), most)
+        if decision is None:
+            return None
+        taken = Counter(places[one.sizes[0]] for one in decision.measured.choices if one.sizes[0])
+        if not taken:
+            return None
+        for name in taken:
+            found = versions.get(name) or embed(left[name].version)
+            counts = {len(one.sizes) - 1 for one in decision.measured.choices if places[one.sizes[0]] == name}
+            if found is None or not counts <= {0, len(found.plan.sizes)}:
+                del left[name]
+            else:
+                versions[name] = found
+        if not set(taken) <= set(left):
+            continue
+        if len(taken) > MOST_VERSIONS:
+            del left[min(taken, key=taken.__getitem__)]
+            continue
+        numbers = {name: number for number, name in enumerate(taken, 1)}
+        choices = [
+            replace(one, sizes=one.sizes[1:], version=numbers.get(places[one.sizes[0]], 0))
+            for one in decision.measured.choices
+        ]
+        plan = replace(usual, versions=tuple(versions[name] for name in taken))
+        reached = {
+            text: one.share(chosen_sizes(decision.measured.choices, (one.bytes, one.trips)) or ())
+            for text, one in mine.items()
+        }
+        measured = MeasuredSizes(decision.measured.least, tuple(choices))
+        return VersionRules(plan, replace(decision, measured=measured), reached, tuple(taken))
+    return None
+
+
+def _occasion(results: Results, builds: Mapping[str, Build], text: str, usual: Occasion, sizes_of: SizesOf) -> Occasion:
+    """With what the other builds took."""
+    seconds: dict[Sizes, float] = {(0, *sizes): one for sizes, one in usual.seconds.items()}
+    places = list(builds)
+    for name in results.ordered(text):
+        version, typical = version_of(name), results.typical(name, text)
+        if version.build and version.build in builds and typical is not None:
+            plan = builds[version.build].plan
+            sizes = (places.index(version.build), *(() if plan is None else sizes_of(plan, version, text)))
+            seconds[sizes] = min(typical, seconds.get(sizes, typical))
+    return replace(usual, seconds=seconds)
