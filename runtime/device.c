@@ -11,6 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The form of a launch whose wavefronts are put off, to run as one. */
+static const tilek_persistent *persistent_form(const tilek_device_job *job, int launch)
+{
+    for (int index = 0; index < job->persistence.count; ++index)
+        if (job->persistence.forms[index].launch == launch && job->persistence.forms[index].resident > 0) return &job->persistence.forms[index];
+    return NULL;
+}
+
+/* Partial values of a launch: one an instance, or a column of all wavefronts at once. */
+static int64_t partial_count(const tilek_device_job *job, int launch)
+{
+    const tilek_persistent *const form = persistent_form(job, launch);
+    const int64_t instances = job->run.planned[launch].most_instances;
+    return form == NULL ? instances : tilek_maximum(instances, tilek_columns(&job->run.launches[launch], form->lower, form->upper));
+}
+
 static tilek_status take_partials(tilek_device_job *job, tilek_message *why)
 {
     tilek_buffer *partial = job->partials;
@@ -19,7 +35,7 @@ static tilek_status take_partials(tilek_device_job *job, tilek_message *why)
         const tilek_planned *planned = &job->run.planned[launch];
         for (int index = 0; index < job->run.launches[launch].reduction_count; ++index, ++partial) {
             const size_t size = tilek_type_size(job->run.launches[launch].reductions[index].type);
-            const size_t bytes = planned->runs ? size * (size_t)planned->most_instances : 0;
+            const size_t bytes = planned->runs ? size * (size_t)partial_count(job, launch) : 0;
             const tilek_status status = bytes > 0 ? tilek_take_buffer(&job->residence.place, bytes, partial, why) : TILEK_OK;
             if (status != TILEK_OK) return status;
             if (bytes > most) most = bytes;
@@ -61,11 +77,11 @@ static tilek_status settle(tilek_device_job *job, tilek_message *why)
     return launch < 0 ? TILEK_OK : move_totals(job, launch, 1, why);
 }
 
-static tilek_status combine(tilek_device_job *job, int launch, const tilek_buffer *partials, tilek_message *why)
+/* Of `instances` partial values. */
+static tilek_status combine(tilek_device_job *job, int launch, const tilek_buffer *partials, int64_t instances, tilek_message *why)
 {
     const tilek_launch_shape *shape = &job->run.launches[launch];
     const tilek_place *place = &job->residence.place;
-    const int64_t instances = job->run.planned[launch].numbers.instances;
     tilek_status status = job->reducing == launch + 1 ? TILEK_OK : move_totals(job, launch, 0, why);
     for (int index = 0; index < shape->reduction_count && status == TILEK_OK; ++index) {
         const tilek_reduction *reduction = &shape->reductions[index];
@@ -76,14 +92,6 @@ static tilek_status combine(tilek_device_job *job, int launch, const tilek_buffe
     }
     job->reducing = launch + 1;
     return status;
-}
-
-/* The form of a launch whose wavefronts are put off, to run as one. */
-static const tilek_persistent *persistent_form(const tilek_device_job *job, int launch)
-{
-    for (int index = 0; index < job->persistence.count; ++index)
-        if (job->persistence.forms[index].launch == launch && job->persistence.forms[index].resident > 0) return &job->persistence.forms[index];
-    return NULL;
 }
 
 /* Room for the box of a wavefront, with nothing in those of wavefronts that were passed over. */
@@ -129,6 +137,13 @@ static tilek_status put_off(tilek_device_job *job, const tilek_persistent *form,
     return TILEK_OK;
 }
 
+static const tilek_buffer *partials_of(const tilek_device_job *job, int launch)
+{
+    const tilek_buffer *partials = job->partials;
+    for (int before = 0; before < launch; ++before) partials += job->run.launches[before].reduction_count;
+    return partials;
+}
+
 /* Runs what was put off. */
 static tilek_status finish(tilek_run *run, tilek_message *why)
 {
@@ -140,10 +155,11 @@ static tilek_status finish(tilek_run *run, tilek_message *why)
     if (persistence->gathering == 0) return TILEK_OK;
     const tilek_persistent *form = &persistence->forms[persistence->gathering - 1];
     persistence->gathering = 0;
-    status = tilek_job_run_persistent(job, form, job->profiling ? &nanoseconds : NULL, why);
+    status = tilek_job_run_persistent(job, form, partials_of(job, form->launch), job->profiling ? &nanoseconds : NULL, why);
     if (status == TILEK_OK && job->profiling)
         tilek_record_step(job->state, job->residence.place.target, 0, form->launch, run->sizes, start, nanoseconds, job->touched);
-    return status;
+    if (status != TILEK_OK || run->launches[form->launch].reduction_count == 0) return status;
+    return combine(job, form->launch, partials_of(job, form->launch), tilek_columns(&run->launches[form->launch], persistence->lower, persistence->upper), why);
 }
 
 static tilek_status perform(tilek_run *run, int launch, const void *const values[], tilek_message *why)
@@ -151,18 +167,17 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     tilek_device_job *job = run->context;
     const tilek_launch_shape *shape = &run->launches[launch];
     const tilek_place *place = &job->residence.place;
-    const tilek_buffer *partials = job->partials;
+    const tilek_buffer *partials = partials_of(job, launch);
     int64_t nanoseconds = 0;
     const int64_t start = job->profiling ? tilek_now() : 0;
     tilek_status status;
     const tilek_persistent *const form = run->is_wave ? persistent_form(job, launch) : NULL;
-    for (int before = 0; before < launch; ++before) partials += run->launches[before].reduction_count;
     if (job->reducing > 0 && job->reducing != launch + 1 && (status = settle(job, why)) != TILEK_OK) return status;
     if (form != NULL) return put_off(job, form, values, why);
     status = tilek_job_run(job, launch, &run->planned[launch].numbers, partials, values, job->profiling ? &nanoseconds : NULL, why);
     if (status == TILEK_OK && job->profiling)
         tilek_record_step(job->state, place->target, job->form.is_hosts, launch, run->sizes, start, nanoseconds, tilek_share(run, launch, job->touched));
-    return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, why) : status;
+    return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, run->planned[launch].numbers.instances, why) : status;
 }
 
 static tilek_status go_through(tilek_device_job *job, int queue, tilek_message *why)

@@ -254,7 +254,7 @@ tilek_status tilek_job_run(tilek_device_job *job, int launch, const tilek_number
     return count_launch(job, status, nanoseconds, why);
 }
 
-tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persistent *form, int64_t *nanoseconds, tilek_message *why)
+tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persistent *form, const tilek_buffer *partials, int64_t *nanoseconds, tilek_message *why)
 {
     const tilek_place *place = &job->residence.place;
     tilek_persistence *persistence = &job->persistence;
@@ -265,7 +265,7 @@ tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persist
     tilek_status status = tilek_bring_boxes(persistence->flags, job->queue, persistence->boxes, persistence->box_count, why);
     if (status != TILEK_OK) return status;
     for (int index = 0; index < TILEK_MOST_PERSISTENT_VALUES; ++index) values[index] = &persistence->values[index];
-    count = marshal(job, form->entry, numbers, NULL, values);
+    count = marshal(job, form->entry, numbers, partials, values);
     status = place->backend->run_resident(place->device, job->queue, job->built->entries[form->entry], count, job->arguments,
                                           tilek_minimum(columns, form->resident), &numbers->axes[TILEK_AXIS_WORKER], nanoseconds, why);
     persistence->flags->base += persistence->last - persistence->first + 1;

@@ -54,7 +54,7 @@ tilek_status tilek_job_run(tilek_device_job *job, int launch, const tilek_number
                            int64_t *nanoseconds, tilek_message *why);
 
 /* Likewise all wavefronts that `persistence` has gathered, as one launch. */
-tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persistent *form, int64_t *nanoseconds, tilek_message *why);
+tilek_status tilek_job_run_persistent(tilek_device_job *job, const tilek_persistent *form, const tilek_buffer *partials, int64_t *nanoseconds, tilek_message *why);
 
 void tilek_job_end(tilek_device_job *job);
 

@@ -20,7 +20,7 @@ int tilek_column_loops(const tilek_launch_shape *launch)
 int tilek_can_persist(const tilek_launch_shape *launch)
 {
     const int columns = tilek_column_loops(launch);
-    if (columns == 0 || columns > launch->loop_count || launch->reduction_count != 0 || launch->value_count > TILEK_MOST_PERSISTENT_VALUES) return 0;
+    if (columns == 0 || columns > launch->loop_count || launch->value_count > TILEK_MOST_PERSISTENT_VALUES) return 0;
     for (int index = 0; index < launch->value_count; ++index)
         if (launch->value_sizes[index] > sizeof(int64_t)) return 0;
     return 1;

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 PROGRAM = r"""
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,19 @@ static void align(int n, int score[n][n], const int *a, const int *b)
         }
 }
 
+static double relax_once(int n, double u[n][n])
+{
+    double change = 0, old;
+#pragma tilek kernel
+    for (int i = 1; i < n - 1; i++)
+        for (int j = 1; j < n - 1; j++) {
+            old = u[i][j];
+            u[i][j] = 0.25 * (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1]);
+            change = fmax(change, fabs(u[i][j] - old));
+        }
+    return change;
+}
+
 static void accumulate(int queue, int n, int sum[n][n])
 {
 #pragma tilek kernel async(queue)
@@ -82,6 +96,8 @@ int main(int argc, char **argv)
             relax_cube(9, n, (void *)v);
         else if (strcmp(argv[1], "align") == 0)
             align(n, (void *)s, a, b);
+        else if (strcmp(argv[1], "once") == 0)
+            printf("%.17g\n", relax_once(n, (void *)u));
         else if (strcmp(argv[1], "sizes") == 0)
             align(run == 1 ? n : n / 2, (void *)s, a, b);
         else if (strcmp(argv[1], "queues") == 0) {
@@ -149,7 +165,7 @@ def program(workshop: Workshop) -> Program:
 
 
 @pytest.mark.parametrize("order", ["forward", "reverse"])
-@pytest.mark.parametrize(("case", "size"), [("plane", 70), ("plane", 131), ("align", 150)])
+@pytest.mark.parametrize(("case", "size"), [("plane", 70), ("plane", 131), ("align", 150), ("once", 150)])
 def test_wavefronts_in_one_launch_are_those_of_the_host(program: Program, case: str, size: int, order: str) -> None:
     found = program.run(case, size, CUDA_STANDIN_ORDER=order)
     assert (found.launches, found.cooperative) == (RUNS, RUNS)

@@ -137,10 +137,15 @@ class _PersistentEntry(_DeviceEntry):
         super().__init__(plan, found.launch, plan.device_steps, numbering, functions)
         self.persistent = PersistentPrinter(found, self.numbers, self.printer)
 
+    def reductions(self) -> ReductionPrinter:
+        return replace(super().reductions(), place=self.persistent.column)
+
     def body(self) -> str:
         writer = Writer(depth=1)
+        reductions = self.reductions()
+        reductions.declare(writer)
         self.declare_workers(writer)
-        self.persistent.print(writer)
+        self.persistent.print(writer, reductions, self.print_privates)
         return writer.text()
 
     def may_be_missing(self) -> bool:

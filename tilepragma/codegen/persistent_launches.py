@@ -12,9 +12,12 @@ Only devices that promise that all gangs of a launch are there at once run it: C
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
+from tilepragma.codegen.reductions import ReductionPrinter
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
@@ -30,8 +33,8 @@ class PersistentPrinter:
         self.wide = printer.dialect.wide
         self.column, self.first_worker = numbers.fresh("column"), numbers.fresh("first_worker")
 
-    def print(self, writer: Writer) -> None:
-        """The columns of the gang, one after another."""
+    def print(self, writer: Writer, reductions: ReductionPrinter, print_privates: Callable[[Writer], None]) -> None:
+        """The columns of the gang, one after another. A column has one partial value of each reduction."""
         dialect, numbers = self.printer.dialect, self.numbers
         workers = sorted(
             (axis_name(axis) for axis in set(self.found.launch.axes) if axis.kind is AxisKind.WORKER),
@@ -48,7 +51,9 @@ class PersistentPrinter:
         head = f"for ({self.wide} {column} = {dialect.gang[0]}; {column} < {total}; {column} += {dialect.gangs[0]})"
         with writer.block(head):
             self._coordinates(writer, counts)
-            self._wavefronts(writer, counts)
+            reductions.start(writer)
+            self._wavefronts(writer, counts, print_privates)
+            reductions.finish(writer)
 
     @property
     def _places(self) -> range:
@@ -67,7 +72,7 @@ class PersistentPrinter:
         for place in self._places:
             writer.line(f"{self.wide} {self._seen(place)} = 0;")
 
-    def _wavefronts(self, writer: Writer, counts: list[str]) -> None:
+    def _wavefronts(self, writer: Writer, counts: list[str], print_privates: Callable[[Writer], None]) -> None:
         numbers, wavefront = self.numbers, self.printer.name(self.found.wavefront)
         first = numbers.of_wavefronts(f"{wavefront}_first", ParameterKind.WAVE_FIRST)
         last = numbers.of_wavefronts(f"{wavefront}_last", ParameterKind.WAVE_LAST)
@@ -83,6 +88,7 @@ class PersistentPrinter:
                 self._waits(writer, counts, before)
             # The same for all workers, as the compiler sees by it: a condition that might differ costs twice the registers.
             with writer.block(f"if (__syncthreads_or({has_tile}))"):
+                print_privates(writer)
                 statements = StatementPrinter(writer, self.printer, numbers, frozenset(AxisKind))
                 statements.block(self.found.nest.body)
                 writer.line(self.printer.dialect.barrier)

@@ -21,7 +21,9 @@ SLOTS = 1024
 
 @dataclass(frozen=True)
 class ReductionPrinter:
-    """Prints the reductions of one entry point; `partials` names the buffer of each, trees take at most `local_bytes`."""
+    """Prints the reductions of one entry point; `partials` names the buffer of each, trees take at most `local_bytes`. `place` is where a value
+    goes in its buffer; the gang's number where it is empty.
+    """
 
     launch: Launch
     dialect: Dialect
@@ -29,6 +31,7 @@ class ReductionPrinter:
     printer: Printer
     partials: tuple[str, ...]
     local_bytes: int
+    place: str = ""
 
     def slots(self) -> tuple[str, str, int] | None:
         """The macro for how many slots the tree has, its value where the number of workers is a constant, and that
@@ -63,7 +66,7 @@ class ReductionPrinter:
         """Combine the work-items of the gang and store the result; outside every guard, since all of them meet here."""
         if not self.launch.reductions:
             return
-        gang = self._linear([axis_name(axis) for axis in self._gangs()], AxisKind.GANG, AxisKind.THREAD)
+        gang = self.place or self._linear([axis_name(axis) for axis in self._gangs()], AxisKind.GANG, AxisKind.THREAD)
         workers = self._workers()
         if not workers:
             for reduction, partials in zip(self.launch.reductions, self.partials, strict=True):

@@ -55,12 +55,16 @@ def columns_nest(launch: Launch) -> TileNest | None:
     while len(body.statements) == 1 and isinstance(body.statements[0], Block):
         body = body.statements[0]
     nest = body.statements[0] if len(body.statements) == 1 else None
-    if not isinstance(nest, TileNest) or launch.reductions or launch.privates:
-        return None
-    if launch.windows or any(isinstance(node, Buffered) for node in walk(launch.body)):
+    if (
+        not isinstance(nest, TileNest)
+        or launch.windows
+        or any(isinstance(node, Buffered) for node in walk(launch.body))
+    ):
         return None
     dealt = [tile.axis for loop in nest.loops for tile in loop.tiles if tile.kind in _INSTANCES]
     instances = [axis for axis in launch.axes if axis.kind is not AxisKind.WORKER]
+    if (launch.reductions or launch.privates) and any(axis.kind is AxisKind.THREAD for axis in launch.axes):
+        return None  # the pool has no room for what threads keep of several wavefronts
     alone = all(_is_column(loop) for loop in nest.loops) and len(dealt) == len(set(instances))
     return nest if alone and set(dealt) == set(instances) else None
 
@@ -84,6 +88,8 @@ def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persisten
     """None where other numbers of the launch than its gangs' differ from one wavefront to the next."""
     nest, wavefront = columns_nest(launch), around.loop.iterator
     if not launch.pipelined or nest is None or launch.staged is not None or launch.values[-1:] != (wavefront,):
+        return None
+    if launch.loops[: len(nest.loops)] != nest.loops:
         return None
     others = [tiled.loop for tiled in launch.loops if tiled not in nest.loops]
     if not all(_counts_up(tiled.loop) for tiled in nest.loops) or any(_reads(loop, wavefront) for loop in others):
