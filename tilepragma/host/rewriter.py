@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tilepragma.base.ranges import SourceRange
@@ -16,6 +17,7 @@ from tilepragma.codegen.steps import step_functions
 from tilepragma.host.data import DataText, data_text, held_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
+from tilepragma.host.user_macros import user_macros, without_macros
 from tilepragma.ir.directives import Construct, DataDirective, Target, WaitDirective
 from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile, TranslationUnit
 from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
@@ -59,6 +61,7 @@ class _Rewriting:
         self.plans = plans
         self.held = held
         self.targets = targets
+        self.macros = user_macros(unit.files)
 
     def edits(self, file: SourceFile) -> tuple[Edit, ...]:
         """All edits of a file, those of the headers inlined in it among them."""
@@ -69,7 +72,10 @@ class _Rewriting:
         edits = [*gone, *(edit for edit in edits if not any(_is_inside(edit, other) for other in gone))]
         edits += self._regions(file)
         edits += self._data(file)
-        return tuple(_with_header(edits))
+        return tuple(self._without_macros(edit) for edit in _with_header(edits))
+
+    def _without_macros(self, edit: Edit) -> Edit:
+        return replace(edit, text=without_macros(edit.text, self.macros)) if isinstance(edit.text, str) else edit
 
     def _replaced(self, file: SourceFile) -> list[Edit]:
         """The regions that are computed in another order than the user wrote, even where no launch runs: their text goes, with the pragmas of others

@@ -194,4 +194,8 @@ def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
             if not isinstance(one, Declaration) or not is_gone(one):
                 yield with_blocks(one, inside)
 
-    return inside(after) if gone else after
+    if not gone:
+        return after
+    left = inside(after)
+    # Those that only such locals were made of are not read any more either.
+    return left if left == after else _without_unread(before, left, kernel)

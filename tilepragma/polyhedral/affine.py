@@ -129,6 +129,9 @@ class Frame:
 
     def parameter(self, name: str, value: Expression | None = None) -> isl.PwAff:
         """[p] -> { [i] -> [p] } for the parameter of this name; it is noted what it stands for, if it stands for anything."""
+        if name.lstrip("+-")[:1].isdigit():
+            # isl takes a name that begins with a number (`1 << k`) for one.
+            name = f"({name})"
         if value is not None:
             self.parameters[name] = value
         # By name: an isl.Id made in Python carries an object of its own, and would differ from the same name parsed.

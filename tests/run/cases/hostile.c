@@ -298,3 +298,29 @@ CASE(strides)
     check_record("every_ninth", b, ROWS * LENGTH * sizeof *b);
     free(a), free(b);
 }
+
+// case named_like_ours: macros of the user that are named like what generated text declares
+struct span_of_cells {
+    int start, cells;
+};
+#define first (box->start)
+#define count (box->cells)
+#define last (first + count)
+static void named_like_ours(const struct span_of_cells *box, float *values)
+{
+#pragma tilek kernel
+    for (int trip = first; trip < last; trip++)
+        values[trip] = values[trip] * 2 + (float)trip;
+}
+#undef first
+#undef count
+#undef last
+
+CASE(named_like_ours)
+{
+    float *const values = check_floats(100);
+    const struct span_of_cells box = {7, 50};
+    named_like_ours(&box, values);
+    check_record("values", values, 100 * sizeof *values);
+    free(values);
+}

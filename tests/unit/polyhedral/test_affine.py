@@ -12,6 +12,11 @@ from tilepragma.polyhedral.scop import AccessKind
 ARRAYS = "int n, int m, unsigned u, float x, int *index, double *a, double b[n][m]"
 
 
+def test_a_parameter_that_begins_with_a_number_has_a_name() -> None:
+    made = scop(ARRAYS, "for (int i = 0; i < n; i++) a[i + (1 << m)] = x;")
+    assert references(made, "a")[0].exact
+
+
 @pytest.mark.parametrize(
     ("subscript", "wanted"),
     [
@@ -141,6 +146,7 @@ PARTS = "int n, int m, int w, int h, int s, int c, double *a, const double *b"
             ["m >= 1"],
         ),
         ("for (int i = 0; i < n; i++) { for (int j = 0; j < w; j++) a[i*s + j] = b[i*h + j]; }", ["s >= w"]),
+        ("for (int i = c; i < h - c; i++) for (int j = c; j < w - c; j++) a[i*w + j] = 0;", ["c >= 0"]),
     ],
 )
 def test_what_strides_are_taken_to_be_is_said(body: str, wanted: list[str]) -> None:
