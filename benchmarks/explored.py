@@ -123,14 +123,20 @@ def measure(
 ) -> Results:
     """Every version at every point so many times, all in turn, so that what disturbs the machine for a while disturbs all.
 
-    The first version is measured first at each point: the others may take so many times as long.
+    The first version runs once more, before all others: how long it takes says how long these may, and how often they are called.
     """
     results = Results()
-    for attempt in range(attempts):
+
+    def attempt(version: str, point: str, number: int) -> None:
+        if version not in results.failures.get(point, {}):
+            trial = Trial(version, point, number)
+            results.note(trial, take(trial))
+
+    for number in range(attempts):
         for point in points:
+            if number == 0:
+                attempt(versions[0], point, 0)
             for version in versions:
-                if version not in results.failures.get(point, {}):
-                    trial = Trial(version, point, attempt)
-                    results.note(trial, take(trial))
+                attempt(version, point, number + (version == versions[0]))
                 heard()
     return results

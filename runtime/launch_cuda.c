@@ -80,7 +80,9 @@ static void describe(tilek_device *device)
     limits->is_gpu = 1;
     limits->has_double = 1;
     limits->records = device->api->has_graphs;
-    limits->persists = device->api->has_cooperative && attribute(device, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
+    /* A device that draws a display ends what runs for seconds: the launch of all wavefronts might. */
+    limits->persists = device->api->has_cooperative && attribute(device, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0 &&
+                       attribute(device, CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT) == 0;
     limits->compute_units = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     for (int k = 0; k < 3; ++k) {
         limits->grid[k] = attribute(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + k);

@@ -10,6 +10,7 @@ from typing import Any
 from tilepragma.plan.size_choices import chosen_sizes
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
+from tilepragma.tuning.input_space import Spread, spread_of
 
 #: Inputs from which on rules are learned from one half of them and judged at the other.
 ENOUGH_FOR_HALVES = 16
@@ -30,20 +31,11 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Column:
-    """Operations a second over all inputs, in units of 1e9."""
-
-    mean: float
-    least: float
-    most: float
-
-
-@dataclass(frozen=True)
 class Rules:
     """What a few rules over what a launch knows reach: they name a version for each input."""
 
     count: int
-    column: Column
+    column: Spread
 
 
 @dataclass(frozen=True)
@@ -54,12 +46,12 @@ class Comparison:
     """
 
     inputs: int
-    adaptive: Column
-    best: Column
+    adaptive: Spread
+    best: Spread
     version: str
     rules: Rules
-    halves: tuple[Rules, Column] | None
-    own: Column | None
+    halves: tuple[Rules, Spread] | None
+    own: Spread | None
 
     @property
     def mean(self) -> float:
@@ -101,11 +93,6 @@ def rates_of(results: Results, inputs: Sequence[Input], versions: Sequence[str])
     return found
 
 
-def column(rates: Sequence[float]) -> Column:
-    """Of one rate for each input."""
-    return Column(math.fsum(rates) / len(rates), min(rates), max(rates))
-
-
 def best_on_average(rates: Rates) -> str:
     """The version with the highest mean over the inputs."""
     return max(rates, key=lambda version: math.fsum(rates[version].values()))
@@ -120,16 +107,16 @@ def compared(rates: Rates, inputs: Sequence[Input], own: Mapping[str, float] | N
         learned, judged = inputs[::2], inputs[1::2]
         halves = (
             _with_rules(rates, learned, judged),
-            column(list(_at(rates, judged)[best_on_average(_at(rates, judged))].values())),
+            spread_of(_at(rates, judged)[best_on_average(_at(rates, judged))].values()),
         )
     return Comparison(
         len(inputs),
-        column(adaptive),
-        column(list(rates[version].values())),
+        spread_of(adaptive),
+        spread_of(rates[version].values()),
         version,
         _with_rules(rates, inputs, inputs),
         halves,
-        None if own is None else column([own[one.text] for one in inputs]),
+        None if own is None else spread_of([own[one.text] for one in inputs]),
     )
 
 
@@ -145,7 +132,7 @@ def _with_rules(rates: Rates, learned: Sequence[Input], judged: Sequence[Input])
     for one in judged:
         found = chosen_sizes(decision.measured.choices, (one.bytes, one.trips)) or decision.measured.choices[-1].sizes
         reached.append(rates[versions[found[0]]][one.text])
-    return Rules(len(decision.measured.choices), column(reached))
+    return Rules(len(decision.measured.choices), spread_of(reached))
 
 
 def learned_rules(rates: Rates, inputs: Sequence[Input]) -> Decision:

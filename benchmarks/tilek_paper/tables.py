@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.measure import markdown
-from benchmarks.tilek_paper.results import Column, Row
+from benchmarks.tilek_paper.results import Row
 from benchmarks.tilek_paper.subjects import SUBJECTS
+from tilepragma.tuning.input_space import Spread
 
 #: What the adaptive kernel is to reach of the best on average at least.
 GOAL = 0.98
@@ -16,7 +17,7 @@ ORDER = ("kernel", "input", "fastest version", "of default", "place", "within 2 
 Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
 
 
-def _three(of: Column) -> tuple[str, ...]:
+def _three(of: Spread) -> tuple[str, ...]:
     return tuple(f"{one:.2f}" for one in (of.mean, of.least, of.most))
 
 

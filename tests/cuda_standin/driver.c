@@ -130,10 +130,10 @@ STANDIN_EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int id)
 STANDIN_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int id)
 {
     static const struct { int attribute, value; } known[] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535},
-                                                             {13, 1410000}, {16, MULTIPROCESSORS}, {36, 1215000}, {37, 5120}, {75, 8}, {76, 0}, {95, 1}};
+                                                             {13, 1410000}, {16, MULTIPROCESSORS}, {17, 0}, {36, 1215000}, {37, 5120}, {75, 8}, {76, 0}, {95, 1}};
     for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k)
         if (known[k].attribute == attribute) {
-            *value = attribute == 95 && standin_fails("cooperative") ? 0 : known[k].value;
+            *value = attribute == 95 && standin_fails("cooperative") ? 0 : attribute == 17 && standin_fails("timeout") ? 1 : known[k].value;
             return is_device(id) ? SUCCESS : INVALID_DEVICE;
         }
     return INVALID_VALUE;

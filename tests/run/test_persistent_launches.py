@@ -52,6 +52,14 @@ static void align(int n, int score[n][n], const int *a, const int *b)
         }
 }
 
+static void accumulate(int queue, int n, int sum[n][n])
+{
+#pragma tilek kernel async(queue)
+    for (int i = 1; i < n; i++)
+        for (int j = 1; j < n; j++)
+            sum[i][j] = (sum[i][j] + sum[i - 1][j] + 3 * sum[i][j - 1]) % 1000;
+}
+
 int main(int argc, char **argv)
 {
     const int runs = 3, n = atoi(argv[2]);
@@ -74,6 +82,15 @@ int main(int argc, char **argv)
             relax_cube(9, n, (void *)v);
         else if (strcmp(argv[1], "align") == 0)
             align(n, (void *)s, a, b);
+        else if (strcmp(argv[1], "sizes") == 0)
+            align(run == 1 ? n : n / 2, (void *)s, a, b);
+        else if (strcmp(argv[1], "queues") == 0) {
+            for (int k = 0; k < n / 2; k++)
+                s[k] = s[count / 2 + k] = k % 7;
+            accumulate(1, n / 2, (void *)s);
+            accumulate(2, n / 2, (void *)(s + count / 2));
+#pragma tilek wait
+        }
         else
             relax(20, n, (void *)u);
     for (size_t k = 0; k < count; k += 7)
@@ -139,6 +156,15 @@ def test_wavefronts_in_one_launch_are_those_of_the_host(program: Program, case: 
     assert found.graphs == 0, "what a launch is given differs from run to run"
 
 
+def test_flags_of_one_run_serve_the_next(program: Program) -> None:
+    """Of more columns, and of other wavefronts."""
+    assert program.run("sizes", 300, CUDA_STANDIN_ORDER="reverse").cooperative == RUNS
+
+
+def test_queues_have_flags_of_their_own(program: Program) -> None:
+    assert program.run("queues", 300, CUDA_STANDIN_ORDER="reverse").cooperative == 2 * RUNS
+
+
 def test_columns_of_three_coordinates(program: Program) -> None:
     sizes = ",".join(f"relax_cube.{row}_size={size}" for row, size in (("t", 4), ("t_i", 8), ("t_j", 9), ("t_k", 8)))
     assert program.run("cube", 21, TILEK_SIZES=sizes, CUDA_STANDIN_ORDER="reverse").cooperative == RUNS
@@ -180,10 +206,11 @@ def test_the_standin_shows_gangs_that_wait_for_ever(program: Program, tmp_path: 
     [
         {"TILEK_PERSISTENT": "0"},
         {"TILEK_STANDIN_FAIL": "cooperative"},
+        {"TILEK_STANDIN_FAIL": "timeout"},
         {"TILEK_STANDIN_FAIL": "resident"},
         {"TILEK_SIZES": "relax.t_size=64,relax.t_i_size=64,relax.t_j_size=32"},
     ],
-    ids=["switched off", "no cooperative launches", "no room for a gang", "few wavefronts"],
+    ids=["switched off", "no cooperative launches", "kernels are timed out", "no room for a gang", "few wavefronts"],
 )
 def test_wavefronts_are_launched_one_by_one(program: Program, without: dict[str, str]) -> None:
     found = program.run("plane", 70, TILEK_GRAPHS="0", **without)

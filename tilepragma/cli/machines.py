@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from tilepragma import __version__
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.devices import host_devices, machine_of, subject_of
-from tilepragma.driver import calibrated_device, usual_processor
+from tilepragma.driver import calibrated_device
 from tilepragma.tuning.database import Environment
+from tilepragma.tuning.host import usual_processor
 
 if TYPE_CHECKING:
     from tilepragma.driver import Device

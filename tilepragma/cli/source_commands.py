@@ -17,7 +17,6 @@ from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, pr
 from tilepragma.driver import (
     PASSES,
     TARGET_NAMES,
-    ExplainPage,
     TranslateRequest,
     TranslateResult,
     advice,
@@ -26,6 +25,7 @@ from tilepragma.driver import (
 )
 
 if TYPE_CHECKING:
+    from tilepragma.report.explain_page import ExplainPage
     from tilepragma.report.sizes import Sizes
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import PlanVersion as PlanVersion
     from tilepragma.plan.planner import Planned
     from tilepragma.plan.verifier import Proven
+    from tilepragma.report.explain_page import ExplainPage
     from tilepragma.report.facts import KernelFacts
     from tilepragma.report.sizes import Sizes
 
@@ -362,14 +363,6 @@ def device_named(name: str) -> Device:
     return named_device(name)
 
 
-def usual_processor(cores: int) -> Device:
-    """A processor as most are, with so many cores: what can be said of one that nobody has calibrated."""
-    from tilepragma.model.devices import Processor
-
-    found = device_named("processor")
-    return found.with_cores(cores) if isinstance(found, Processor) else found
-
-
 def known_devices() -> Iterable[KnownDevice]:
     """Every descriptor that can be named. Raises OSError where one cannot be read."""
     from tilepragma.model.descriptor_files import known_devices as known
@@ -520,31 +513,9 @@ def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
     return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
 
 
-@dataclass(frozen=True)
-class ExplainPage:
-    """The report as a page, and its pictures as (file name, SVG)."""
-
-    html: str
-    figures: tuple[tuple[str, str], ...]
-
-
 def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes: Sizes, source: str) -> ExplainPage:
     """Draw every nest of every kernel; `reports` are the kernels' of `result`, in order."""
     from tilepragma import __version__
-    from tilepragma.report.page import kernel_page, nest_pictures, report_page
+    from tilepragma.report.explain_page import explain_page as page
 
-    pages = []
-    drawn = []
-    for plan, facts in zip(result.plans, reports, strict=True):
-        named = sizes.by_name(plan.kernel)
-        pictures = [nest_pictures(nest, named) for nest in facts.nests]
-        page = kernel_page(facts, pictures)
-        pages.append(page)
-        if page.landscape is not None:
-            drawn.append((f"{facts.name}-{page.landscape.name}.svg", page.landscape.svg))
-        drawn += [
-            (f"{facts.name}-{number}-{figure.name}.svg", figure.svg)
-            for number, nest in enumerate(pictures, 1)
-            for figure in nest.figures
-        ]
-    return ExplainPage(report_page(pages, source, __version__), tuple(drawn))
+    return page(result.plans, reports, sizes, source, __version__)

@@ -21,13 +21,15 @@ _LONGEST = 256
 def slowest_part(work: LaunchWork, cores: int) -> Reals | None:
     """Which part of a launch's points the core has that has most of them, in each case, where core k takes iterations k, k + cores, … of the loop
     that is dealt out: 1 / cores where all have as many. None where not just one loop is. Raises UncountableError.
+
+    Where wavefronts overlap, whoever is free takes the next tile: then it is the part of the largest tile, if that is more than 1 / cores.
     """
     entries = entries_of(work.place, _ENTRIES)
     nest = dealt_nest(work.place.launch, entries.lanes)
     if nest is None or len(nest.loops) != 1:
         return None
     (trips,) = nest.trips()
-    most, every = _of_entries(nest, trips, cores)
+    most, every = _of_entries(nest, trips, cores, work.place.launch.pipelined)
     cases = len(work.starts)
     slowest, whole = (
         np.bincount(entries.case, weights=one * entries.repeats, minlength=cases) for one in (most, every)
@@ -35,7 +37,7 @@ def slowest_part(work: LaunchWork, cores: int) -> Reals | None:
     return np.asarray(np.where(whole > 0, slowest / np.maximum(whole, 1e-300), 1 / cores))
 
 
-def _of_entries(nest: DealtNest, trips: Numbers, cores: int) -> tuple[Reals, Reals]:
+def _of_entries(nest: DealtNest, trips: Numbers, cores: int, pipelined: bool) -> tuple[Reals, Reals]:
     """Points of the core that has most of them, and of all, in each entry."""
     taken = np.minimum(np.maximum(trips, 1), _PLACES)
     points = _points(nest, trips, taken)
@@ -47,8 +49,10 @@ def _of_entries(nest: DealtNest, trips: Numbers, cores: int) -> tuple[Reals, Rea
     after = np.minimum(before + 1, (taken - 1)[:, None])
     rows = np.arange(len(trips))[:, None]
     between = points[rows, before] * (1 - there + before) + points[rows, after] * (there - before)
-    dealt = np.where(place < length[:, None], between, 0.0).reshape(len(trips), -1, cores).sum(axis=1)
-    return np.asarray(dealt.max(axis=1)), np.asarray(dealt.sum(axis=1))
+    tiles = np.where(place < length[:, None], between, 0.0)
+    dealt = tiles.reshape(len(trips), -1, cores).sum(axis=1)
+    every = np.asarray(dealt.sum(axis=1))
+    return np.asarray(np.maximum(tiles.max(axis=1), every / cores) if pipelined else dealt.max(axis=1)), every
 
 
 def _points(nest: DealtNest, trips: Numbers, taken: Numbers) -> Reals:

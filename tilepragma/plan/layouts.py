@@ -120,8 +120,7 @@ def rank_layouts(
     if not varied:
         return unknown("its tiles have no sizes to choose")
     try:
-        cores = device.cores if isinstance(device, Processor) and target is Target.THREADS else None
-        default = sizes_on_hosts(plan, scalars, cores) if on_host else usual
+        default = _own_sizes(plan, scalars, target, device)
     except UncountableError as reason:
         return unknown(str(reason))
     predict = _predictor(plan, scalars, target, device)
@@ -154,12 +153,19 @@ def predicted_as_it_is(
     predict = _predictor(plan, scalars, target, device)
     if isinstance(predict, Uncounted):
         return predict
-    on_host = target in (Target.SERIAL, Target.THREADS)
     try:
-        sizes = sizes_on_hosts(plan, scalars) if on_host else tuple(size.device for size in plan.sizes)
+        sizes = _own_sizes(plan, scalars, target, device)
     except UncountableError as reason:
         return Uncounted(str(reason))
     return predict(_columns(tuple(size.object.name for size in plan.sizes), [sizes]))
+
+
+def _own_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target, device: Device | None) -> Sizes:
+    """What launches take by themselves. Raises UncountableError where the scalars do not say it."""
+    if target not in (Target.SERIAL, Target.THREADS):
+        return tuple(size.device for size in plan.sizes)
+    cores = device.cores if isinstance(device, Processor) and target is Target.THREADS else None
+    return sizes_on_hosts(plan, scalars, cores)
 
 
 def _predictor(

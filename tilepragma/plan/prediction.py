@@ -38,10 +38,13 @@ USABLE = 0.5
 #: What is seen of the time that bytes of the second, the third level take, since they come in while a core computes; the last level's is seen whole.
 SEEN = (0.3, 0.7)
 #: Cycles of an innermost loop's beginning and end, and of an operation in bounds and conditions.
-ROW_CYCLES, CONTROL_CYCLES = 15.0, 1.0
+ROW_CYCLES, CONTROL_CYCLES = 8.0, 1.0
 #: Seconds of a step of a host loop up to which one core does it all (BREAK_EVEN in runtime/host.c); and what going from one step to the next takes
 #: on one core and on several where nobody has measured it.
 BREAK_EVEN, USUAL_CROSSING = 8e-6, (2e-7, 5e-6)
+#: Seconds from one tile of overlapping wavefronts to the next on a core, which another one has to hear of; and wavefronts that overlap at most
+#: (MOST_WAVES in runtime/waves.c).
+TILE_SECONDS, TOGETHER = 2.5e-7, 64
 #: Cycles until an operation's result; instructions that a core begins in a cycle, and that it has begun
 #: and not finished at most.
 LATENCY_CYCLES, WIDTH, WINDOW = 3.0, 4.0, 450.0
@@ -107,8 +110,8 @@ class _LaunchTerms:
         points = nest.points
         cycle = 1 / processor.clock
         issue, wait = self._point()
-        # Rows that wait for themselves go on beside each other as far as a core looks ahead.
-        ahead = np.minimum(points / np.maximum(nest.rows * self._window(), 1e-300), 1.0)
+        # A row that waits for itself goes on beside the next ones as far as a core looks ahead: of so many points a row, so much is waited for.
+        ahead = points / np.maximum(points + nest.rows * self._window(), 1e-300)
         computing = [
             points * np.maximum(issue - wait * ahead, 0.0),
             points * wait * ahead,
@@ -119,9 +122,9 @@ class _LaunchTerms:
         if share is None:
             share = slowest_share(work, Organisation(processor.cores, 1))
         # What takes no longer than waking the others does runs on one core (runtime/host.c).
-        alone = (share >= 1) | ((work.launches > 1) & (sum(computing) < BREAK_EVEN * work.launches))
+        alone = (share >= 1) | ((work.launches > 1) & (sum(computing) < BREAK_EVEN * self._steps()))
         share = np.where(alone, 1.0, share)
-        columns = [*(one * share for one in computing), work.launches * self._crossing(alone)]
+        columns = [*(one * share for one in computing), self._between(alone)]
         levels = zip(processor.memories, processor.memories[1:], nest.moved, strict=False)
         last = len(processor.memories) - 2
         for level, (nearer, memory, moved) in enumerate(levels):
@@ -132,6 +135,20 @@ class _LaunchTerms:
             seen = 1.0 if level == last else SEEN[min(level, len(SEEN) - 1)]
             columns.append(every * shared * seen / (memory.bandwidth or float("inf")))
         return np.stack(np.broadcast_arrays(*columns), axis=1)
+
+    def _between(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
+        """Seconds of going from one launch to the next; where wavefronts overlap, of going from one tile to the next."""
+        work, cores = self.work, self.processor.cores
+        between = self._steps() * self._crossing(alone)
+        if work.place.launch.pipelined:
+            tiles = np.add.reduceat(work.repeats * work.tiles(), work.starts)
+            between = between + np.where(alone, 0.0, tiles * TILE_SECONDS / cores)
+        return np.asarray(between)
+
+    def _steps(self) -> Reals:
+        """How often cores begin together: for each launch, or for so many wavefronts as overlap."""
+        together = TOGETHER if self.work.place.launch.pipelined and self.processor.cores > 1 else 1
+        return np.asarray(np.ceil(self.work.launches / together))
 
     def _crossing(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
         """Seconds from one launch to the next, in each case."""

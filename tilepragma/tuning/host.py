@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.model.descriptor_files import named_device
+from tilepragma.model.devices import Device, Processor
+
 _CPUS = Path("/sys/devices/system/cpu")
 _USUAL = ((1, 32 * 1024), (2, 512 * 1024))
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -53,6 +56,12 @@ def this_host(cpus: Path = _CPUS, description: Path = Path("/proc/cpuinfo")) -> 
     memory = _asked("SC_PAGE_SIZE") * _asked("SC_PHYS_PAGES") or 4 << 30
     clock = float(facts.get("cpu MHz", "0") or 0) * 1e6
     return Host(facts.get("model name") or "processor", _cores(own, siblings), len(own), caches, line, memory, clock)
+
+
+def usual_processor(cores: int) -> Device:
+    """A processor as most are, with so many cores: what can be said of one that nobody has calibrated."""
+    found = named_device("processor")
+    return found.with_cores(cores) if isinstance(found, Processor) else found
 
 
 def _own_cpus() -> set[int]:

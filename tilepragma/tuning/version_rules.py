@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.base.refusals import RefusalError
 from tilepragma.driver import planned_version
-from tilepragma.plan.kernel_plan import MeasuredSizes, PlanVersion, SizeChoice
+from tilepragma.plan.kernel_plan import MeasuredSizes, PlanVersion
+from tilepragma.plan.size_choices import chosen_sizes
 from tilepragma.plan.tuned import MOST_VERSIONS
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 from tilepragma.tuning.measuring import Version, version_of
@@ -93,7 +94,10 @@ def version_rules(
             for one in decision.measured.choices
         ]
         plan = replace(usual, versions=tuple(versions[name] for name in taken))
-        reached = {text: one.share(_layout(decision.measured.choices, one)) for text, one in mine.items()}
+        reached = {
+            text: one.share(chosen_sizes(decision.measured.choices, (one.bytes, one.trips)) or ())
+            for text, one in mine.items()
+        }
         measured = MeasuredSizes(decision.measured.least, tuple(choices))
         return VersionRules(plan, replace(decision, measured=measured), reached, tuple(taken))
     return None
@@ -110,13 +114,3 @@ def _occasion(results: Results, builds: Mapping[str, Build], text: str, usual: O
             sizes = (places.index(version.build), *(() if plan is None else sizes_of(plan, version, text)))
             seconds[sizes] = min(typical, seconds.get(sizes, typical))
     return replace(usual, seconds=seconds)
-
-
-def _layout(choices: Iterable[SizeChoice], occasion: Occasion) -> Sizes:
-    """What the rules take."""
-    found = [
-        one.sizes
-        for one in choices
-        if (one.bytes is None or occasion.bytes <= one.bytes) and (one.trips is None or occasion.trips <= one.trips)
-    ]
-    return found[0]

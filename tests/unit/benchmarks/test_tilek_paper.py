@@ -9,11 +9,9 @@ import pytest
 from benchmarks.explored import measure
 from benchmarks.tilek_paper import tables
 from benchmarks.tilek_paper.results import (
-    Column,
     Input,
     Row,
     as_json,
-    column,
     compared,
     place_of_best,
     rates_of,
@@ -21,6 +19,7 @@ from benchmarks.tilek_paper.results import (
 from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.exploration import Results
+from tilepragma.tuning.input_space import Spread
 
 SMALL, MIDDLE, LARGE = (Input(f"n={n}", n * 10**9, 4 * n, n) for n in (1, 2, 4))
 
@@ -43,10 +42,10 @@ def test_the_columns_of_table_4() -> None:
     rates = {"x": {"n=1": 4.0, "n=2": 4.0, "n=4": 1.0}, "y": {"n=1": 2.0, "n=2": 2.0, "n=4": 6.0}}
     found = compared(rates, [SMALL, MIDDLE, LARGE], {"n=1": 5.0, "n=2": 5.0, "n=4": 5.0})
     assert found.version == "y"
-    assert found.best == Column(10 / 3, 2.0, 6.0)
-    assert found.adaptive == Column(14 / 3, 4.0, 6.0)
+    assert found.best == Spread(10 / 3, 2.0, 6.0)
+    assert found.adaptive == Spread(14 / 3, 4.0, 6.0)
     assert (found.mean, found.worst) == (pytest.approx(1.4), 2.0)
-    assert found.own == column([5.0] * 3)
+    assert found.own == Spread(5.0, 5.0, 5.0)
     # Two rules tell the large array from the others, and reach all that there is.
     assert found.rules.count == 2
     assert (found.rules_share, found.rules_worst) == (pytest.approx(1.4), 2.0)
@@ -104,10 +103,11 @@ def test_a_run_takes_versions_in_turn_and_failed_ones_once() -> None:
     taken: list[Trial] = []
     heard: list[None] = []
     found = measure(take, ["default", "a", "b"], ["n=1", "n=2"], 2, lambda: heard.append(None))
-    assert [(one.version, one.sizes, one.attempt) for one in taken] == [
-        *((version, text, 0) for text in ("n=1", "n=2") for version in ("default", "a", "b")),
-        *((version, text, 1) for text in ("n=1", "n=2") for version in ("default", "a")),
+    assert [(one.version, one.attempt) for one in taken if one.sizes == "n=2"] == [
+        *(("default", 0), ("default", 1), ("a", 0), ("b", 0)),
+        *(("default", 2), ("a", 1)),
     ]
+    assert [one.sizes for one in taken] == ["n=1"] * 4 + ["n=2"] * 4 + ["n=1"] * 2 + ["n=2"] * 2
     assert len(heard) == 12
     assert found.seconds["n=2"]["a"] == [(1.0,), (2.0,)]
     assert found.failures == {"n=1": {"b": "crashed"}, "n=2": {"b": "crashed"}}

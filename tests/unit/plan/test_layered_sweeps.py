@@ -6,10 +6,14 @@ import pytest
 from source import plans
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.translation_unit import parse_translation_unit
 from tilepragma.ir.expressions import Conditional
 from tilepragma.ir.looptree import Loop, Statement
 from tilepragma.model.descriptor_files import named_device
-from tilepragma.plan.defaults import PlanDefaults
+from tilepragma.model.devices import Device
+from tilepragma.plan.kernel_plan import Reordered
+from tilepragma.plan.layered_sweeps import layered
 
 HEAD = "void f(int steps, int n, int m, double w, double r, double u[n][n], double g[n][n], double v[10][10][10])"
 SWEEPS = "for (int t = 0; t < steps; t++)"
@@ -186,17 +190,30 @@ void f(int steps, int n, int *m, double u[n][n])
             f"{SWEEPS}\n{MESH}\n{FIVE[:-2]} + u[i-1][j-1] + u[i-1][j+1] + u[i+1][j-1] + u[i+1][j+1]);",
             [["1 1"], ["1 2"], ["2 1"], ["2 2"]],
         ),
+        (
+            f"{SWEEPS}\nfor (int i = 1; i < 9; i++)\nfor (int j = 1; j < 9; j++)\nfor (int k = 1; k < 9; k++)\n"
+            "v[i][j][k] = v[i-1][j][k] + v[i+1][j][k] + v[i][j-1][k] + v[i][j+1][k] + v[i][j][k-1] + v[i][j][k+1];",
+            [["1 1 1"], ["1 1 2"], ["1 2 1"], ["1 2 2"], ["2 1 1"], ["2 1 2"], ["2 2 1"], ["2 2 2"]],
+        ),
     ],
-    ids=["three points", "five points", "nine points"],
+    ids=["three points", "five points", "nine points", "seven points"],
 )
 def test_kernels_that_do_not_meet_are_one(body: str, nests: list[list[str]]) -> None:
-    (plan,) = plans(program(body))
-    assert plan.reordered is not None
-    (groups,) = (one for one in plan.reordered.kernel.body.statements if isinstance(one, Loop))
+    (groups,) = (one for one in order_of(program(body)).kernel.body.statements if isinstance(one, Loop))
     tiles = [
         [tile_of(one) for one in inner.body.statements] for inner in map(innermost_subdomains, groups.body.statements)
     ]
     assert tiles == 2 * nests
+
+
+def order_of(text: str, device: Device | None = None) -> Reordered:
+    """What the clause makes of the text's only kernel, before it is planned."""
+    found = Diagnostics()
+    unit = parse_translation_unit("t.c", text.encode(), CompilerFlags(), found)
+    assert unit is not None
+    order = layered(unit.kernels[0], found, device)
+    assert order is not None
+    return order
 
 
 def innermost_subdomains(nest: Statement) -> Loop:
@@ -268,9 +285,8 @@ def test_what_is_not_in_lanes_stays_where_it_is() -> None:
 )
 def test_sizes_that_are_not_said(clause: str, device: str | None, note: str) -> None:
     """They are chosen for the device, and said to be."""
-    defaults = PlanDefaults(device=None if device is None else named_device(device))
-    (plan,) = plans(program(f"{SWEEPS}\n{MESH}\n{FIVE}", f"sor(multilayer{clause})"), defaults=defaults)
-    assert plan.reordered is not None
-    assert plan.reordered.notes == (f"u in {note}",)
-    sizes = plan.reordered.written.directive.sor
+    chosen_for = None if device is None else named_device(device)
+    order = order_of(program(f"{SWEEPS}\n{MESH}\n{FIVE}", f"sor(multilayer{clause})"), chosen_for)
+    assert order.notes == (f"u in {note}",)
+    sizes = order.written.directive.sor
     assert sizes is not None and 1 <= sizes.layers <= sizes.subdomain // 2

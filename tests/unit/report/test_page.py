@@ -9,7 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from tests.unit.report.pictures import CASES, GOLDEN, golden
-from tilepragma.driver import ExplainPage, TranslateRequest, explain_page, kernel_reports, translate
+from tilepragma.driver import TranslateRequest, explain_page, kernel_reports, translate
+from tilepragma.report.explain_page import ExplainPage
 from tilepragma.report.sizes import Sizes
 
 #: Elements that have no end tag.
