@@ -166,10 +166,8 @@ def _without_loops(kernel: Kernel) -> str:
         return f"kernel '{kernel.name}' has no loop that could be distributed"
     loop = uncounted[-1]
     what = f" ({loop.reason.rstrip('.')})" if isinstance(loop, ForLoop) else ""
-    return (
-        f"the iterations of the loop on line {loop.range.start.line} cannot be counted{what}; put '#pragma tilek kernel' "
-        "before the loops inside it, and '#pragma tilek data' around it so that data stay where they are"
-    )
+    inside = "" if kernel.parts is None else ", and no loop inside it can be dealt out"
+    return f"the iterations of the loop on line {loop.range.start.line} cannot be counted{what}{inside}"
 
 
 @dataclass

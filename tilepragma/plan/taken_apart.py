@@ -80,7 +80,8 @@ def _apart(kernel: Kernel, parts: Parts, make: Make, diagnostics: Diagnostics) -
     """The region as kernels in the user's text."""
     check_names(parts.data, diagnostics)
     regions = [plan_region(one, make, diagnostics) for one in _with_condition(kernel, _with_method(parts.kernels))]
-    held = HeldRegion(kernel, held_arrays(parts))
+    needed = [one for region in regions for each in region.planned for one in each.plan.arrays]
+    held = HeldRegion(kernel, held_arrays(parts, needed))
     names = frozenset(one.object.host for one in held.arrays)
     names |= {
         one.host for group in parts.exchanged for one in group.used if names & {there.host for there in group.there}

@@ -164,6 +164,32 @@ def test_sor_is_of_the_relaxations_alone() -> None:
     assert "'change' cannot be reduced: the kernel does not use it" in region(source % "reduction(+: change)")[1]
 
 
+def test_what_plans_copy_beyond_what_loops_touch_is_kept_too() -> None:
+    made, _ = region("""
+        void f(int n, double tol, double u[n][n], double g[n][n])
+        {
+            double change;
+        #pragma tilek kernel sor(multilayer, layers: 2, subdomain: 8)
+            do {
+                for (int s = 0; s < 4; s++)
+                    for (int i = 1; i < n - 1; i++)
+                        for (int j = 1; j < n - 1; j++)
+                            u[i][j] = (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1] - g[i][j]) / 4;
+                change = 0;
+                for (int i = 1; i < n - 1; i++)
+                    for (int j = 1; j < n - 1; j++)
+                        if (g[i][j] - u[i][j] > change)
+                            change = g[i][j] - u[i][j];
+            } while (change > tol);
+        }
+        """)
+    sweeps, change = (one.plan for one in made.planned)
+    needed = [{one.object.host: one.section for one in plan.arrays}["g"] for plan in (sweeps, change)]
+    kept = {one.object.host: one.section for one in made.held[0].arrays}
+    assert needed[0] != needed[1], "rows of subdomains are copied whole"
+    assert kept["g"] == needed[0]
+
+
 def test_what_is_in_the_way_is_said() -> None:
     made, said = region("""
         void f(int n, double *a)
