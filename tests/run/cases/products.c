@@ -51,6 +51,39 @@ CASE(product_columns)
     free(c);
 }
 
+// case rows_of_products: each row of a body times one matrix, whose panels serve all rows, if there are any
+static void rows_of_products(int r, int q, int p, float a[r][q][p], float c4[p][p], float sum[p])
+{
+#pragma tilek kernel
+    for (int i = 0; i < r; i++)
+        for (int j = 0; j < q; j++) {
+            for (int k = 0; k < p; k++) {
+                sum[k] = 0;
+                for (int s = 0; s < p; s++)
+                    sum[k] += a[i][j][s] * c4[s][k];
+            }
+            for (int k = 0; k < p; k++)
+                a[i][j][k] = sum[k];
+        }
+}
+
+CASE(rows_of_products)
+{
+    static const int sizes[][3] = {{5, 19, 131}, {1, 8, 64}, {33, 1, 3}, {3, 0, 300}, {0, 3, 300}, {3, 4, 0}};
+    for (size_t at = 0; at < sizeof sizes / sizeof *sizes; ++at) {
+        const int r = sizes[at][0], q = sizes[at][1], p = sizes[at][2];
+        const size_t cells = (size_t)r * (size_t)q * (size_t)p + 1;
+        float *const a = check_floats(cells), *const c4 = check_floats((size_t)p * (size_t)p + 1);
+        float *const sum = check_floats((size_t)p + 1);
+        rows_of_products(r, q, p, (float (*)[q][p])a, (float (*)[p])c4, sum);
+        check_record("a", a, cells * sizeof *a);
+        check_record("sum", sum, ((size_t)p + 1) * sizeof *sum);
+        free(a);
+        free(c4);
+        free(sum);
+    }
+}
+
 // case two_updates: each element is updated twice in turn, and both updates read rows and columns of both matrices
 static void two_updates(int n, int m, float c[n][n], float a[n][m], float b[n][m])
 {

@@ -12,7 +12,7 @@ from tests.unit.plan.source import plan
 from tilepragma.ir.directives import WIDEST_VECTORS, VectorRegisters
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Binary, access_to, integer
-from tilepragma.ir.looptree import Block, Buffer, Buffered, ExpressionStatement, Loop, Statement
+from tilepragma.ir.looptree import Block, Buffer, Buffered, ExpressionStatement, If, Loop, Statement
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import DOUBLE, FLOAT, INT
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Step
@@ -119,6 +119,33 @@ def test_columns_in_strides_are_packed() -> None:
     found = product("ijk", update="c[i][j] += a[i][k] * d[j][k];")
     assert packed(found) == [f"{THROUGH_TILE}x{COLUMNS} d[j][k]"]
     assert held(found) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+
+
+def test_a_panel_for_tiles_that_may_not_be_there_is_packed_behind_a_test() -> None:
+    found = plan("""
+    void f(int n, int m, int p, float c[n][m][p], float a[n][m][p], float b[p][p])
+    {
+    #pragma tilek kernel
+        for (int r = 0; r < n; r++)
+            for (int q = 0; q < m; q++)
+                for (int j = 0; j < p; j++) {
+                    c[r][q][j] = 0;
+                    for (int k = 0; k < p; k++)
+                        c[r][q][j] += a[r][q][k] * b[k][j];
+                }
+    }""")
+    assert packed(found) == [f"{THROUGH_TILE}x{COLUMNS} b[k][j]"]
+    tests = [
+        node.condition
+        for launch in found.host
+        for node in walk(launch.body)
+        if isinstance(node, If) and any(not one.stored for one in _buffers_in(node.then))
+    ]
+    assert any("m >= 1" in expression_text(one) for one in tests), "without any q nothing of b is read"
+
+
+def _buffers_in(block: Block) -> list[Buffer]:
+    return [one for node in walk(block) if isinstance(node, Buffered) for one in node.buffers]
 
 
 def test_the_same_array_may_be_read_where_a_full_tile_has_no_element() -> None:
