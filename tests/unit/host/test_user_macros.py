@@ -15,6 +15,18 @@ def test_macros_of_included_files_are_known(tmp_path: Path) -> None:
     assert user_macros([main]) == {"count", "first", "size"}
 
 
+def test_macros_that_clauses_need_stay() -> None:
+    text = b"""#define first 1
+#define count(x) \\
+    (size + (x))
+#define size 3
+#define other first
+#pragma tilek kernel \\
+    num_gangs(count(n))
+"""
+    assert user_macros([SourceFile("main.c", text, ())]) == {"first", "other"}
+
+
 def test_clashing_macros_are_put_aside_and_come_back() -> None:
     assert without_macros("int size = last;\n", frozenset({"size", "sizes"})) == (
         '#pragma push_macro("size")\n#undef size\nint size = last;\n#pragma pop_macro("size")\n'
