@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Access, AddressOf, Binary, DataObject, Expression, Scope, Storage, integer
-from tilepragma.ir.looptree import Block, Declaration, Kernel, Statement
+from tilepragma.ir.looptree import Block, Declaration, Declarator, Kernel, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, is_scalar, number, polynomial
 from tilepragma.ir.rows import LEAST_ROW, row_strides
 from tilepragma.ir.substitution import with_accesses
@@ -182,17 +182,21 @@ def _without_unread(before: Block, after: Block, kernel: Kernel) -> Block:
     gone = {node.object for node in walk(before) if isinstance(node, Access)} - set(mentioned)
     written = Counter(use.object for use in uses(before, kernel.functions) if use.writes)
 
-    def is_gone(declaration: Declaration) -> bool:
-        objects = [one.object for one in declaration.declarators]
-        return all(one in gone and one.scope is Scope.LOCAL and written[one] == 1 for one in objects)
+    def is_gone(declarator: Declarator) -> bool:
+        object_ = declarator.object
+        return object_ in gone and object_.scope is Scope.LOCAL and written[object_] == 1
 
     def inside(block: Block) -> Block:
         return replace(block, statements=tuple(kept(block)))
 
     def kept(block: Block) -> Iterator[Statement]:
         for one in block.statements:
-            if not isinstance(one, Declaration) or not is_gone(one):
+            if not isinstance(one, Declaration):
                 yield with_blocks(one, inside)
+                continue
+            left = tuple(each for each in one.declarators if not is_gone(each))
+            if left:
+                yield one if len(left) == len(one.declarators) else replace(one, declarators=left)
 
     if not gone:
         return after

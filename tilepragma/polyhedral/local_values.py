@@ -115,7 +115,8 @@ class LocalValues:
                 )
         collected = frame.written_out(polynomial(value))
         known = (atom for atom in collected.atoms if not frame.invariant(atom))
-        if all(_is_known(atom, frame) for atom in known):
+        # Choices are not written out: one that asks for what the local held before says nothing of it any more.
+        if all(_is_known(atom, frame) for atom in known) and not _mentions(collected, frozenset({object_})):
             return replace(self, sums={**self.sums, object_: collected})
         return self
 
