@@ -21,7 +21,6 @@ class Subject:
     name: str
     sample: str
     flops: Callable[[Numbers], int]
-    paper_inputs: int
     full: str
     quick: str
     paper: Mapping[str, tuple[float, float]]
@@ -42,7 +41,6 @@ SUBJECTS = (
         "2d-conv",
         "conv2d",
         lambda at: 17 * at["n"] * at["m"],
-        225,
         "n=128:4096:x2,m=128:4096:x2",
         "n=200:3200:x4,m=200:3200:x4",
         {"threads": (1.06, 1.01), "accelerator": (1.48, 8.00)},
@@ -52,7 +50,6 @@ SUBJECTS = (
         "sgemm",
         # As printed; the listing has 3 p + 1.
         lambda at: at["n"] * at["m"] * (6 * at["p"] + 1),
-        1152,
         "n=100:800:x2,m=100:800:x2,p=100:400:x2",
         "n=100:400:x4,m=100:400:x4,p=100:400:x4",
         {"threads": (1.02, 1.17), "accelerator": (1.01, 5.33)},
@@ -61,7 +58,6 @@ SUBJECTS = (
         "syr2k",
         "syr2k",
         lambda at: at["n"] ** 2 * (6 * at["m"] + 1),
-        252,
         "n=100:800:+100,m=50:800:x2",
         "n=100:400:x2,m=100:400:x4",
         {"threads": (1.01, 1.31), "accelerator": (1.01, 1.21)},
@@ -70,7 +66,6 @@ SUBJECTS = (
         "doitgen",
         "doitgen",
         lambda at: 2 * at["R"] * at["Q"] * at["P"] ** 2,
-        250,
         "R=10:90:x3,Q=10:90:x3,P=20:160:x2",
         "R=10:40:x4,Q=10:40:x4,P=40:160:x4",
         {"threads": (1.02, 1.03), "accelerator": (1.15, 2.46)},
