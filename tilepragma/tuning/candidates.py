@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,8 +70,8 @@ class Build:
     plan: KernelPlan | None
     steps: str = ""
     """the tiles of time steps of the plan, where they are not those of the source as it stands"""
-    alone: KernelPlan | None = None
-    """what the model predicts a build by that is tried as it is, without other tile sizes"""
+    alone: Callable[[], KernelPlan | None] = lambda: None
+    """what the model predicts a build by that is tried as it is, without other tile sizes; translated when it is first asked for"""
     version: str = ""
     """what the source as it stands may have for a version of the kernel (ir/versions.py) in the place of this build; empty where it may not"""
 
@@ -111,10 +112,14 @@ def families_of(versions: Iterable[str]) -> tuple[str, ...]:
 
 
 def _alone(request: TranslateRequest, plan: KernelPlan, text: bytes) -> Build:
-    """A build of another text of the source, with the kernel's plan there, where it has one."""
+    """A build of another text of the source."""
+    return Build(text, {}, None, alone=cache(partial(_plan_in, request, plan.kernel.name, text)))
+
+
+def _plan_in(request: TranslateRequest, kernel: str, text: bytes) -> KernelPlan | None:
+    """The plan of a kernel in another text of the source, where it has one."""
     result = translate(replace(request, text=text, kept=False))
-    found = next((one for one in result.plans if one.kernel.name == plan.kernel.name), None)
-    return Build(text, {}, None, alone=found)
+    return next((one for one in result.plans if one.kernel.name == kernel), None)
 
 
 def _counts(target: str, threads: int) -> list[str]:
@@ -168,7 +173,9 @@ def space_of(
     for text, numbers in points.items():
         default = Candidate(Version(), _terms(builds[""].plan, numbers, serves, device))
         others = [
-            Candidate(Version(name), _terms(one.alone, numbers, serves, device)) for name, one in builds.items() if name
+            Candidate(Version(name), _terms(one.alone(), numbers, serves, device))
+            for name, one in builds.items()
+            if name
         ]
         layouts = _layouts(builds, numbers, serves, device) if with_sizes else []
         mine = ordered(default, others, layouts)

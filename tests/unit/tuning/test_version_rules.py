@@ -11,6 +11,7 @@ from tilepragma.base.refusals import RefusalError
 from tilepragma.driver import TranslateRequest, TranslateResult, planned_version, translate
 from tilepragma.plan.kept_sizes import HOST
 from tilepragma.plan.kernel_plan import PlanVersion
+from tilepragma.tuning import candidates
 from tilepragma.tuning.candidates import Build, builds_of, families_of
 from tilepragma.tuning.database import Outcome, Trial
 from tilepragma.tuning.learned import Lesson, lesson_of
@@ -41,6 +42,25 @@ def builds(result: TranslateResult) -> dict[str, Build]:
     assert result.unit is not None
     request = TranslateRequest(result.unit.files[0].path)
     return builds_of(request, result, result.plans[0], "threads", ("counts", "unroll", "paper8"), 2)
+
+
+def test_builds_are_translated_where_something_is_predicted_of_them(
+    monkeypatch: pytest.MonkeyPatch, result: TranslateResult
+) -> None:
+    asked: list[bytes | None] = []
+
+    def translated(request: TranslateRequest) -> TranslateResult:
+        asked.append(request.text)
+        return translate(request)
+
+    monkeypatch.setattr(candidates, "translate", translated)
+    assert result.unit is not None
+    request = TranslateRequest(result.unit.files[0].path)
+    build = builds_of(request, result, result.plans[0], "threads", ("counts", "paper8"), 2)["num_threads(1)"]
+    assert asked == []
+    plans = build.alone(), build.alone()
+    assert plans[0] is not None and plans[0] is plans[1]
+    assert asked == [build.source]
 
 
 def learned(result: TranslateResult, builds: Mapping[str, Build], times: Mapping[str, tuple[float, ...]]) -> Lesson:
