@@ -86,8 +86,7 @@ def row_of(given: argparse.Namespace, subject: Subject, target: str, folder: Pat
 
 def input_of(subject: Subject, plan: KernelPlan, text: str) -> Input:
     numbers = sizes_of(text)
-    scalars = {each.name: numbers[each.host] for each in plan.kernel.objects if each.host in numbers}
-    return Input(text, subject.flops(numbers), *found_by_launch(plan, scalars, with_trips=True))
+    return Input(text, subject.flops(numbers), *found_by_launch(plan, plan.kernel.by_name(numbers), with_trips=True))
 
 
 def searched(one: Explored, points: Mapping[str, Mapping[str, int]], budget: float) -> list[Place]:

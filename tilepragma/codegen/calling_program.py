@@ -132,7 +132,7 @@ class _Array:
 
 def _ends(plan: KernelPlan, argument: ArrayArgument, numbers: Mapping[str, int]) -> tuple[int, ...]:
     """How far the section goes, and the declared lengths where those are known. Raises UncountableError."""
-    scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
+    scalars = plan.kernel.by_name(numbers)
     lengths = argument.object.stored.lengths
     ends = []
     for bound, length in zip(argument.section, lengths, strict=True):

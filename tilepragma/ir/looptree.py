@@ -8,6 +8,7 @@ It is syntax: it knows nothing of isl, targets or plans. Everything is frozen; a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tilepragma.base.diagnostics import Diagnostic
@@ -438,6 +439,10 @@ class Kernel:
     parts: Parts | None = None
     in_the_way: Diagnostic | None = None
     """why there are no `parts`, where loops of the region end with conditions"""
+
+    def by_name(self, numbers: Mapping[str, int]) -> dict[str, int]:
+        """The numbers of the user's names by those that objects have inside the engine; names that the kernel does not have are left out."""
+        return {one.name: numbers[one.host] for one in self.objects if one.host in numbers}
 
 
 @dataclass(frozen=True)

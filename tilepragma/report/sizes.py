@@ -52,7 +52,7 @@ class Sizes:
 
     def by_name(self, kernel: Kernel) -> dict[str, int]:
         """The numbers by the names that objects have inside the engine."""
-        return {one.name: self.numbers[one.host] for one in kernel.objects if one.host in self.numbers}
+        return kernel.by_name(self.numbers)
 
 
 def parse_sizes(words: Iterable[str]) -> Sizes:

@@ -184,15 +184,11 @@ def space_of(
     return versions, Space(order)
 
 
-def _scalars(plan: KernelPlan, numbers: Mapping[str, int]) -> dict[str, int]:
-    return {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
-
-
 def _terms(plan: KernelPlan | None, numbers: Mapping[str, int], target: Target, device: Device | None) -> Numbers:
     """What is predicted of a plan as it is."""
     if plan is None or plan.as_written is not None:
         return UNKNOWN
-    found = predicted_as_it_is(plan, _scalars(plan, numbers), target, device)
+    found = predicted_as_it_is(plan, plan.kernel.by_name(numbers), target, device)
     return UNKNOWN if isinstance(found, Uncounted) or not np.isfinite(found.seconds).all() else found.seconds[0]
 
 
@@ -204,7 +200,7 @@ def _layouts(
     for name, build in builds.items():
         if build.plan is None or not build.plan.sizes:
             continue
-        scalars = _scalars(build.plan, numbers)
+        scalars = build.plan.kernel.by_name(numbers)
         ranking = rank_layouts(build.plan, scalars, target, device)
         steps = build.plan.host_steps if target.value in _HOSTS else build.plan.device_steps
         used = {one.object.name for one in used_sizes(steps, build.plan.sizes)}

@@ -147,7 +147,7 @@ def _with_versions(usual: Lesson, results: Results, builds: Mapping[str, Build],
     """What launches reach that choose among the source as it stands and other builds."""
 
     def sizes(plan: KernelPlan, version: Version, text: str) -> Sizes:
-        return _sizes(plan, usual.on_host, version, _scalars(plan, text))
+        return _sizes(plan, usual.on_host, version, plan.kernel.by_name(sizes_of(text)))
 
     rules = version_rules(results, builds, usual.occasions, sizes, embed, MOST)
     if rules is not None:
@@ -176,7 +176,7 @@ def _occasions(results: Results, name: str, plan: KernelPlan, on_host: bool) -> 
         best = results.typical(ordered[0], text) if ordered else None
         if best is None or DEFAULT not in ordered:
             continue
-        scalars = _scalars(plan, text)
+        scalars = plan.kernel.by_name(sizes_of(text))
         seconds: dict[Sizes, float] = {}
         default: Sizes | None = None
         try:
@@ -194,11 +194,6 @@ def _occasions(results: Results, name: str, plan: KernelPlan, on_host: bool) -> 
     if reason and not found:
         raise NoLessonError(reason)
     return found
-
-
-def _scalars(plan: KernelPlan, text: str) -> dict[str, int]:
-    numbers = sizes_of(text)
-    return {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
 
 
 def _trips(plan: KernelPlan, scalars: Mapping[str, int]) -> int:
