@@ -30,8 +30,9 @@ def known_source(
     plan: KernelPlan,
     measured: MeasuredKernel,
     space: InputSpace,
+    device: Device | None,
 ) -> KnownSource:
-    """Of a kernel whose plan this is, without anything that is kept beside the source."""
+    """Of a kernel whose plan this is, without anything that is kept beside the source; `device` is what it was measured on (`device_of`)."""
     on_host = _runs_launches_of_hosts(measured)
     refused: list[str] = []
 
@@ -54,7 +55,7 @@ def known_source(
         for text, one in counted.items()
         if one is not None and one.operations and one.bytes
     )
-    predicted, why = _predicted(plan, numbers[space.inputs[-1]], device_of(measured, request.device))
+    predicted, why = _predicted(plan, numbers[space.inputs[-1]], device)
     return KnownSource(
         lesson, no_lesson, tuple(refused), work if len(work) == len(space.inputs) else {}, points, predicted, why
     )

@@ -118,8 +118,8 @@ def _page(options: argparse.Namespace, sources: Sequence[Source]) -> Measurement
             continue
         known = None
         if source is not None and plan is not None:
-            known = known_source(source.request, source.result, plan, measured, space)
             device = device_of(measured, source.request.device)
+            known = known_source(source.request, source.result, plan, measured, space, device)
             found = MeasuredPoints(
                 _title(measured), input_name(space.inputs[-1]), device, measured.environment.device, known.points
             )

@@ -13,7 +13,7 @@ from tilepragma.report.scene import Figure
 @dataclass(frozen=True)
 class WayRow:
     """A way to choose a version: the mean, least and most of its performance over all inputs, and how many times as much as the best version on
-    average it reaches in the mean and in the worst case; all as texts, the last two empty for that version itself.
+    average it reaches in the mean and in the worst case; all as texts.
     """
 
     name: str
