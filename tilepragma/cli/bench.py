@@ -19,18 +19,17 @@ from tilepragma.base.files import write_atomically
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.user_compiler import compiler
+from tilepragma.cli.asked import asked_kernels, listed, target_problem
 from tilepragma.cli.devices import accelerators, machine_of
 from tilepragma.cli.exploration_programs import OPTIONS, compiled, fitting, local_headers, tilecc, with_optimisation
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_error
 from tilepragma.cli.tables import print_table
-from tilepragma.cli.tune import chosen_kernels, ended_by_sigterm
-from tilepragma.driver import TARGET_NAMES, calling_program, source_text
-from tilepragma.report.sizes import Sizes, check_sizes
+from tilepragma.cli.tune import ended_by_sigterm
+from tilepragma.driver import calling_program, source_text
 from tilepragma.tuning.kept_layouts import kept_file
 from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
-from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
 
 if TYPE_CHECKING:
     from tilepragma.driver import CallingProgram, KernelPlan, TranslateRequest, TranslateResult
@@ -46,16 +45,11 @@ def usage_problem(options: argparse.Namespace) -> str:
     """What is wrong with the options, in a sentence; empty where nothing is."""
     if options.input == "-":
         return "standard input cannot be measured: its copies are built by the source's name, so name a file"
-    for name in _listed(options.target):
-        if name not in TARGET_NAMES:
-            return f"--target: unknown target '{name}'; targets are {', '.join(TARGET_NAMES)}"
+    if wrong := target_problem(options.target):
+        return f"--target: {wrong}"
     if options.json and not Path(options.json).absolute().parent.is_dir():
         return f"--json {options.json}: there is no such folder"
     return ""
-
-
-def _listed(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",")] if text else []
 
 
 @dataclass
@@ -138,17 +132,11 @@ def bench(options: argparse.Namespace, request: TranslateRequest, result: Transl
 
     Raises SizeError for sizes that no kernel has.
     """
-    try:
-        points = {sizes_text(one): one for one in parse_ranges(options.sizes)}
-    except SizeRangeError as error:
-        print_error("tilepragma", str(error))
+    asked = asked_kernels(options.kernel, options.sizes, request, result)
+    if asked is None:
         return _WRONG_USAGE
-    plans = chosen_kernels(options.kernel, result, request)
-    if plans is None:
-        return _WRONG_USAGE
-    for one in points.values():
-        check_sizes(Sizes(one), [plan.kernel for plan in result.plans])
-    targets = tuple(_listed(options.target)) or _targets_here()
+    plans, points = asked
+    targets = listed(options.target) or _targets_here()
     rows: dict[str, list[Measured]] = {}
     failed = False
     try:
