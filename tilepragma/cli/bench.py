@@ -115,7 +115,7 @@ class _Function:
         """How far the results are from those of the original loops, sums included, by a run that verifies itself."""
         command = [str(self.translated), *self.calling.command_line(numbers, 1)]
         try:
-            said = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, None).errors
+            said = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, FIRST_SECONDS).errors
         except ProgramError as error:
             row.failure = f"gives other results: it {error}"
             return
