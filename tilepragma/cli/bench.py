@@ -19,18 +19,18 @@ from tilepragma.base.files import write_atomically
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.user_compiler import compiler
+from tilepragma.cli.asked import asked_kernels, listed, target_problem
 from tilepragma.cli.devices import accelerators, machine_of
 from tilepragma.cli.exploration_programs import OPTIONS, compiled, fitting, local_headers, tilecc, with_optimisation
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_error
 from tilepragma.cli.tables import print_table
-from tilepragma.cli.tune import chosen_kernels, ended_by_sigterm
-from tilepragma.driver import TARGET_NAMES, calling_program, source_text
-from tilepragma.report.sizes import Sizes, check_sizes
+from tilepragma.cli.tune import ended_by_sigterm
+from tilepragma.driver import calling_program, source_text
+from tilepragma.tuning.children import ending
 from tilepragma.tuning.kept_layouts import kept_file
 from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
-from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
 
 if TYPE_CHECKING:
     from tilepragma.driver import CallingProgram, KernelPlan, TranslateRequest, TranslateResult
@@ -39,6 +39,8 @@ _DONE, _FAILED, _WRONG_USAGE, _INTERRUPTED = 0, 1, 2, 130
 _ORIGINAL = "original"
 #: Runs of each program, in turn; what disturbs the machine for a while then disturbs all.
 _ROUNDS = 3
+#: The status of a program whose results differ by more than TILEK_VERIFY tolerates, and how it says by how much.
+_DIFFERENT = 70
 _VERIFIED = re.compile(r"largest difference (\S+) absolute, (\S+) relative")
 
 
@@ -46,16 +48,11 @@ def usage_problem(options: argparse.Namespace) -> str:
     """What is wrong with the options, in a sentence; empty where nothing is."""
     if options.input == "-":
         return "standard input cannot be measured: its copies are built by the source's name, so name a file"
-    for name in _listed(options.target):
-        if name not in TARGET_NAMES:
-            return f"--target: unknown target '{name}'; targets are {', '.join(TARGET_NAMES)}"
+    if wrong := target_problem(options.target):
+        return f"--target: {wrong}"
     if options.json and not Path(options.json).absolute().parent.is_dir():
         return f"--json {options.json}: there is no such folder"
     return ""
-
-
-def _listed(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",")] if text else []
 
 
 @dataclass
@@ -71,6 +68,8 @@ class Measured:
     digest: str = ""
     failure: str = ""
     difference: str = ""
+    beyond: str = ""
+    """where that is more than TILEK_VERIFY tolerates: what it says, a clause on the program"""
 
     @property
     def median(self) -> float | None:
@@ -121,10 +120,13 @@ class _Function:
         """How far the results are from those of the original loops, sums included, by a run that verifies itself."""
         command = [str(self.translated), *self.calling.command_line(numbers, 1)]
         try:
-            said = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, None).errors
+            said = said_by(command, _variables(row.target) | {"TILEK_VERIFY": "1"}, FIRST_SECONDS).errors
         except ProgramError as error:
-            row.failure = f"gives other results: it {error}"
-            return
+            said = str(error)
+            if not said.startswith(ending(_DIFFERENT)):
+                row.failure = f"fails where it verifies itself: it {said}"
+                return
+            row.beyond = said
         most = max((float(relative) for _, relative in _VERIFIED.findall(said)), default=0.0)
         row.difference = f"{most:.2g}" if most else "" if row.digest == digest else "other bits"
 
@@ -138,17 +140,11 @@ def bench(options: argparse.Namespace, request: TranslateRequest, result: Transl
 
     Raises SizeError for sizes that no kernel has.
     """
-    try:
-        points = {sizes_text(one): one for one in parse_ranges(options.sizes)}
-    except SizeRangeError as error:
-        print_error("tilepragma", str(error))
+    asked = asked_kernels(options.kernel, options.sizes, request, result)
+    if asked is None:
         return _WRONG_USAGE
-    plans = chosen_kernels(options.kernel, result, request)
-    if plans is None:
-        return _WRONG_USAGE
-    for one in points.values():
-        check_sizes(Sizes(one), [plan.kernel for plan in result.plans])
-    targets = tuple(_listed(options.target)) or _targets_here()
+    plans, points = asked
+    targets = listed(options.target) or _targets_here()
     rows: dict[str, list[Measured]] = {}
     failed = False
     try:
@@ -166,7 +162,7 @@ def bench(options: argparse.Namespace, request: TranslateRequest, result: Transl
     finally:
         if options.json:
             write_atomically(Path(options.json), _json(request, targets, rows).encode())
-    return _FAILED if failed or any(one.failure for mine in rows.values() for one in mine) else _DONE
+    return _FAILED if failed or any(one.failure or one.beyond for mine in rows.values() for one in mine) else _DONE
 
 
 def _targets_here() -> tuple[str, ...]:
@@ -242,8 +238,11 @@ def _show(function: _Function, rows: Sequence[Measured]) -> None:
         table.add_row(row.sizes if not row.target else "", row.target or _ORIGINAL, *_cells(row, first))
     print_table(table)
     for row in rows:
+        place = f"{row.target or _ORIGINAL} at {row.sizes or 'its sizes'}"
         if row.failure:
-            print(f"  {row.target or _ORIGINAL} at {row.sizes or 'its sizes'}: the program {row.failure}")
+            print(f"  {place}: the program {row.failure}")
+        elif row.beyond:
+            print(f"  {place} differs by more than TILEK_TOLERANCE: the program {row.beyond}")
 
 
 def _cells(row: Measured, original: Measured | None) -> tuple[str, str, str, str]:
@@ -272,6 +271,7 @@ def _json(request: TranslateRequest, targets: Sequence[str], rows: Mapping[str, 
                     "failure": row.failure,
                     "same_bits": bool(row.digest) and not row.difference and not row.failure,
                     "difference": row.difference,
+                    "beyond_tolerance": row.beyond,
                 }
                 for row in mine
             ]

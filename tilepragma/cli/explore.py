@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
+from tilepragma.cli.asked import Points, asked_kernels, listed, target_problem
 from tilepragma.cli.devices import host_devices
 from tilepragma.cli.exploration_programs import MadePrograms, fitting, with_numbers
 from tilepragma.cli.exploration_results import show, show_lesson
@@ -22,9 +23,8 @@ from tilepragma.cli.lessons import Learner
 from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.report import print_error
-from tilepragma.cli.tune import TerminatedError, chosen_kernels, ended_by_sigterm, refuse
-from tilepragma.driver import TARGET_NAMES, calling_program, kernel_digest
-from tilepragma.report.sizes import Sizes, check_sizes
+from tilepragma.cli.tune import TerminatedError, ended_by_sigterm, refuse
+from tilepragma.driver import calling_program, kernel_digest
 from tilepragma.tuning.candidates import FAMILIES, Build, builds_of, space_of
 from tilepragma.tuning.database import (
     Database,
@@ -40,7 +40,6 @@ from tilepragma.tuning.kernels import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.learned import NoLessonError
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, run
-from tilepragma.tuning.size_ranges import SizeRangeError, parse_ranges, sizes_text
 
 if TYPE_CHECKING:
     from tilepragma.driver import Device, KernelPlan, TranslateRequest, TranslateResult
@@ -50,7 +49,6 @@ _BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|)")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: What is taken where the user says nothing.
 BUDGET, VERSIONS = "60s", "sizes,steps"
-Points = dict[str, Mapping[str, int]]
 
 
 def usage_problem(options: argparse.Namespace) -> str:
@@ -61,19 +59,14 @@ def usage_problem(options: argparse.Namespace) -> str:
         return "--best goes with --quick"
     if options.budget and _BUDGET.fullmatch(options.budget) is None:
         return f"--budget {options.budget}: write a time, as in 90s, 10m or 2h"
-    for name in _listed(options.versions):
+    for name in listed(options.versions):
         if name not in FAMILIES:
             return f"--versions: there is no family '{name}'; families are {', '.join(FAMILIES)}"
-    for name in _listed(options.target):
-        if name not in TARGET_NAMES:
-            return f"--target: unknown target '{name}'; targets are {', '.join(TARGET_NAMES)}"
-    if options.program and len(_listed(options.target)) > 1:
+    if wrong := target_problem(options.target):
+        return f"--target: {wrong}"
+    if options.program and len(listed(options.target)) > 1:
         return "--target: name one target for a program of yours"
     return ""
-
-
-def _listed(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",")] if text else []
 
 
 @dataclass(frozen=True)
@@ -105,21 +98,15 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
 
     Raises SizeError for sizes that no kernel has.
     """
-    try:
-        points: Points = {sizes_text(one): one for one in parse_ranges([*options.sizes, *options.size])}
-    except SizeRangeError as error:
-        print_error("tilepragma", str(error))
+    asked = asked_kernels(options.kernel, [*options.sizes, *options.size], request, result)
+    if asked is None:
         return _WRONG_USAGE
-    plans = chosen_kernels(options.kernel, result, request)
-    if plans is None:
-        return _WRONG_USAGE
-    for one in points.values():
-        check_sizes(Sizes(one), [plan.kernel for plan in result.plans])
-    targets = _listed(options.target) or ["" if options.program else "threads"]
+    plans, points = asked
+    targets = listed(options.target) or ("" if options.program else "threads",)
     found = _BUDGET.fullmatch(options.budget or BUDGET)
     budget = float(found[1]) * _UNITS[found[2]] if found else 0.0
     tasks = [_Task(plan, target, budget / len(plans) / len(targets)) for plan in plans for target in targets]
-    families = ("sizes",) if options.program else tuple(_listed(options.versions or VERSIONS))
+    families = ("sizes",) if options.program else listed(options.versions or VERSIONS)
     with tempfile.TemporaryDirectory(prefix="tilepragma-tune-") as folder:
         job = _Job(
             request,

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from tilepragma import __version__
 from tilepragma.base.files import write_atomically
+from tilepragma.cli.asked import listed, target_problem
 from tilepragma.cli.kernel_sections import kernel_section
 from tilepragma.cli.known_sources import device_of, known_source
 from tilepragma.cli.report import print_error
 from tilepragma.cli.rooflines import MeasuredPoints, rooflines
 from tilepragma.cli.run_timeline import timeline
 from tilepragma.cli.tune import chosen_kernels
-from tilepragma.driver import TARGET_NAMES, kernel_digest
+from tilepragma.driver import kernel_digest
 from tilepragma.report.measurements_page import KernelSection, MeasurementsPage
 from tilepragma.report.png import MissingMatplotlibError, png
 from tilepragma.tuning.database import MeasurementsError, database_path, opened
@@ -62,9 +63,8 @@ def usage_problem(options: argparse.Namespace) -> str:
     """What is wrong with the options, in a sentence; empty where nothing is."""
     if options.input == "-":
         return "standard input has no measurements: they are kept by a kernel's text, so name its file"
-    for name in _listed(options.target):
-        if name not in TARGET_NAMES:
-            return f"--target: unknown target '{name}'; targets are {', '.join(TARGET_NAMES)}"
+    if wrong := target_problem(options.target):
+        return f"--target: {wrong}"
     if options.output == "-":
         return ""
     output = Path(options.output)
@@ -77,10 +77,6 @@ def usage_problem(options: argparse.Namespace) -> str:
     if output.exists() and not output.is_dir():
         return f"-o {options.output}: that is a file; a page's name ends in .html, anything else is a folder"
     return ""
-
-
-def _listed(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",")] if text else []
 
 
 def _is_page(name: str) -> bool:
@@ -163,7 +159,7 @@ def _subjects(
     options: argparse.Namespace, sources: Sequence[Source], found: Sequence[MeasuredKernel]
 ) -> list[_Subject]:
     """What to report, each with its source and plan where these are at hand. Raises _ReportError where there is nothing."""
-    targets = _listed(options.target)
+    targets = listed(options.target)
     there = [one for one in found if not targets or one.environment.target in targets]
     on = f" on {' or '.join(targets)}" if targets else ""
     if not sources:

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.files import write_atomically
+from tilepragma.cli.asked import listed, target_problem
 from tilepragma.cli.compiler_arguments import read_command
 from tilepragma.cli.dependency_files import make_rule
 from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import INTERNAL_FAULT, as_json, print_diagnostics, print_error, print_report, report_fault
 from tilepragma.driver import (
     PASSES,
-    TARGET_NAMES,
     TranslateRequest,
     TranslateResult,
     advice,
@@ -134,11 +134,9 @@ def _check_file(option: str, output: Path, source: str) -> None:
 
 
 def _targets(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",")) if text else ()
-    unknown = [name for name in names if name not in TARGET_NAMES]
-    if unknown:
-        raise WrongUsageError(f"--target: unknown target '{unknown[0]}'; targets are {', '.join(TARGET_NAMES)}")
-    return names
+    if wrong := target_problem(text):
+        raise WrongUsageError(f"--target: {wrong}")
+    return listed(text)
 
 
 def _finish(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:

@@ -15,11 +15,12 @@ from pathlib import Path
 
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
+from tilepragma.cli.asked import listed, target_problem
 from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
 from tilepragma.cli.dependency_files import Temporary, mend_dependency_files
 from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
-from tilepragma.driver import TARGET_NAMES, TranslateRequest, TranslateResult, explain, kernel_reports, translate
+from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
 
 _RESPONSE_FILE_THRESHOLD = 100_000
 
@@ -82,10 +83,8 @@ def _translate(one: Input, command: Command, text: bytes | None, folder: Path) -
         if str(error):
             print_error("tilecc", str(error))
         raise StoppedError(error.status) from None
-    targets = tuple(name.strip() for name in command.own.target.split(",")) if command.own.target else ()
-    unknown = [name for name in targets if name not in TARGET_NAMES]
-    if unknown:
-        print_error("tilecc", f"unknown target '{unknown[0]}'; targets are {', '.join(TARGET_NAMES)}")
+    if wrong := target_problem(command.own.target):
+        print_error("tilecc", wrong)
         raise StoppedError(USAGE_STATUS)
     source = "<stdin>" if one.path == "-" else one.path
     # The name gives the compiler the object's default name.
@@ -98,7 +97,7 @@ def _translate(one: Input, command: Command, text: bytes | None, folder: Path) -
         options=command.options,
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
-        targets=targets,
+        targets=listed(command.own.target),
         device=device,
         kernel_folder=Path(command.own.emit_kernels) if command.own.emit_kernels else None,
     )

@@ -111,3 +111,24 @@ def test_an_extent_that_a_local_variable_says(tmp_path: Path) -> None:
     text = "void f(int n, float *a)\n{\n    int m = n * n;\n#pragma tilek kernel\n    for (int i = 0; i < m; i++) a[i] = 1;\n}\n"
     with pytest.raises(RefusalError, match="has an array 'a' whose extent is not known: 'm' has no known value"):
         made(tmp_path, text).command_line({"n": 4}, 1)
+
+
+def test_a_call_whose_value_nobody_needs_is_timed_too(tmp_path: Path) -> None:
+    calling = made(
+        tmp_path,
+        """\
+static double sum(int n, const double *x)
+{
+    double found = 0;
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        found += x[i];
+    return found;
+}
+""",
+    )
+    (tmp_path / "timed.c").write_bytes(calling.timed_text((tmp_path / "a.c").read_bytes()))
+    (tmp_path / "clock.c").write_bytes(calling.clock_text)
+    subprocess.run([COMPILER, "-std=c99", "-O3", "-w", "-o", "timed", "timed.c", "clock.c"], cwd=tmp_path, check=True)
+    symbols = subprocess.run(["nm", "timed"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert [line for line in symbols.splitlines() if line.split()[-1] == "sum"], "the compiler left the calls out"
