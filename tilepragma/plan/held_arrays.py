@@ -19,7 +19,7 @@ from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.data import DataContext, arrays_in_step
 from tilepragma.plan.extents import Bounds, Box, hull
-from tilepragma.plan.function_reach import with_reach
+from tilepragma.ir.function_reach import with_reach
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
 from tilepragma.plan.named_subscripts import without_names

@@ -33,7 +33,7 @@ from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.divisions import with_divisions
 from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
-from tilepragma.plan.function_reach import with_reach
+from tilepragma.ir.function_reach import with_reach
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions
