@@ -10,6 +10,7 @@ from tilepragma.cli.devices import machine_of
 from tilepragma.cli.tables import print_table
 from tilepragma.cli.tune import keep_beside
 from tilepragma.report.size_rules import size_rules
+from tilepragma.tuning.decisions import ENOUGH
 from tilepragma.tuning.learned import Lesson
 from tilepragma.tuning.measuring import DEFAULT
 
@@ -64,6 +65,8 @@ def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
             f"; the best layout for all sizes {_shares(lesson.single.shares)}" if lesson.single and count > 1 else ""
         )
         print(f"  {rules} {_shares(decision.shares)}{single}; the default {_shares(lesson.before)}")
+        if decision.missed:
+            print(f"  {ENOUGH:.0%} everywhere is not reached: {decision.missed}")
     else:
         print(f"  the default is kept: it reaches {_shares(lesson.before)}, and no rules much more")
     for name, sizes in lesson.others.items():
