@@ -307,10 +307,12 @@ def emit(state: State) -> State:
     )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    plans = [each.plan for each in state.proven]
-    for one in (*plans, *(version.plan for each in plans for version in each.versions)):
+    plans = [(each.plan, True) for each in state.proven]
+    versions = [(one.plan, one.on_devices) for each in state.proven for one in each.plan.versions]
+    for one, on_devices in (*plans, *versions):
         for target, suffix, program in programs:
-            if one.device and target in {allowed.value for allowed in one.targets}:
+            is_taken = on_devices or program is processor_program
+            if is_taken and one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
                 write_atomically(folder / f"{stem}.{one.kernel.name}.{suffix}", text.encode())
     return state
