@@ -49,8 +49,10 @@ def show(search: Search, title: str) -> None:
         print(f"  the budget of {search.budget:.0f} s is spent; a larger --budget goes on from here")
 
 
-def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
-    """What launches should take, as rules, and how good they are; kept beside the source where that is asked for."""
+def show_lesson(lesson: Lesson, keep: bool, source: str, is_rebuilt: bool) -> None:
+    """What launches should take, as rules, and how good they are; kept beside the source where that is asked for. `is_rebuilt`: the program is built
+    with it without the user.
+    """
     decision = lesson.decision
     count = len(decision.measured.choices)
     if lesson.is_worth_it:
@@ -73,7 +75,7 @@ def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
         what = name or "the source as it stands"
         print(f"  {what} is the fastest at {sizes} of {len(lesson.before)} sizes that were measured so far")
     if keep:
-        keep_beside(source, lesson.winner(machine_of(lesson.target).name, datetime.now()))
+        keep_beside(source, lesson.winner(machine_of(lesson.target).name, datetime.now()), is_rebuilt)
 
 
 def _shares(shares: tuple[float, ...]) -> str:
