@@ -118,6 +118,11 @@ def test_on_every_target(program: Path, case: str, target: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_threads_without_a_part_sleep_on(program: Path) -> None:
+    done = run(program, "spare_threads")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("case", ["waves", "waves_apart"])
 def test_tiles_of_wavefronts(program: Path, case: str) -> None:
     done = run(program, case)
