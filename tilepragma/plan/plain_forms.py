@@ -23,6 +23,7 @@ from tilepragma.ir.looptree import Block, Function, Kernel, Return
 from tilepragma.ir.substitution import with_accesses, with_each
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
+from tilepragma.plan.alternating_integers import with_alternations_written_out
 from tilepragma.plan.choices_as_sums import with_choices_as_sums
 from tilepragma.plan.inner_scalars import with_inner_scalars
 from tilepragma.plan.relaxation_clauses import with_stencils_written_out
@@ -31,10 +32,11 @@ _Sums = dict[str, tuple[tuple[DataObject, ...], Expression]]
 
 
 def in_plain_form(kernel: Kernel) -> Kernel:
-    """The kernel with stencils, and sums that functions return, written out, integers declared where they are used, and choices between
-    neighbours as sums.
+    """The kernel with stencils, sums that functions return, and integers that alternate written out, integers declared where they are used, and
+    choices between neighbours as sums.
     """
-    return with_choices_as_sums(with_inner_scalars(with_sums_written_out(with_stencils_written_out(kernel))))
+    kernel = with_alternations_written_out(with_sums_written_out(with_stencils_written_out(kernel)))
+    return with_choices_as_sums(with_inner_scalars(kernel))
 
 
 def with_sums_written_out(kernel: Kernel) -> Kernel:
