@@ -247,8 +247,12 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     int likely;
     tilek_status status = tilek_open_device(candidate->target, call->device, candidate->gpu_only, &place.backend, &place.device, why);
     if (status != TILEK_OK) return status;
-    if (call->device == TILEK_DEVICES_ALL && tilek_run_divided(&place, call, &status, why)) return status;
     form = tilek_device_form(state->kernel, candidate->target, place.backend->limits(place.device));
+    if (state->kernel->device_launch_count == 0 && (call->device == TILEK_DEVICES_ALL || !form.is_hosts)) {
+        tilek_say(why, "this version of it is for processors");
+        return TILEK_UNSUPPORTED;
+    }
+    if (call->device == TILEK_DEVICES_ALL && tilek_run_divided(&place, call, &status, why)) return status;
     status = tilek_job_start(&job, state, &form, &place, why);
     if (status == TILEK_OK) status = tilek_reside(&job.residence, state->kernel, &job.form, call, &place, why);
     if (status == TILEK_OK) status = tilek_job_take_call(&job, call, why);
