@@ -653,7 +653,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size},
     {"adapts", adapts}, {"adapts_not", adapts_not}, {"adapts_to_many", adapts_to_many}, {"adapts_concurrently", adapts_concurrently},
     {"versions_by_rules", versions_by_rules}, {"versions_as_said", versions_as_said}, {"versions_adapt", versions_adapt}, {"versions_cost", versions_cost},
-    {"steps_chosen", steps_chosen}, {"steps_chosen_extremes", steps_chosen_extremes}, {"steps_chosen_arrays", steps_chosen_arrays}, {"steps_misled", steps_misled}, {"steps_even", steps_even}, {"steps_choice_cost", steps_choice_cost},
+    {"steps_chosen", steps_chosen}, {"steps_chosen_extremes", steps_chosen_extremes}, {"steps_chosen_arrays", steps_chosen_arrays}, {"steps_chosen_sides", steps_chosen_sides}, {"steps_misled", steps_misled}, {"steps_even", steps_even}, {"steps_choice_cost", steps_choice_cost},
     {"waves", waves}, {"waves_apart", waves_apart}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers},
     {"graphs", graphs}, {"graphs_rarely", graphs_rarely}, {"graphs_elsewhere", graphs_elsewhere}, {"graphs_refused", graphs_refused}, {"graphs_lost", graphs_lost}, {"graphs_queued", graphs_queued},
     {"graphs_concurrent", graphs_concurrent}, {"graphs_forked", graphs_forked}, {"graphs_not", graphs_not}, {"graphs_verified", graphs_verified},
