@@ -248,7 +248,7 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     tilek_status status = tilek_open_device(candidate->target, call->device, candidate->gpu_only, &place.backend, &place.device, why);
     if (status != TILEK_OK) return status;
     form = tilek_device_form(state->kernel, candidate->target, place.backend->limits(place.device));
-    if (state->kernel->device_launch_count == 0 && (call->device == TILEK_DEVICES_ALL || !form.is_hosts)) {
+    if (state->kernel->device_launch_count == 0 && (call->device == TILEK_DEVICES_ALL || !tilek_is_hosts(&form))) {
         tilek_say(why, "this version of it is for processors");
         return TILEK_UNSUPPORTED;
     }
