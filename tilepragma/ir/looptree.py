@@ -65,12 +65,17 @@ class Block:
 
 @dataclass(frozen=True)
 class If:
-    """`if (condition) then else otherwise`; `otherwise` is None where absent."""
+    """`if (condition) then else otherwise`; `otherwise` is None where absent.
+
+    `padded`: without the condition `then` would do no more than what nobody sees: it writes padding of buffers alone (`Buffer.padded`), and
+    reads that and what is read anyway. Inside these buffers it is left out.
+    """
 
     condition: Expression
     then: Block
     otherwise: Block | None
     range: SourceRange = field(default=NOWHERE, compare=False)
+    padded: bool = False
 
 
 @dataclass(frozen=True)
@@ -244,7 +249,7 @@ class Buffer:
     (outermost first, their bodies empty), after `declarations`, `object[subscripts]` stands for the element `access`: it is read before the
     body and, where `stored`, written after. In the body every access to `access.object` with the same subscripts means the local element:
     `declarations` and `loops` give the objects in them the names that they have there. Where one of
-    `conditions` is 0 nothing is held: they are read in their order, after `declarations`.
+    `conditions` is 0 nothing is held: they are read in their order, after `declarations`. `padded`: such places have a 0 before the body.
     """
 
     object: DataObject
@@ -254,6 +259,7 @@ class Buffer:
     subscripts: tuple[Expression, ...]
     stored: bool
     conditions: tuple[Expression, ...] = ()
+    padded: bool = False
 
 
 @dataclass(frozen=True)
