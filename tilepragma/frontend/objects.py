@@ -104,7 +104,7 @@ def is_variable_length(declaration: Node) -> bool:
 
 
 def known_number(declaration: Node) -> int | None:
-    """The value, from 0 to 2^31 - 1, of a constant integer that is initialised with numbers and such constants, as `n` is in `const int r = 3, n = 2 * r;`."""
+    """The value, from 0 to 2^31 - 1, of a constant initialised with numbers and such constants: 6 of n in `const int r = 3, n = 2 * r;`."""
     initializer = declaration.unit.initializer(declaration) if declaration.kind == CursorKind.VAR_DECL else None
     if initializer is None or not _is_integer(declaration.type) or not is_constant(declaration):
         return None

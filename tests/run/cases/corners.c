@@ -353,6 +353,9 @@ static double weighed(const double *p)
         sum = sum / 2 + w[k];
     return sum;
 }
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((noinline))
+#endif
 static void constant_lengths(size_t n, const double *a, double *b)
 {
     const int block = 8, half = block - 4;
