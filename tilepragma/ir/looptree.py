@@ -514,7 +514,8 @@ class TranslationUnit:
     """What the front end hands on. `files[0]` is the main file. `floating` says what the compile flags allow on devices, `vectors` which
     registers they name on the host.
 
-    `dependencies` are the main file and the user's headers, `system_dependencies` the headers of the system.
+    `dependencies` are the main file and the user's headers, `system_dependencies` the headers of the system; `macros` has the names of the user's
+    macros, those of options among them, and the text of all definitions of each.
     """
 
     files: tuple[SourceFile, ...]
@@ -525,6 +526,7 @@ class TranslationUnit:
     dependencies: tuple[str, ...]
     system_dependencies: tuple[str, ...] = ()
     vectors: VectorRegisters = WIDEST_VECTORS
+    macros: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

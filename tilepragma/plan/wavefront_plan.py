@@ -46,16 +46,20 @@ for each other is kept short, so that a processor can overlap it with the next: 
 """
 FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 64, 256
 """Of tiles of two rows, where a short chain would be too little work for a tile: trisolv and smith_waterman take half of the time."""
-RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (1, HOST_TILE, HOST_TILE), 4: (1, 8, 16)}
+RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (2, HOST_TILE, HOST_TILE), 4: (1, 8, 8)}
 """Where time steps come back to a grid whose points wait for each other, by how many rows have tiles: time steps, the next row, others before
 the chain. Cores share the tiles of a wavefront, which are as many as there are tiles of time steps: with 8 steps a tile 6 to 20 sweeps over a
-plane took 1.2 to 1.9 times as long as with 1, and no other sizes that were tried were within 1.15 of the best everywhere (grids of 400 to 4096
-points a side, two cores).
+plane took 1.2 to 1.9 times as long as with 1. 2 take 0.93 to 1.02 of the time of 1 for 6 to 100 sweeps over 200 to 4000 points a side, and
+launches take 1 where that keeps more threads at work (even_blocks.py). In space 8 x 8 take 0.87 to 0.93 of the time of 8 x 16, floats and
+doubles, 64 to 300 points a side (two cores).
 """
 LINE_CHAIN, SHORT_CHAIN, FEW_READS = 16, 4, 6
 """The chain of such tiles on a line; and that where a point reads more than a few elements, so that fewer of them fill a processor: seidel-2d takes
 0.85 of the time with 8.
 """
+PROCESSOR_LINE_CHAIN = ((2**16, 64), (2**18, 256), (None, 4096))
+PROCESSOR_PLANE_STEPS, PROCESSOR_PLANE_ROWS = 2, 64
+"""The chain of such tiles on a line for OpenCL processors, by the bytes of all arrays, and the time steps and rows of those over a plane."""
 TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
 """Of tiles of two rows without a chain: along the other row, and along the one that vectors run along. gcc has vectors only in tiles that
 what is read of the written row is not in, so that these are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.8
@@ -145,7 +149,8 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
         # Wavefronts of a pair are parallel to time where its tiles have one size.
         named = planned.pair[-1]
         base = base_name(part.statements, named)
-    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit)
+    own = () if loops.device else _processor_tile(planned, level)
+    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit, own)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(
         level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
@@ -185,11 +190,27 @@ def _relaxation_tile(planned: PlannedPart, level: int) -> int:
     if level == points.chained and len(levels) == min(RELAXATION_TILES):
         return LINE_CHAIN
     if level == points.chained:
-        most = max(each.statement.elements_read for each in planned.part.statements)
-        return SHORT_CHAIN if most > FEW_READS else CHAINED_HOST_TILE
+        return CHAINED_HOST_TILE if _reads_little(planned) else SHORT_CHAIN
     if level == points.repeating:
         return steps
     return following if level == next(each for each in levels if each != points.repeating) else others
+
+
+def _reads_little(planned: PlannedPart) -> bool:
+    """Whether no point reads more than a few elements."""
+    return max(each.statement.elements_read for each in planned.part.statements) <= FEW_READS
+
+
+def _processor_tile(planned: PlannedPart, level: int) -> tuple[tuple[int | None, int], ...]:
+    """What OpenCL processors take in place of the host's (TileSize)."""
+    points, levels = planned.points, planned.part.carrying
+    if planned.pair or points.chained is None or points.repeating in (None, points.chained):
+        return ()
+    if len(levels) == 2:
+        return PROCESSOR_LINE_CHAIN if level == points.chained else ()
+    if len(levels) == 3 and level != points.chained and _reads_little(planned):
+        return ((None, PROCESSOR_PLANE_STEPS if level == points.repeating else PROCESSOR_PLANE_ROWS),)
+    return ()
 
 
 def _diamond_tile(planned: PlannedPart, level: int) -> int:

@@ -52,6 +52,10 @@ def test_affine_subscripts_are_exact(subscript: str, wanted: str) -> None:
         ("i & 6", "'i & 6' keeps bits other than the lowest"),
         ("(i - u) & 0xffffffffffl", "'(i - u) & 0xffffffffffl' keeps bits other than the lowest"),
         ("(i - u) % 3u", "'(i - u) % 3u' divides an unsigned value that may have wrapped"),
+        ("(long)(i - u) / 3", "'(long)(i - u) / 3' divides an unsigned value that may have wrapped"),
+        ("((long)(i - u) > 3l ? i : 0)", "'(long)(i - u) > 3l' compares an unsigned value that may have wrapped"),
+        ("(i - u < 9l ? i : 0)", "'(i - u) < 9l' compares an unsigned value that may have wrapped"),
+        ("(unsigned)(short)i", "'(unsigned int)(short)i' is not a sum of iterators and invariant values"),
         ("(x > 1 ? i : 0)", "'x > 1' does not compare integers"),
         ("k", "'k' changes inside the kernel"),
     ],
@@ -116,6 +120,22 @@ def test_the_last_column_belongs_to_its_row(column: str, wanted: str) -> None:
     (reference,) = references(made, "a")
     expected = isl.Map(f"[n, m] -> {{ S0[i] -> a[{wanted}] : 1 <= i < n and m >= 0 }}", context=made.context)
     assert reference.exact and reference.relation.is_equal(expected)
+
+
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [("0", "0, j"), ("n", "n, j"), ("(n + 1)", "n + 1, j"), ("1", "1, j")],
+)
+def test_rows_that_no_iterator_counts_are_told_by_products_of_parameters(row: str, wanted: str) -> None:
+    made = scop(ARRAYS, f"for (int j = 1; j <= m; j++) a[{row}*(m + 2) + j] = a[n*(m + 2) + j];")
+    expected = isl.Map(f"[n, m] -> {{ S0[j] -> a[{wanted}] : 1 <= j <= m }}", context=made.context)
+    assert references(made, "a")[-1].relation.is_equal(expected)
+
+
+@pytest.mark.parametrize("column", ["j", "j + m + 2"])
+def test_lengths_of_such_rows_are_not_assumed(column: str) -> None:
+    made = scop(ARRAYS, f"for (int j = 0; j < x; j++) a[n*(m + 2) + {column}] = a[j];")
+    assert references(made, "a")[-1].relation.dim(isl.dim_type.out) == 1
 
 
 @pytest.mark.parametrize("bound", ["j <= m", "j < 2*m", "j < index[i]"])
@@ -217,13 +237,43 @@ def test_subscripts_know_what_straight_line_code_assigned(change: str, wanted: s
         "k = (unsigned char)k;",
         "index[0] = k = 3;",
         "switch (m) { case 1: k = 2; }",
+        "k = i * 4294967296l + 3;",
+        "k = 2654435761u * i;",
+        "k = least(i * 4294967296l + 3, m);",
+        "k = most(i, m);",
     ],
 )
 def test_what_may_be_anything_is_not_known(change: str) -> None:
     twice = "int twice(int p) { int q = p; while (q < 3) q++; return q; }"
-    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", twice)
+    least = "int least(int p, int q) { if (p < q) return p; return q; }"
+    most = "int most(long p, long q) { if (p > q) return p * 4294967296l; return q; }"
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", twice + least + most)
     (reference,) = references(made, "a")
     assert not reference.exact
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "int k = i * 4294967296l + 3;",
+        "long k = (i - u) / 3;",
+        "long k = i - u;",
+        "unsigned long k = i - 5; k %= 61;",
+        "unsigned long l = i - 5; long k = l % 61;",
+        "unsigned long l = i - 1; long k = l < (unsigned long)n ? i : 0;",
+    ],
+)
+def test_locals_are_not_known_by_what_their_types_do_not_have(declared: str) -> None:
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ {declared} a[k] = x; }}")
+    (reference,) = references(made, "a")
+    assert not reference.exact
+
+
+def test_a_sum_that_begins_anywhere_may_wrap_before_it_is_divided() -> None:
+    made = scop(
+        ARRAYS, "for (unsigned i = 0; i < 60; i++) { a[(u + i) % 61u] = x; b[(u + i) % 64u][(i + 1u) % 61u] = x; }"
+    )
+    assert [one.exact for name in "ab" for one in references(made, name)] == [False, True]
 
 
 @pytest.mark.parametrize(
