@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +17,10 @@ from tilepragma.codegen.steps import step_functions
 from tilepragma.host.data import DataText, data_text, held_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
-from tilepragma.host.user_macros import user_macros, without_macros
+from tilepragma.host.user_macros import clause_macros, without_macros
 from tilepragma.ir.directives import Construct, DataDirective, Target, WaitDirective
 from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile, TranslationUnit
+from tilepragma.ir.traversal import loop_directives
 from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
@@ -61,7 +62,7 @@ class _Rewriting:
         self.plans = plans
         self.held = held
         self.targets = targets
-        self.macros = user_macros(unit.files)
+        self.in_clauses = clause_macros(unit.macros, _directives(unit, held))
 
     def edits(self, file: SourceFile) -> tuple[Edit, ...]:
         """All edits of a file, those of the headers inlined in it among them."""
@@ -75,7 +76,11 @@ class _Rewriting:
         return tuple(self._without_macros(edit) for edit in _with_header(edits))
 
     def _without_macros(self, edit: Edit) -> Edit:
-        return replace(edit, text=without_macros(edit.text, self.macros)) if isinstance(edit.text, str) else edit
+        return (
+            replace(edit, text=without_macros(edit.text, self.unit.macros, self.in_clauses))
+            if isinstance(edit.text, str)
+            else edit
+        )
 
     def _replaced(self, file: SourceFile) -> list[Edit]:
         """The regions that are computed in another order than the user wrote, even where no launch runs: their text goes, with the pragmas of others
@@ -187,6 +192,14 @@ def _with_header(edits: list[Edit]) -> list[Edit]:
     """
     first = min((edit.start for edit in edits if isinstance(edit.text, str)), default=None)
     return edits if first is None else [Edit(first, first, Rank.END_INNER, '#include "tilek.h"\n'), *edits]
+
+
+def _directives(unit: TranslationUnit, held: Sequence[HeldRegion]) -> Iterator[object]:
+    """All of which clauses may stand in generated text."""
+    yield from (region.directive for region in unit.data_regions)
+    for kernel in (*unit.kernels, *(one.kernel for one in held)):
+        yield kernel.directive
+        yield from loop_directives(kernel.body)
 
 
 def _is_around(directive: DataDirective | WaitDirective) -> bool:
