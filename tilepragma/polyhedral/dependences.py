@@ -52,6 +52,11 @@ class Dependence:
     distances: isl.Set
     exact: bool
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The names of the statements."""
+        return self.source_statement.name, self.sink_statement.name
+
 
 def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
     """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element, and they are of one of `kinds` }"""

@@ -43,7 +43,7 @@ from tilepragma.polyhedral.dependences import Dependence, DependenceKind
 from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_between, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Finding, where
-from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
+from tilepragma.polyhedral.plan_proof_order import Broken, by_two_workers, out_of_order
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
 from tilepragma.polyhedral.window_tiles import STEP, Computed, Copied, Tiles, WrongError, window_tiles
@@ -143,14 +143,37 @@ def _in_order(region: _Region, tiles: Tiles) -> None:
             raise WrongError(
                 f"the {one.kind.value} dependence of '{one.source.object.host}' goes to an earlier step of the host"
             )
+    for group in _by_ends(region.dependences):
+        (source, sink), every = group[0].ends, _union((one.relation for one in group), group[0].relation)
         for first in tiles.computed:
             for second in tiles.computed:
                 named = (first.executed.statement.name, second.executed.statement.name) == (source, sink)
                 if named and first.place == second.place:
-                    taken = first.executed.relation.apply_range(one.relation)
-                    pairs = taken.apply_range(second.executed.relation.reverse())
-                    what = f"the {one.kind.value} dependence of '{one.source.object.host}'"
-                    _check_order(first.executed.leaf, second.executed.leaf, pairs, tiles.depth, what)
+                    _check_dependences(first, second, group, every, tiles.depth)
+
+
+def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
+    """Those between the same two statements together."""
+    groups: dict[tuple[str, str], list[Dependence]] = {}
+    for one in dependences:
+        groups.setdefault(one.ends, []).append(one)
+    return list(groups.values())
+
+
+def _check_dependences(first: Computed, second: Computed, group: list[Dependence], every: isl.Map, depth: int) -> None:
+    """Whether dependences, whose relations together are `every`, run forward inside a tile: each by itself only if not all together do."""
+
+    def broken(relation: isl.Map) -> Broken | None:
+        pairs = first.executed.relation.apply_range(relation).apply_range(second.executed.relation.reverse())
+        return out_of_order(first.executed.leaf, second.executed.leaf, _of_one_tile(pairs, depth))
+
+    if broken(every) is None:
+        return
+    for one in group:
+        found = broken(one.relation)
+        if found is not None:
+            what = f"the {one.kind.value} dependence of '{one.source.object.host}'"
+            raise WrongError(f"{what} is broken in a tile: its instances {found.reason}")
 
 
 def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
@@ -177,24 +200,33 @@ def _closed(region: _Region, tiles: Tiles) -> None:
             )
 
 
-def _ordered_copies(region: _Region, tiles: Tiles) -> None:
+def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
     """Windows are filled before, and stored after, all that computes in them."""
     for fill in tiles.fills:
+        what = f"filling the window of '{fill.array.host}'"
         for one, reference in _computing(tiles, fill):
-            accessed = one.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
-            pairs = fill.places.apply_range(accessed.reverse())
-            _check_order(fill.leaf, one.executed.leaf, pairs, tiles.depth, f"filling the window of '{fill.array.host}'")
+            if not _all_before(fill.leaf, one.executed.leaf, tiles.depth):
+                accessed = one.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
+                pairs = fill.places.apply_range(accessed.reverse())
+                _check_order(fill.leaf, one.executed.leaf, pairs, tiles.depth, what)
         for store in tiles.stores:
-            if store.place == fill.place and store.array == fill.array:
+            together = store.place == fill.place and store.array == fill.array
+            if together and not _all_before(fill.leaf, store.leaf, tiles.depth):
                 pairs = fill.places.apply_range(store.places.reverse())
-                _check_order(fill.leaf, store.leaf, pairs, tiles.depth, f"filling the window of '{fill.array.host}'")
+                _check_order(fill.leaf, store.leaf, pairs, tiles.depth, what)
     for store in tiles.stores:
         for one, reference in _computing(tiles, store):
-            if reference.writes:
+            if reference.writes and not _all_before(one.executed.leaf, store.leaf, tiles.depth):
                 accessed = one.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
                 pairs = accessed.apply_range(store.places.reverse())
                 what = f"storing the window of '{store.array.host}'"
                 _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
+
+
+def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
+    """Whether whatever a leaf does in a tile runs before whatever another one does there: the text says so, and it is soon seen."""
+    pairs = isl.Map.universe(isl.Space.alloc(first.frame.context, 0, first.depth, second.depth))
+    return out_of_order(first, second, _of_one_tile(pairs, depth)) is None
 
 
 def _rings(region: _Region, tiles: Tiles) -> None:
@@ -242,15 +274,19 @@ def _filled(region: _Region, tiles: Tiles) -> None:
         for reference in statement.references:
             if reference.writes or reference.object not in arrays:
                 continue
+            mine = _union(
+                (one.tiles for one in tiles.fills if one.array == reference.object), _read(all_tiles, reference)
+            )
+            # All that is read, or what is left of it where tiles do not fill what they compute themselves.
+            if _read(all_tiles, reference).is_subset(mine):
+                continue
             left = statement.domain
             for one in region.flow:
                 if one.sink is reference and one.source.kind is AccessKind.MUST_WRITE:
                     steps = tiles.step_of[one.source_statement.name]
                     same = steps.apply_range(tiles.step_of[name].reverse())
                     left = left.subtract(one.relation.intersect(same).range())
-            old = all_tiles.intersect_range(left).apply_range(reference.relation.reset_tuple_id(_OUT))
-            mine = (one.tiles for one in tiles.fills if one.array == reference.object)
-            if not old.is_subset(_union(mine, old)):
+            if not _read(all_tiles.intersect_range(left), reference).is_subset(mine):
                 raise WrongError(
                     f"a window lacks elements of '{reference.object.host}' that are read from before the step"
                 )
@@ -261,6 +297,11 @@ def _filled(region: _Region, tiles: Tiles) -> None:
         for store in tiles.stores:
             if store.other == fill.other and store.place == fill.place and _meet(fill, store):
                 raise WrongError(f"'{fill.other.host}' is read and written by tiles that do not wait for each other")
+
+
+def _read(tiles: isl.Map, reference: Reference) -> isl.Map:
+    """{ b -> x : b has S[i], which accesses x }"""
+    return tiles.apply_range(reference.relation.reset_tuple_id(_OUT))
 
 
 def _meet(fill: Copied, store: Copied) -> bool:
