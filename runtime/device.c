@@ -188,6 +188,7 @@ static tilek_status go_through(tilek_device_job *job, int queue, tilek_message *
     job->queue = queue;
     job->launches = job->waiting = 0;
     job->reducing = 0;
+    job->persistence.gathering = 0;
     job->run.finish = finish;
     status = tilek_perform(&job->run, perform, why);
     if (status == TILEK_OK) status = settle(job, why);
@@ -195,10 +196,12 @@ static tilek_status go_through(tilek_device_job *job, int queue, tilek_message *
     return status;
 }
 
-/* Whether the launches are recorded. None of them has run. */
+/* Whether the launches are recorded. None of them has run. What a persistent launch is given differs from run to run: such runs are never recorded. */
 static int record_launches(tilek_device_job *job)
 {
     tilek_message unused;
+    for (int launch = 0; launch < job->run.launch_count; ++launch)
+        if (persistent_form(job, launch) != NULL) return 0;
     return tilek_repetition_begin(&job->repetition) && tilek_repetition_end(&job->repetition, go_through(job, TILEK_RECORDING_QUEUE, &unused));
 }
 
@@ -257,7 +260,6 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
         if (status == TILEK_OK) status = tilek_bring(&job.residence, why);
         if (status == TILEK_OK) status = run_launches(&job, why);
     }
-    /* What a persistent launch is given differs from run to run: such runs are never recorded. */
     tilek_repetition_finish(&job.repetition, status == TILEK_OK && !job.persistence.used ? job.launches : 0);
     tilek_job_end(&job);
     tilek_leave(&job.residence);

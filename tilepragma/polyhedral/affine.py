@@ -32,10 +32,10 @@ from tilepragma.ir.expressions import (
     Unary,
     access_to,
 )
-from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
+from tilepragma.ir.polynomial import Monomial, Polynomial, collected_parts, polynomial
 from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, ScalarType
+from tilepragma.ir.types import INT, ScalarType, Type, is_signed
 
 #: Every division and choice doubles the cases of a function; isl's work grows faster than their number.
 _MOST_PIECES = 32
@@ -289,7 +289,7 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
         raise NotAffineError(atom, "is not an integer")
-    if not atom.type.signed and not _never_wraps(atom.left):
+    if (not atom.type.signed and not _never_wraps(atom.left)) or _has_wrapped(atom.left, atom.type):
         raise NotAffineError(atom, "divides an unsigned value that may have wrapped")
     dividend, by = affine(atom.left, frame), frame.number(divisor)
     return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
@@ -358,6 +358,17 @@ def _check_compared(whole: Expression, side: Expression) -> None:
     unsigned = any(not type_.signed and type_.bits == widest and type_.bits >= INT.bits for type_ in types)
     if unsigned and not _never_wraps(side):
         raise NotAffineError(whole, "compares as unsigned a value that may be negative")
+    if _has_wrapped(side, max(types, key=lambda type_: type_.bits)):
+        raise NotAffineError(whole, "compares an unsigned value that may have wrapped")
+
+
+def _has_wrapped(value: Expression, wide: Type) -> bool:
+    """Whether a part of a sum that is, or becomes, of the type `wide` may have wrapped in a narrower unsigned type before."""
+    type_ = value.type
+    narrower = isinstance(type_, ScalarType) and isinstance(wide, ScalarType) and INT.bits <= type_.bits < wide.bits
+    if narrower and not is_signed(type_) and not _never_wraps(value):
+        return True
+    return any(_has_wrapped(one, type_) for one in collected_parts(value))
 
 
 def _never_wraps(expression: Expression) -> bool:
