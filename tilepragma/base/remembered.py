@@ -37,7 +37,7 @@ def text_once(value: object) -> str:
 
 def once(compute: Callable[[S], T]) -> Callable[[S], T]:
     """A function of one frozen value, computed once for each and kept like its hash."""
-    name = f"_{compute.__name__}"
+    name = f"{compute.__module__}.{compute.__qualname__}"
 
     def remembered(value: S) -> T:
         fields = vars(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
 
 import islpy as isl
 
@@ -30,6 +31,9 @@ class DependenceKind(Enum):
 #: isl's operations for one number of a distance; it does not count all of its work, which grows with the divisions in a set.
 _NAMING = 20_000
 _MOST_DIVISIONS = 6
+
+_MOST_COALESCED = 16
+"""pieces of a union of dependences"""
 
 FALSE_AND_TRUE = (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)
 
@@ -96,6 +100,19 @@ def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TR
                 _dependence(one.kind, one.source_statement, one.source, one.sink_statement, one.sink, relation)
             )
     return tuple(found)
+
+
+def together(dependences: Iterable[Dependence]) -> isl.Map:
+    """The union of the relations of dependences, which are some, between the same two statements. Coalesced where it has few pieces: that takes
+    time by their square.
+    """
+    found: list[isl.Map] = []
+    for one in dependences:
+        # What is written and then read at a distance is often what is read and then written at the opposite one.
+        if not any(one.relation.plain_is_equal(other) for other in found):
+            found.append(one.relation)
+    union = reduce(isl.Map.union, found)
+    return union.coalesce() if union.n_basic_map() <= _MOST_COALESCED else union
 
 
 def carried_at(dependence: Dependence) -> tuple[Loop, ...]:

@@ -39,7 +39,7 @@ import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.polyhedral.affine import Frame, NotAffineError
-from tilepragma.polyhedral.dependences import Dependence, DependenceKind
+from tilepragma.polyhedral.dependences import Dependence, DependenceKind, together
 from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_between, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Finding, where
@@ -136,20 +136,24 @@ def _in_tile(relation: isl.Map, depth: int) -> isl.Map:
 
 def _in_order(region: _Region, tiles: Tiles) -> None:
     """No dependence goes to an earlier step, and inside a tile all run forward."""
-    for one in region.dependences:
-        source, sink = one.source_statement.name, one.sink_statement.name
-        steps = one.relation.apply_domain(tiles.step_of[source]).apply_range(tiles.step_of[sink])
-        if not steps.intersect(isl.Map.lex_gt(steps.domain().get_space())).is_empty():
+    for group in _by_ends(region.dependences):
+        (source, sink), every = group[0].ends, together(group)
+        if _goes_back(every, group[0].ends, tiles):
+            one = next(one for one in group if _goes_back(one.relation, one.ends, tiles))
             raise WrongError(
                 f"the {one.kind.value} dependence of '{one.source.object.host}' goes to an earlier step of the host"
             )
-    for group in _by_ends(region.dependences):
-        (source, sink), every = group[0].ends, _union((one.relation for one in group), group[0].relation)
         for first in tiles.computed:
             for second in tiles.computed:
                 named = (first.executed.statement.name, second.executed.statement.name) == (source, sink)
                 if named and first.place == second.place:
                     _check_dependences(first, second, group, every, tiles.depth)
+
+
+def _goes_back(relation: isl.Map, ends: tuple[str, str], tiles: Tiles) -> bool:
+    """Whether { S[i] -> T[j] } has instances of which the second is of an earlier step."""
+    steps = relation.apply_domain(tiles.step_of[ends[0]]).apply_range(tiles.step_of[ends[1]])
+    return not steps.intersect(isl.Map.lex_gt(steps.domain().get_space())).is_empty()
 
 
 def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
@@ -204,10 +208,9 @@ def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
     """Windows are filled before, and stored after, all that computes in them."""
     for fill in tiles.fills:
         what = f"filling the window of '{fill.array.host}'"
-        for one, reference in _computing(tiles, fill):
-            if not _all_before(fill.leaf, one.executed.leaf, tiles.depth):
-                accessed = one.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
-                pairs = fill.places.apply_range(accessed.reverse())
+        for one in _computing(tiles, fill):
+            for reference in _unordered(fill.leaf, one.executed.leaf, fill.array, one, tiles):
+                pairs = fill.places.apply_range(_accessed(one, reference).reverse())
                 _check_order(fill.leaf, one.executed.leaf, pairs, tiles.depth, what)
         for store in tiles.stores:
             together = store.place == fill.place and store.array == fill.array
@@ -215,12 +218,23 @@ def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
                 pairs = fill.places.apply_range(store.places.reverse())
                 _check_order(fill.leaf, store.leaf, pairs, tiles.depth, what)
     for store in tiles.stores:
-        for one, reference in _computing(tiles, store):
-            if reference.writes and not _all_before(one.executed.leaf, store.leaf, tiles.depth):
-                accessed = one.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
-                pairs = accessed.apply_range(store.places.reverse())
-                what = f"storing the window of '{store.array.host}'"
-                _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
+        what = f"storing the window of '{store.array.host}'"
+        for one in _computing(tiles, store):
+            for reference in _unordered(one.executed.leaf, store.leaf, store.array, one, tiles):
+                if reference.writes:
+                    pairs = _accessed(one, reference).apply_range(store.places.reverse())
+                    _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
+
+
+def _unordered(first: Leaf, second: Leaf, array: DataObject, computed: Computed, tiles: Tiles) -> Iterator[Reference]:
+    """The accesses to an array of what is computed, if it matters which: where a tile does not do all of one leaf before all of the other."""
+    mine = [one for one in computed.executed.statement.references if one.object == array]
+    yield from () if not mine or _all_before(first, second, tiles.depth) else mine
+
+
+def _accessed(computed: Computed, reference: Reference) -> isl.Map:
+    """{ [plan instance] -> x }"""
+    return computed.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
 
 
 def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
@@ -255,11 +269,9 @@ def _columns(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
                     )
 
 
-def _computing(tiles: Tiles, copy: Copied) -> Iterator[tuple[Computed, Reference]]:
-    """What a launch computes of the array that is copied there."""
-    for one in tiles.computed:
-        if one.place == copy.place:
-            yield from ((one, each) for each in one.executed.statement.references if each.object == copy.array)
+def _computing(tiles: Tiles, copy: Copied) -> Iterator[Computed]:
+    """What a launch computes where that copy is made."""
+    return (one for one in tiles.computed if one.place == copy.place)
 
 
 def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
