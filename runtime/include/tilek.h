@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 7
+#define TILEK_ABI 8
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -212,7 +212,8 @@ typedef struct tilek_kernel {
     const char *const *opencl; /* the program's text in pieces to be concatenated, closed by NULL; NULL where there is none */
     const char *const *cuda;   /* likewise */
     const char *const *processors; /* likewise: OpenCL's program for devices that are processors. Its entry points are the host's launches: each computes a
-                                      stretch of the instances [0, AXIS_COUNTs' product) a group, in one work-item. NULL: they run `opencl` */
+                                      stretch of the instances [0, AXIS_COUNTs' product) a group, in one work-item. NULL: they run `opencl` (that alone may be NULL: of a
+                                      version that hosts alone take) */
     int array_count;
     const tilek_array_shape *arrays;
     int scalar_count;
@@ -242,6 +243,8 @@ typedef struct tilek_kernel {
     const struct tilek_kernel *const *versions; /* the same region in other ways; tilek_version says which one a call is to be launched with */
     int version;                /* of one of these: its number, from 1 */
     const char *version_text;   /* and what it is, for readers */
+    int processor_choice_count;
+    const tilek_choice *processor_choices; /* of launches of hosts on OpenCL devices that are processors, which look at them before `choices` */
 } tilek_kernel;
 
 /* ---- What a launch is ------------------------------------------------------------------------------------------ */

@@ -118,6 +118,11 @@ def test_on_every_target(program: Path, case: str, target: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_threads_without_a_part_sleep_on(program: Path) -> None:
+    done = run(program, "spare_threads")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("case", ["waves", "waves_apart"])
 def test_tiles_of_wavefronts(program: Path, case: str) -> None:
     done = run(program, case)
@@ -402,6 +407,11 @@ def test_chosen_tile_sizes(program: Path, given: str, sizes: str, extremes: str)
 
 def test_arrays_that_count_for_choices(program: Path) -> None:
     done = run(program, "steps_chosen_arrays")
+    assert done.returncode == 0, done.stderr
+
+
+def test_opencl_processors_have_choices_of_their_own(program: Path) -> None:
+    done = run(program, "steps_chosen_sides")
     assert done.returncode == 0, done.stderr
 
 

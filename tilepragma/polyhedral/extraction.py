@@ -12,6 +12,7 @@ import islpy as isl
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
+from tilepragma.ir.conversions import holds
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
 from tilepragma.ir.function_reach import touches_one_element
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
@@ -475,9 +476,14 @@ def _holds_integers(object_: DataObject) -> bool:
 def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:
     """The frame behind a declaration: what its initializers are is known of those of `once` that are affine."""
     for declarator in declaration.declarators:
-        if declarator.object in once and not isinstance(declarator.initializer, (tuple, NoneType)):
+        value = declarator.initializer
+        if (
+            declarator.object in once
+            and not isinstance(value, (tuple, NoneType))
+            and holds(declarator.object.element, value)
+        ):
             try:
-                frame = frame.knowing(declarator.object, affine(declarator.initializer, frame))
+                frame = frame.knowing(declarator.object, affine(value, frame))
             except NotAffineError:
                 continue
     return frame

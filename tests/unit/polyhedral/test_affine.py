@@ -122,6 +122,22 @@ def test_the_last_column_belongs_to_its_row(column: str, wanted: str) -> None:
     assert reference.exact and reference.relation.is_equal(expected)
 
 
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [("0", "0, j"), ("n", "n, j"), ("(n + 1)", "n + 1, j"), ("1", "1, j")],
+)
+def test_rows_that_no_iterator_counts_are_told_by_products_of_parameters(row: str, wanted: str) -> None:
+    made = scop(ARRAYS, f"for (int j = 1; j <= m; j++) a[{row}*(m + 2) + j] = a[n*(m + 2) + j];")
+    expected = isl.Map(f"[n, m] -> {{ S0[j] -> a[{wanted}] : 1 <= j <= m }}", context=made.context)
+    assert references(made, "a")[-1].relation.is_equal(expected)
+
+
+@pytest.mark.parametrize("column", ["j", "j + m + 2"])
+def test_lengths_of_such_rows_are_not_assumed(column: str) -> None:
+    made = scop(ARRAYS, f"for (int j = 0; j < x; j++) a[n*(m + 2) + {column}] = a[j];")
+    assert references(made, "a")[-1].relation.dim(isl.dim_type.out) == 1
+
+
 @pytest.mark.parametrize("bound", ["j <= m", "j < 2*m", "j < index[i]"])
 def test_rows_that_may_overlap_are_not_delinearised(bound: str) -> None:
     made = scop(ARRAYS, f"for (int i = 0; i < n; i++) for (int j = 0; {bound}; j++) a[i*m + j] = x;")
@@ -221,13 +237,43 @@ def test_subscripts_know_what_straight_line_code_assigned(change: str, wanted: s
         "k = (unsigned char)k;",
         "index[0] = k = 3;",
         "switch (m) { case 1: k = 2; }",
+        "k = i * 4294967296l + 3;",
+        "k = 2654435761u * i;",
+        "k = least(i * 4294967296l + 3, m);",
+        "k = most(i, m);",
     ],
 )
 def test_what_may_be_anything_is_not_known(change: str) -> None:
     twice = "int twice(int p) { int q = p; while (q < 3) q++; return q; }"
-    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", twice)
+    least = "int least(int p, int q) { if (p < q) return p; return q; }"
+    most = "int most(long p, long q) { if (p > q) return p * 4294967296l; return q; }"
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", twice + least + most)
     (reference,) = references(made, "a")
     assert not reference.exact
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "int k = i * 4294967296l + 3;",
+        "long k = (i - u) / 3;",
+        "long k = i - u;",
+        "unsigned long k = i - 5; k %= 61;",
+        "unsigned long l = i - 5; long k = l % 61;",
+        "unsigned long l = i - 1; long k = l < (unsigned long)n ? i : 0;",
+    ],
+)
+def test_locals_are_not_known_by_what_their_types_do_not_have(declared: str) -> None:
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ {declared} a[k] = x; }}")
+    (reference,) = references(made, "a")
+    assert not reference.exact
+
+
+def test_a_sum_that_begins_anywhere_may_wrap_before_it_is_divided() -> None:
+    made = scop(
+        ARRAYS, "for (unsigned i = 0; i < 60; i++) { a[(u + i) % 61u] = x; b[(u + i) % 64u][(i + 1u) % 61u] = x; }"
+    )
+    assert [one.exact for name in "ab" for one in references(made, name)] == [False, True]
 
 
 @pytest.mark.parametrize(
