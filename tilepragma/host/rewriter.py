@@ -27,6 +27,7 @@ _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MUL
 _FOREIGN_PRAGMA_LINE = re.compile(_FOREIGN_PRAGMA.pattern + rb"(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _NO_CODE = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*", re.DOTALL | re.MULTILINE)
 _SEMICOLON = re.compile(rb"(?:\s|\\\r?\n|/\*.*?\*/|//[^\n]*\n)*;", re.DOTALL)
+_HEADER = '#include "tilek.h"\n'
 _QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 
@@ -76,11 +77,11 @@ class _Rewriting:
         return tuple(self._without_macros(edit) for edit in _with_header(edits))
 
     def _without_macros(self, edit: Edit) -> Edit:
-        return (
-            replace(edit, text=without_macros(edit.text, self.unit.macros, self.in_clauses))
-            if isinstance(edit.text, str)
-            else edit
-        )
+        if not isinstance(edit.text, str):
+            return edit
+        # Expressions of clauses stand inside of functions only.
+        needed = frozenset() if edit.rank is Rank.FILE_SCOPE or edit.text == _HEADER else self.in_clauses
+        return replace(edit, text=without_macros(edit.text, self.unit.macros, needed))
 
     def _replaced(self, file: SourceFile) -> list[Edit]:
         """The regions that are computed in another order than the user wrote, even where no launch runs: their text goes, with the pragmas of others
@@ -191,7 +192,7 @@ def _with_header(edits: list[Edit]) -> list[Edit]:
     come before any system header.
     """
     first = min((edit.start for edit in edits if isinstance(edit.text, str)), default=None)
-    return edits if first is None else [Edit(first, first, Rank.END_INNER, '#include "tilek.h"\n'), *edits]
+    return edits if first is None else [Edit(first, first, Rank.END_INNER, _HEADER), *edits]
 
 
 def _directives(unit: TranslationUnit, held: Sequence[HeldRegion]) -> Iterator[object]:

@@ -53,12 +53,9 @@ def _expressions(node: object) -> Iterator[str]:
 def without_macros(text: str, macros: Iterable[str], needed: Collection[str] = ()) -> str:
     """Generated lines that mean the same whatever the user's macros are, but for those that are `needed` in them."""
     words = set(_WORD.findall(_NO_WORDS.sub(" ", text)))
-    stay = _OF_THE_LANGUAGE
     if _HEADER in text:
         words |= _header_words()
-    if text.strip() != _HEADER:
-        stay |= frozenset(needed)
-    clashing = sorted(words.intersection(macros) - stay)
+    clashing = sorted(words.intersection(macros) - _OF_THE_LANGUAGE - frozenset(needed))
     before = "".join(f'#pragma push_macro("{name}")\n#undef {name}\n' for name in clashing)
     after = "".join(f'#pragma pop_macro("{name}")\n' for name in clashing)
     return f"{before}{text.rstrip(chr(10))}\n{after}" if clashing else text

@@ -172,7 +172,7 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
         return CHAINED_HOST_TILE
     if rows == 2 and points.repeating is None and points.along is not None:
         return NARROW_HOST_TILE if level == points.along else TALL_HOST_TILE
-    if points.repeating is None or points.along is None or rows < min(STENCIL_TILES):
+    if points.repeating in (None, points.along) or points.along is None or rows < min(STENCIL_TILES):
         return LONG_HOST_TILE if level == points.along else HOST_STEPS if level == points.repeating else HOST_TILE
     steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]
     if level == points.repeating:

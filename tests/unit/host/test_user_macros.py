@@ -52,7 +52,6 @@ def test_macros_that_clauses_need_stay(tmp_path: Path) -> None:
     found = unit(tmp_path, text)
     assert clause_macros(found.macros, [one.directive for one in found.kernels]) == {"count", "size"}
     assert without_macros("int size, first;", found.macros, {"size"}).splitlines()[0] == '#pragma push_macro("first")'
-    assert '#pragma push_macro("count")\n' in without_macros('#include "tilek.h"\n', {"count"}, {"count"})
 
 
 def test_clashing_macros_are_put_aside_and_come_back() -> None:
