@@ -6,7 +6,7 @@ them: `plan/drafts.py` makes launches of drafts and looks at scalars, not at dep
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import FloatingRules, Kernel, Statement
 from tilepragma.ir.traversal import loops_in
+from tilepragma.plan.boxed_tiles import StagedForm
 from tilepragma.plan.kernel_plan import Step, TileSize
 from tilepragma.plan.ordered_proof import Part, parts_in_order
 from tilepragma.plan.verifier_proofs import Original
@@ -155,6 +156,8 @@ class Automatic:
     strips: bool = False
     split: tuple[str, ...] = ()
     """clauses on loops that are taken apart"""
+    staged: Mapping[str, StagedForm] = field(default_factory=dict, compare=False)
+    """staged forms that launches for devices may have, by their names, where they are proven right"""
     plainer: Automatic | None = None
     """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
     jammed: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)
