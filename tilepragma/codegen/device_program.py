@@ -174,7 +174,9 @@ class _PersistentEntry(_DeviceEntry):
     def _tile_where_it_fits(self, writer: Writer) -> None:
         """In windows where these fit."""
         pool, staged = self.pool(), self.launch.staged
-        assert staged is not None and isinstance(staged.statements[0], TileNest), "windows are of a staged form, which is one nest"
+        assert staged is not None and isinstance(staged.statements[0], TileNest), (
+            "windows are of a staged form, which is one nest"
+        )
         with writer.block(f"if ({pool.macros.fits})"):
             self.print_privates(writer)
             self.statements(writer, pool).block(staged.statements[0].body)

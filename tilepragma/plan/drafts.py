@@ -173,9 +173,7 @@ class _Builder:
         live = _Liveness(self.region, [place.body for place in self.places])
         needed = live.after(drafts, self.region.live_out)
         inside = live.after(drafts, frozenset())
-        made = [
-            self._launch(place, number, needed[number], inside[number]) for number, place in enumerate(self.places)
-        ]
+        made = [self._launch(place, number, needed[number], inside[number]) for number, place in enumerate(self.places)]
         for item in self.diagnostics:
             if item.severity is Severity.ERROR:
                 return Refusal(item.message)
@@ -229,9 +227,7 @@ class _Builder:
         launch = finished_launch(name, place.body, found, context, values, waits=place.draft.waits)
         pipelined = place.draft.pipelined and columns_nest(launch) is not None
         if place.draft.boxed is not None:
-            form = staged_form(
-                place.body, place.draft.boxed, self.symbols, kernel.functions, frozenset(found.privates)
-            )
+            form = staged_form(place.body, place.draft.boxed, self.symbols, kernel.functions, frozenset(found.privates))
             self.staged |= {} if form is None else {name: form}
         return dataclasses.replace(launch, windows=place.draft.windows, pipelined=pipelined)
 

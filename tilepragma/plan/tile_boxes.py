@@ -61,8 +61,8 @@ def boxed_tile(
     tile: Restrictions,
     inner: Mapping[int, tuple[TileClause, ...]],
 ) -> BoxedTile | None:
-    """What stages a tile of the part in memory of its gang: `tile` restricts its rows, `inner` are the clauses of the loops over its points. None where
-    the part's accesses, or its rows, are of another form.
+    """What stages a tile of the part in memory of its gang: `tile` restricts its rows, `inner` are the clauses of the loops over its points. None
+    where the part's accesses, or its rows, are of another form.
     """
     shapes, written = _shapes(loops, planned, tile), loops.code.scop.written
     arrays = None if shapes is None else _arrays(shapes, written)
@@ -117,7 +117,7 @@ class _Touch:
 
 @dataclass(frozen=True)
 class _Array:
-    """An array whose boxes are staged: names for its subscripts, its accesses, the rows of the tile, and the inverse of these as functions of x, t."""
+    """An array whose boxes are staged: names for its subscripts, its accesses, the rows of the tile, and the inverse of these, functions of x, t."""
 
     object: DataObject
     names: tuple[str, ...]
@@ -191,7 +191,8 @@ def _shape(each: StatementSchedule, statement: ScopStatement, tile: Mapping[int,
         first = polynomial(one.origin)
         bounds.append(_Bounds(first, first if one.size is None else first + polynomial(one.size) - number(1)))
     rows = tuple(
-        tuple(sign * value for sign, value in zip(signs, each.rows[level].coefficients, strict=True)) for level in levels
+        tuple(sign * value for sign, value in zip(signs, each.rows[level].coefficients, strict=True))
+        for level in levels
     )
     constants = tuple(each.rows[level].constant for level in levels)
     known = tuple(one for one in values if one is not None)
@@ -246,7 +247,9 @@ def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
     first = touches[0]
     if len(names) != object_.rank or any((one.rows, one.time) != (first.rows, first.time) for one in touches):
         return None
-    square = tuple((*row, factor) if first.times is not None else row for row, factor in zip(first.rows, first.time, strict=True))
+    square = tuple(
+        (*row, factor) if first.times is not None else row for row, factor in zip(first.rows, first.time, strict=True)
+    )
     inverse = integral_inverse(square) if len(square) == len(square[0]) else None
     same_tile = all(shape.tile == shapes[0].tile for shape in shapes)
     return None if inverse is None or not same_tile else _Array(object_, names, tuple(touches), shapes[0].tile, inverse)
@@ -334,13 +337,6 @@ class _Maker:
 
     def _fill(self, array: _Array, window: Window) -> Statement:
         """The elements that the tile touches."""
-        base = [one.apart for one in array.touches if one.writes] or [array.touches[0].apart]
-        sides: dict[object, list[_Touch]] = {}
-        for one in array.touches:
-            after = all(v >= w for v, w in zip(one.apart, base[0], strict=True))
-            before = all(v <= w for v, w in zip(one.apart, base[0], strict=True))
-            for side in [True] * after + [False] * before or [one.apart]:
-                sides.setdefault((one.times, side), []).append(one)
         points = self._points(array)
         within = [
             test
@@ -350,7 +346,7 @@ class _Maker:
                 at_least(maximum(one.ends[place].last for one in array.touches), term(point)),
             )
         ]
-        reached = [conjunction(tuple(self._reached(array, points, touches))) for touches in sides.values()]
+        reached = [conjunction(tuple(self._reached(array, points, touches))) for touches in _sides(array)]
         element = element_at(array.object, points)
         copy = assign(_in(window, element), element)
         tests = (*within, disjunction(tuple(dict.fromkeys(reached))))
@@ -385,7 +381,9 @@ class _Maker:
             uppers.append(_Limit(first.times.last, 1, True))
         for row, bounds in enumerate(array.tile):
             apart = [one.apart[row] for one in touches]
-            at = sum((number(factor) * term(point) for factor, point in zip(first.rows[row], points, strict=True)), number(0))
+            at = sum(
+                (number(factor) * term(point) for factor, point in zip(first.rows[row], points, strict=True)), number(0)
+            )
             low, high = bounds.first - number(max(apart)) - at, bounds.last - number(min(apart)) - at
             factor, whole = first.time[row], not any(first.rows[row])
             if factor == 0:
@@ -401,7 +399,9 @@ class _Maker:
                 if place != other or lower.factor != 1 or lower.whole_tile:
                     yield _meet(lower, upper)
 
-    def _together(self, limits: list[_Limit], extreme: Callable[[Iterable[Polynomial]], Polynomial], name: str) -> list[_Limit]:
+    def _together(
+        self, limits: list[_Limit], extreme: Callable[[Iterable[Polynomial]], Polynomial], name: str
+    ) -> list[_Limit]:
         """What is the same for the whole tile as one number, that the tile declares once."""
         whole = [one for one in limits if one.whole_tile and one.factor == 1]
         if len(whole) < 2:
@@ -416,7 +416,8 @@ class _Maker:
         steps = [self.loops.names.scalar(f"{name}_step") for name in array.names]
         origins = [origin for origin in window.origin if origin is not None]
         placed = (
-            declared(point, term(origin) + term(step)) for point, origin, step in zip(points, origins, steps, strict=True)
+            declared(point, term(origin) + term(step))
+            for point, origin, step in zip(points, origins, steps, strict=True)
         )
         inner: tuple[Statement, ...] = (*placed, *body)
         for dimension, place in enumerate(reversed(range(len(steps)))):
@@ -425,6 +426,18 @@ class _Maker:
                 self.clauses[loop.index] = clauses(TileKind.DYNAMIC, TileKind.WORKER, dimension=dimension)
             inner = (loop,)
         return inner[0]
+
+
+def _sides(array: _Array) -> Iterable[list[_Touch]]:
+    """The accesses, those together that lie on one side of what is written. What nobody writes may have elements in its box that no access means."""
+    base = next((one.apart for one in array.touches if one.writes), None)
+    sides: dict[tuple[object, tuple[int, ...]], list[_Touch]] = {}
+    for one in array.touches:
+        apart = () if base is None else tuple(v - w for v, w in zip(one.apart, base, strict=True))
+        signs = [sign for sign in (1, -1) if all(sign * value >= 0 for value in apart)]
+        for side in [(sign,) for sign in signs] if base is not None and signs else [apart]:
+            sides.setdefault((one.times, side), []).append(one)
+    return sides.values()
 
 
 def _in(window: Window, element: Access) -> Access:

@@ -60,8 +60,16 @@ def wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
 
 def _wrong_boxes(launch: Launch) -> Iterator[str]:
     """A staged form in windows has the gangs' loops of the launch, whose numbers come from there, and windows for itself."""
-    plain, staged = (one.statements[0] if len(one.statements) == 1 else None for one in (launch.body, launch.staged) if one is not None)
-    if not isinstance(plain, TileNest) or not isinstance(staged, TileNest) or (plain.loops, plain.order) != (staged.loops, staged.order):
+    plain, staged = (
+        one.statements[0] if len(one.statements) == 1 else None
+        for one in (launch.body, launch.staged)
+        if one is not None
+    )
+    if (
+        not isinstance(plain, TileNest)
+        or not isinstance(staged, TileNest)
+        or (plain.loops, plain.order) != (staged.loops, staged.order)
+    ):
         yield f"the staged form of launch {launch.name} deals its tiles out otherwise"
         return
     nests = (node for node in walk(staged.body) if isinstance(node, TileNest))
@@ -72,7 +80,9 @@ def _wrong_boxes(launch: Launch) -> Iterator[str]:
             yield f"loop {tiled.symbol} of the staged form has workers that the launch has not"
     objects = [name for window in launch.staged_windows for name in window.names]
     accesses = (node for node in walk(launch.staged) if isinstance(node, Access))
-    if len(set(objects)) != len(objects) or {one.object for one in accesses if one.object.scope is Scope.GANG} - set(objects):
+    if len(set(objects)) != len(objects) or {one.object for one in accesses if one.object.scope is Scope.GANG} - set(
+        objects
+    ):
         yield f"the staged form of launch {launch.name} uses memory of its gangs that is not one window's"
     for window in launch.staged_windows:
         number = isinstance(window.object.element, ScalarType) and window.object.scope is Scope.GANG

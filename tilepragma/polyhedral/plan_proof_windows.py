@@ -44,6 +44,7 @@ from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_between, lie
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Finding, where
 from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
+from tilepragma.polyhedral.plan_proof_pipelines import out_of_columns
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
 from tilepragma.polyhedral.window_tiles import STEP, Computed, Copied, Tiles, WrongError, window_tiles
@@ -71,6 +72,7 @@ def wrong_windows(
             _in_order,
             _closed,
             _ordered_copies,
+            _in_columns,
             _rings,
             _columns,
             _filled,
@@ -195,6 +197,33 @@ def _ordered_copies(region: _Region, tiles: Tiles) -> None:
                 pairs = accessed.apply_range(store.places.reverse())
                 what = f"storing the window of '{store.array.host}'"
                 _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
+
+
+def _in_columns(region: _Region, tiles: Tiles) -> None:
+    """Where tiles of several wavefronts may run at once, those wait for each other of which one stores what the other computes from or copies."""
+    if not any(one.executed.leaf.launch is not None and one.executed.leaf.launch.pipelined for one in tiles.computed):
+        return
+    for one in region.dependences:
+        for first in tiles.computed:
+            for second in tiles.computed:
+                names = first.executed.statement.name, second.executed.statement.name
+                if names == (one.source_statement.name, one.sink_statement.name):
+                    taken = first.executed.relation.apply_range(one.relation)
+                    _check_columns(
+                        first.executed.leaf, second.executed.leaf, taken.apply_range(second.executed.relation.reverse())
+                    )
+    for store in tiles.stores:
+        for copy in (*tiles.fills, *tiles.stores):
+            if copy.other == store.other:
+                pairs = copy.places.apply_range(store.places.reverse())
+                _check_columns(copy.leaf, store.leaf, pairs)
+                _check_columns(store.leaf, copy.leaf, pairs.reverse())
+
+
+def _check_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> None:
+    broken = out_of_columns(first, second, pairs)
+    if broken is not None:
+        raise WrongError(f"tiles that touch the same elements {broken.reason}")
 
 
 def _rings(region: _Region, tiles: Tiles) -> None:
