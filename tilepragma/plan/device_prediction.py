@@ -28,6 +28,7 @@ from tilepragma.model.linear_model import Terms
 from tilepragma.model.occupancy import blocks_at_once
 from tilepragma.model.roofline import Roofs, roofline
 from tilepragma.plan.array_bytes import ArrayBytes, array_bytes
+from tilepragma.plan.box_bytes import box_bytes
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.gang_workers import gang_workers
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -124,6 +125,8 @@ class _LaunchTerms:
         found = launch_model(self.work, organisation, on_host=False, traffic_of=estimated_traffic)
         if copies_ahead(self.work.place.launch):
             found = _with_copies_that_fit(found, self.gpu.shared_per_block)
+        if self.work.place.launch.staged_windows:
+            found = _with_boxes_that_fit(found, self.gpu.shared_per_block)
         return found if self.cached else _without_cache(found, self.element, self._wasted(self.gpu.transaction))
 
     @property
@@ -268,6 +271,13 @@ def _with_copies_that_fit(model: LaunchModel, most: int) -> LaunchModel:
     """Where a gang copies a tile while it computes the one before only if there is room for both."""
     both = model.work.shared
     return replace(model, work=replace(model.work, shared=np.where(both > most, both // 2, both)))
+
+
+def _with_boxes_that_fit(model: LaunchModel, most: int) -> LaunchModel:
+    """Where a gang keeps what its tile touches in memory of its own only if there is room for it. Raises UncountableError."""
+    place = model.counted.place
+    boxes = place.lanes.all(box_bytes(place.launch, place.lanes.evaluation.value))
+    return replace(model, work=replace(model.work, shared=model.work.shared + np.where(boxes <= most, boxes, 0)))
 
 
 def _without_cache(model: LaunchModel, element: int, wasted: Numbers) -> LaunchModel:
