@@ -101,7 +101,7 @@ def explored(
     except ProgramError as error:
         raise NotExploredError(f"its program {error}") from None
     key = KernelKey(source.name, plan.kernel.name, kernel_digest(result, plan))
-    study = database.study(key, environment_of(target, OPTIONS, ()))
+    study = database.study(key, environment_of(target, OPTIONS, ""))
     return Explored(plan, target, builds, calling, programs, study, times.on_host)
 
 

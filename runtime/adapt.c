@@ -15,8 +15,8 @@ enum { MOST_LAYOUTS = 8, MOST_KINDS = 32, TRIALS = 3 };
 
 typedef struct attempt {
     int layout;
-    int begun, ended; /* launches */
-    double time;      /* the least of those that ended, in relation to their work */
+    int begun, ended, ran; /* launches; those that ended without having run are no reason to try again, which might go on for ever */
+    double time;           /* the least of those that ran, in relation to their work */
 } attempt;
 
 /* Launches count as one kind whose bytes and trips have the same highest bit. */
@@ -104,7 +104,7 @@ static void settle(tilek_adaptation *one)
     for (int place = 0; place < one->count; ++place) {
         const attempt *own = &one->attempts[place], *best = &one->attempts[one->fastest];
         is_settled &= own->ended == TRIALS;
-        if (own->ended > 0 && (best->ended == 0 || own->time < best->time)) one->fastest = place;
+        if (own->ran > 0 && (best->ran == 0 || own->time < best->time)) one->fastest = place;
     }
     one->is_settled = is_settled;
 }
@@ -113,15 +113,15 @@ void tilek_adapted(const tilek_call *call, tilek_target target, int64_t nanoseco
 {
     tilek_adaptation *const one = call->adaptation;
     double time;
-    if (one == NULL) return;
+    if (one == NULL || one->target != target) return;
     /* Launches of one kind differ in size. */
     time = (double)nanoseconds / (call->operations > 0 ? call->operations : 1);
     tilek_state_lock();
     for (int place = 0; place < one->count; ++place) {
         attempt *const own = &one->attempts[place];
         if (own->layout != call->layout) continue;
-        if (nanoseconds < 0 || target != one->target) --own->begun;
-        else if (own->ended++ == 0 || time < own->time) own->time = time;
+        ++own->ended;
+        if (nanoseconds >= 0 && (own->ran++ == 0 || time < own->time)) own->time = time;
     }
     settle(one);
     tilek_state_unlock();

@@ -11,7 +11,7 @@ typedef struct tilek_adaptation tilek_adaptation;
  * tilek_adapted is to be told what came of the call. */
 void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, int is_hosts);
 
-/* The call took so many nanoseconds on a target; negative: it did not run. */
+/* The call took so many nanoseconds on a target; negative: it could not run there. What happens on other targets than the one it was decided for counts for nothing. */
 void tilek_adapted(const tilek_call *call, tilek_target target, int64_t nanoseconds);
 
 /* A line for each kind of launch of which it is known: what it takes. */

@@ -188,6 +188,7 @@ static tilek_status go_through(tilek_device_job *job, int queue, tilek_message *
     job->queue = queue;
     job->launches = job->waiting = 0;
     job->reducing = 0;
+    job->persistence.gathering = 0;
     job->run.finish = finish;
     status = tilek_perform(&job->run, perform, why);
     if (status == TILEK_OK) status = settle(job, why);
@@ -195,10 +196,12 @@ static tilek_status go_through(tilek_device_job *job, int queue, tilek_message *
     return status;
 }
 
-/* Whether the launches are recorded. None of them has run. */
+/* Whether the launches are recorded. None of them has run. What a persistent launch is given differs from run to run: such runs are never recorded. */
 static int record_launches(tilek_device_job *job)
 {
     tilek_message unused;
+    for (int launch = 0; launch < job->run.launch_count; ++launch)
+        if (persistent_form(job, launch) != NULL) return 0;
     return tilek_repetition_begin(&job->repetition) && tilek_repetition_end(&job->repetition, go_through(job, TILEK_RECORDING_QUEUE, &unused));
 }
 
@@ -244,8 +247,12 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     int likely;
     tilek_status status = tilek_open_device(candidate->target, call->device, candidate->gpu_only, &place.backend, &place.device, why);
     if (status != TILEK_OK) return status;
-    if (call->device == TILEK_DEVICES_ALL && tilek_run_divided(&place, call, &status, why)) return status;
     form = tilek_device_form(state->kernel, candidate->target, place.backend->limits(place.device));
+    if (state->kernel->device_launch_count == 0 && (call->device == TILEK_DEVICES_ALL || !form.is_hosts)) {
+        tilek_say(why, "this version of it is for processors");
+        return TILEK_UNSUPPORTED;
+    }
+    if (call->device == TILEK_DEVICES_ALL && tilek_run_divided(&place, call, &status, why)) return status;
     status = tilek_job_start(&job, state, &form, &place, why);
     if (status == TILEK_OK) status = tilek_reside(&job.residence, state->kernel, &job.form, call, &place, why);
     if (status == TILEK_OK) status = tilek_job_take_call(&job, call, why);
@@ -257,7 +264,6 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
         if (status == TILEK_OK) status = tilek_bring(&job.residence, why);
         if (status == TILEK_OK) status = run_launches(&job, why);
     }
-    /* What a persistent launch is given differs from run to run: such runs are never recorded. */
     tilek_repetition_finish(&job.repetition, status == TILEK_OK && !job.persistence.used ? job.launches : 0);
     tilek_job_end(&job);
     tilek_leave(&job.residence);

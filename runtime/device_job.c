@@ -79,24 +79,30 @@ static tilek_status find_program(tilek_device_job *job, tilek_message *why)
     return status;
 }
 
-/* How many gangs are there at once, and flags for the columns that they take. */
+/* How many gangs are there at once, and flags for the columns that they take. Where there is no memory for these, launches go wavefront by wavefront. */
 static tilek_status prepare_persistent(tilek_device_job *job, tilek_message *why)
 {
     const tilek_place *place = &job->residence.place;
     int64_t most = 0;
     size_t numbers = 0;
+    tilek_status status;
     for (int index = 0; index < job->persistence.count && job->built != NULL; ++index) {
         tilek_persistent *form = &job->persistence.forms[index];
         const tilek_planned *planned = &job->run.planned[form->launch];
-        if (job->numbers[form->entry] == NULL) continue;
+        const tilek_launch_shape *shape = &job->run.launches[form->launch];
+        const int64_t columns = tilek_columns(shape, form->lower, form->upper);
+        const size_t boxes = (size_t)planned->most_waves * (size_t)tilek_column_loops(shape) * 2;
+        if (job->numbers[form->entry] == NULL || columns > TILEK_MOST_COLUMNS) continue;
         form->resident = place->backend->resident(place->device, job->built->entries[form->entry], &planned->numbers.axes[TILEK_AXIS_WORKER]);
         if (form->resident == 0) continue;
-        const tilek_launch_shape *shape = &job->run.launches[form->launch];
-        const size_t boxes = (size_t)planned->most_waves * (size_t)tilek_column_loops(shape) * 2;
-        most = tilek_maximum(most, tilek_columns(shape, form->lower, form->upper));
+        most = tilek_maximum(most, columns);
         if (boxes > numbers) numbers = boxes;
     }
-    return most > 0 && job->persistence.flags == NULL ? tilek_take_flags(place, most, numbers, &job->persistence.flags, why) : TILEK_OK;
+    if (most == 0 || job->persistence.flags != NULL) return TILEK_OK;
+    status = tilek_take_flags(place, most, numbers, &job->persistence.flags, why);
+    if (status != TILEK_NO_MEMORY) return status;
+    for (int index = 0; index < job->persistence.count; ++index) job->persistence.forms[index].resident = 0;
+    return TILEK_OK;
 }
 
 /* Of workers: a program may turn out to hold fewer workers than the device allows in general; counts are then decided

@@ -14,18 +14,23 @@ static int can_be_even(int64_t usual, int64_t upper, int64_t threads)
 static int64_t blocks_cost(int64_t usual, int64_t size, int64_t count, int64_t threads)
 {
     const int64_t blocks = tilek_ceiling_quotient(count, size), own = tilek_ceiling_quotient(blocks, threads);
-    const int64_t missing = (blocks - 1) % threads == 0 ? blocks * size - count : 0; /* the last block, which may be short, is its own */
+    const int64_t missing = blocks - 1 == (own - 1) * threads ? blocks * size - count : 0; /* the last block, which may be short, is its own */
     return PART_COST * (own * size - missing) + own * usual;
 }
 
 int64_t tilek_even_blocks(int64_t usual, int64_t lower, int64_t upper, int64_t unit, int64_t threads)
 {
-    int64_t best = usual, least, count;
+    int64_t best = usual, least, count, least_cost;
     if (unit < 1 || lower < 0 || lower >= usual || !can_be_even(usual, upper, threads)) return usual;
     count = upper + 1;
     least = tilek_minimum(tilek_ceiling_quotient(count, threads), tilek_ceiling_quotient(usual, MOST_TIMES));
-    for (int64_t size = tilek_ceiling_quotient(least, unit) * unit; size <= MOST_TIMES * usual; size += unit)
-        if (blocks_cost(usual, size, count, threads) < blocks_cost(usual, best, count, threads)) best = size;
+    least_cost = blocks_cost(usual, usual, count, threads);
+    for (int64_t size = tilek_ceiling_quotient(least, unit) * unit; size <= MOST_TIMES * usual; size += unit) {
+        const int64_t cost = blocks_cost(usual, size, count, threads);
+        if (cost >= least_cost) continue;
+        best = size;
+        least_cost = cost;
+    }
     return best;
 }
 
@@ -37,11 +42,16 @@ static int64_t columns_cost(int64_t usual, int64_t size, int64_t count, int64_t 
 
 int64_t tilek_even_columns(int64_t usual, int64_t upper, int64_t unit, int64_t threads)
 {
-    int64_t best = usual;
+    int64_t best = usual, count, least_cost;
     if (unit < 1 || upper < 0 || !can_be_even(tilek_minimum(usual, upper), upper, threads)) return usual;
+    count = upper + 1;
+    least_cost = columns_cost(usual, usual, count, threads);
     for (int64_t columns = 1; columns <= MOST_TIMES * threads; ++columns) {
-        const int64_t count = upper + 1, size = tilek_ceiling_quotient(tilek_ceiling_quotient(count, columns), unit) * unit;
-        if (size < usual && columns_cost(usual, size, count, threads) < columns_cost(usual, best, count, threads)) best = size;
+        const int64_t size = tilek_ceiling_quotient(tilek_ceiling_quotient(count, columns), unit) * unit;
+        const int64_t cost = size < usual ? columns_cost(usual, size, count, threads) : least_cost;
+        if (cost >= least_cost) continue;
+        best = size;
+        least_cost = cost;
     }
     return best;
 }

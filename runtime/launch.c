@@ -175,9 +175,10 @@ int tilek_version(const tilek_kernel *kernel, tilek_call *call)
     tilek_state *state;
     int is_hosts;
     if (!tilek_start() || kernel->abi != TILEK_ABI || !call->enabled || (state = tilek_state_of(kernel)) == NULL) return 0;
-    if (wanted >= 0) return wanted <= kernel->version_count ? (int)wanted : 0;
+    if (wanted == 0 || wanted > kernel->version_count) return 0;
     candidate = first_of(state, call, candidates, tilek_candidates(kernel, candidates), &is_hosts);
     if (candidate == NULL) return 0;
+    if (wanted > 0) return is_hosts || kernel->versions[wanted - 1]->device_launch_count > 0 ? (int)wanted : 0;
     tilek_adapt(state, call, candidate->target, is_hosts);
     if (call->layout == 0) tilek_take_layout(kernel, call, tilek_layout_chosen(kernel, call, is_hosts, tilek_bytes_on_hosts(kernel, call)));
     return tilek_version_of(kernel, call->layout)->version;

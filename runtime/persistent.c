@@ -41,8 +41,10 @@ int tilek_widen_columns(const tilek_launch_shape *launch, const tilek_planned *p
 
 int64_t tilek_columns(const tilek_launch_shape *launch, const int64_t lower[], const int64_t upper[])
 {
-    int64_t columns = 1;
-    for (int loop = 0; loop < tilek_column_loops(launch); ++loop) columns *= upper[loop] - lower[loop] + 1;
+    int64_t columns = 1, count;
+    for (int loop = 0; loop < tilek_column_loops(launch); ++loop)
+        if (__builtin_sub_overflow(upper[loop], lower[loop], &count) || __builtin_add_overflow(count, 1, &count) || __builtin_mul_overflow(columns, count, &columns))
+            return INT64_MAX;
     return columns;
 }
 
@@ -71,18 +73,31 @@ static void discard(tilek_flags *flags)
     free(flags);
 }
 
-/* Idle ones with room, taken out of the list. */
+/* Idle ones with room, taken out of the list. Those without are discarded: launches that grow from run to run would leave them all behind. */
 static tilek_flags *find_idle(const tilek_place *place, size_t bytes, size_t box_bytes)
 {
-    tilek_flags *found = NULL;
+    tilek_flags *found = NULL, *small = NULL;
     (void)pthread_mutex_lock(&mutex);
-    for (tilek_flags **link = &idle; *link != NULL && found == NULL; link = &(*link)->next)
-        if ((*link)->place.device == place->device && (*link)->place.backend == place->backend && (*link)->buffer.bytes >= bytes && (*link)->boxes.bytes >= box_bytes) {
-            found = *link;
-            *link = found->next;
-            break;
+    for (tilek_flags **link = &idle; *link != NULL && found == NULL;) {
+        tilek_flags *const one = *link;
+        if (one->place.device != place->device || one->place.backend != place->backend) {
+            link = &one->next;
+            continue;
         }
+        *link = one->next;
+        if (one->buffer.bytes >= bytes && one->boxes.bytes >= box_bytes) {
+            found = one;
+        } else {
+            one->next = small;
+            small = one;
+        }
+    }
     (void)pthread_mutex_unlock(&mutex);
+    while (small != NULL) {
+        tilek_flags *const one = small;
+        small = one->next;
+        discard(one);
+    }
     return found;
 }
 
@@ -121,15 +136,16 @@ tilek_status tilek_bring_boxes(tilek_flags *flags, int queue, const int64_t *box
 {
     const size_t bytes = count * sizeof *boxes;
     int64_t *known;
+    tilek_status status;
     if (flags->known_count == count && memcmp(flags->known, boxes, bytes) == 0) return TILEK_OK;
-    flags->known_count = 0;
-    known = realloc(flags->known, bytes);
-    if (known != NULL) {
-        memcpy(known, boxes, bytes);
-        flags->known = known;
-        flags->known_count = count;
-    }
-    return flags->place.backend->write(flags->place.device, queue, &flags->boxes, 0, boxes, bytes, why);
+    flags->known_count = 0; /* until others have arrived */
+    status = flags->place.backend->write(flags->place.device, queue, &flags->boxes, 0, boxes, bytes, why);
+    known = status == TILEK_OK ? realloc(flags->known, bytes) : NULL;
+    if (known == NULL) return status;
+    memcpy(known, boxes, bytes);
+    flags->known = known;
+    flags->known_count = count;
+    return TILEK_OK;
 }
 
 void tilek_give_flags(tilek_flags *flags)

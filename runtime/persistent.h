@@ -12,6 +12,9 @@
 /* Loops of fewer wavefronts are launched one by one. Chosen without a GPU at hand. */
 enum { TILEK_LEAST_WAVES = 8, TILEK_MOST_COLUMN_LOOPS = 3, TILEK_MOST_PERSISTENT_VALUES = 8 };
 
+/* Of more columns than this, too: their flags, and what is reduced in them, could not be counted in bytes. */
+#define TILEK_MOST_COLUMNS (INT64_MAX / 16)
+
 /* What launches have in a device's memory: flags, of which no number is beyond `base`, and boxes, those `known`. */
 typedef struct tilek_flags {
     struct tilek_flags *next; /* of those that nobody uses */
@@ -47,7 +50,7 @@ typedef struct tilek_persistence {
 /* Whether a launch can be gathered: what its shape says. */
 int tilek_can_persist(const tilek_launch_shape *launch);
 
-/* Adds the columns of a wavefront to a box of them; 0 where it has none. And how many a box has. */
+/* Adds the columns of a wavefront to a box of them; 0 where it has none. And how many a box has; INT64_MAX: more than can be counted. */
 int tilek_widen_columns(const tilek_launch_shape *launch, const tilek_planned *planned, int64_t lower[], int64_t upper[], int is_first);
 int64_t tilek_columns(const tilek_launch_shape *launch, const int64_t lower[], const int64_t upper[]);
 

@@ -147,11 +147,11 @@ int tilek_waves_end(tilek_run *run)
 
 int64_t tilek_size_of(const tilek_run *run, int size) { return run->sizes[size]; }
 
-/* Whether the size is the default, and said by nobody, in a call of a host; devices have their own, and a choice may say another. */
+/* Whether the size is the default, and said by nobody, in a call of a host; devices have their own, and a choice may say another. What rehearsal has made of it stays. */
 static int is_usual(const tilek_run *run, int size)
 {
     const tilek_size *own = &run->kernel->sizes[size];
-    return run->machine.limits == NULL && run->sizes[size] == own->host && tilek_given_size(run->kernel->name, own->name, -1) < 0;
+    return run->perform == NULL && run->machine.limits == NULL && run->sizes[size] == own->host && tilek_given_size(run->kernel->name, own->name, -1) < 0;
 }
 
 int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit)

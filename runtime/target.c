@@ -20,6 +20,7 @@ static int is_built(const tilek_kernel *kernel, tilek_target target)
 {
     if ((kernel->targets >> target & 1u) == 0) return 0;
     if (target == TILEK_CUDA) return kernel->cuda != NULL && kernel->device_launch_count > 0;
+    if (target == TILEK_OPENCL && kernel->processors != NULL && kernel->host_launch_count > 0) return 1;
     if (target == TILEK_OPENCL) return kernel->opencl != NULL && kernel->device_launch_count > 0;
     return kernel->host_launch_count > 0;
 }

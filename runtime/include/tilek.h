@@ -212,7 +212,8 @@ typedef struct tilek_kernel {
     const char *const *opencl; /* the program's text in pieces to be concatenated, closed by NULL; NULL where there is none */
     const char *const *cuda;   /* likewise */
     const char *const *processors; /* likewise: OpenCL's program for devices that are processors. Its entry points are the host's launches: each computes a
-                                      stretch of the instances [0, AXIS_COUNTs' product) a group, in one work-item. NULL: they run `opencl` */
+                                      stretch of the instances [0, AXIS_COUNTs' product) a group, in one work-item. NULL: they run `opencl` (that alone may be NULL: of a
+                                      version that hosts alone take) */
     int array_count;
     const tilek_array_shape *arrays;
     int scalar_count;

@@ -277,6 +277,8 @@ STANDIN_EXPORT int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from,
     char *range = device_range(to, bytes);
     if (error != SUCCESS || stream == NULL || range == NULL)
         return error != SUCCESS ? error : INVALID_VALUE;
+    if (standin_fails("copyin"))
+        return OUT_OF_MEMORY;
     memcpy(range, from, bytes);
     count(&device.copies, 1);
     return SUCCESS;

@@ -3,7 +3,7 @@
  * nvrtc.c compiles the program's text with the host's C compiler; driver.c keeps the device's memory and launches; blocks.c runs the
  * threads of a block, one block after another, or in turns in a cooperative launch. An error of a kernel is found as on a device: at the next call that looks.
  *
- * TILEK_STANDIN_FAIL=alloc|launch|compile|nodevice|capture|endcapture|graph|play|cooperative|timeout|resident|toolarge makes every call of the kind fail; alloc:3 only the third. A failed launch
+ * TILEK_STANDIN_FAIL=alloc|copyin|launch|compile|nodevice|capture|endcapture|graph|play|cooperative|timeout|resident|toolarge makes every call of the kind fail; alloc:3 only the third. A failed launch
  * leaves the device lost, as a real one does. TILEK_STANDIN_DEVICES=N shows so many devices. TILEK_STANDIN_BLANK=TEXT leaves this out of every program, to see what
  * becomes of one without it. Built with STANDIN_WITHOUT_GRAPHS it is a driver from before them. */
 #ifndef STANDIN_H

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 import subprocess
 import time
 from pathlib import Path
 
-from tests.support.programs import TILEPRAGMA, Workshop
+from tests.support.programs import TILECC, TILEPRAGMA, Workshop
 from tests.support.programs import tool_environment as tools
 
 SOURCE = """\
@@ -101,6 +102,29 @@ def test_a_tuner_that_is_killed_goes_on_where_it_was(workshop: Workshop, tmp_pat
     assert {sizes for _, sizes, *_ in after} == {"n=40,steps=4", "n=80,steps=4"}
     assert "sweep on threads" in done.stdout
     assert done.stdout.count("n=40,steps=4") == 1
+
+
+def test_versions_are_tried_in_the_users_program(workshop: Workshop, tmp_path: Path) -> None:
+    (tmp_path / "in.c").write_text(
+        SOURCE.replace(
+            'puts("not what is measured");', "double row[9] = {0}, *rows[1] = {row};\n    add(1, 9, rows, 1.0);"
+        )
+    )
+    build = shlex.join([*TILECC, "-O1", "in.c", "-o", "program"])
+    options = ("--kernel", "add", "--sizes", "n=1,m=9", "--versions", "unroll", "--build", build, "--budget", "1s")
+    done = subprocess.run(
+        command(*options, "--target", "threads", "--", "./program"),
+        env=environment(workshop, tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert {version for version, *_ in rows(tmp_path)} == {"default", "unroll(2)", "unroll(4)", "unroll(8)"}
+    assert [failure for *_, failure in rows(tmp_path) if failure] == []
+    assert "the program is built again as it stands" in done.stdout
 
 
 def test_the_papers_versions_are_built_of_the_source(workshop: Workshop, tmp_path: Path) -> None:

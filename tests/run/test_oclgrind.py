@@ -151,7 +151,7 @@ def test_subdomains_run_clean(workshop: Workshop) -> None:
 
 
 #: Strategies with small tiles; scratch storage, steps, launches in host loops, neighbours under conditions, rows with strides, factorisations.
-NAMES = ("strategies", "storage", "steps", "structure", "neighbours", "flattened", "algebra", "meetings")
+NAMES = ("strategies", "storage", "steps", "structure", "host_loops", "neighbours", "flattened", "algebra", "meetings")
 #: Oclgrind's compiler makes llvm.usub.sat.i64 of this, which its interpreter does not know.
 UNKNOWN = {("flattened", "cpu")}
 RUNS = [

@@ -238,6 +238,21 @@ def test_fewer_gangs_than_the_device_said_do_as_well(program: Program) -> None:
     assert found.cooperative == RUNS
 
 
+def test_without_memory_for_flags_wavefronts_are_launched_one_by_one(program: Program) -> None:
+    """The first memory that the device gives is the array's, the second the flags'; there is more for the runs after that."""
+    found = program.run("plane", 70, TILEK_STANDIN_FAIL="alloc:2")
+    assert found.cooperative == RUNS - 1 and found.launches > 2 * RUNS
+    assert "cannot run on cuda" not in found.said
+
+
+def test_boxes_that_never_arrived_are_brought_again(program: Program) -> None:
+    """The third copy of the program is that of the boxes, behind those of the flags and the array. The run goes on on cores."""
+    done = program.on_standin("plane", 70, TILEK_STANDIN_FAIL="copyin:3", TILEK_STRICT="0")
+    assert done.stdout == program.start("plane", "70").stdout
+    assert standin_counts(done.stderr).cooperative == RUNS - 1
+    assert "cannot run on cuda" in done.stderr
+
+
 def test_a_launch_that_fails_leaves_the_data_as_they_were(program: Program) -> None:
     done = program.on_standin("plane", 70, TILEK_STANDIN_FAIL="launch:2", TILEK_STRICT="0")
     assert done.returncode == 0, done.stderr

@@ -100,6 +100,15 @@ def test_launches_take_what_the_rules_say(
     assert traced(tmp_path / "6.json", "add") == {1: THREADS} if on_host else {2: GANGS}
 
 
+def test_devices_run_no_version_that_is_for_hosts_alone(
+    workshop: Workshop, programs: Programs, target: TargetEnvironment, tmp_path: Path
+) -> None:
+    on_host = target.name in ("serial", "threads", "opencl")
+    trace = tmp_path / "trace.json"
+    workshop.run(programs.translated, target, "6", TILEK_PROFILE=str(trace), TILEK_VERSION="1")
+    assert list(traced(trace, "add")) == [1 if on_host else 0]
+
+
 def test_versions_have_their_tile_sizes(
     workshop: Workshop, programs: Programs, host_target: TargetEnvironment, tmp_path: Path
 ) -> None:

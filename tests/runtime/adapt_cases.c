@@ -1,6 +1,7 @@
 /* adapt_cases.c: TILEK_ADAPT: launches try the layouts of tile sizes, and then take the one whose time is least. Delays stand for what would be slow, so that no
  * machine's own times matter. */
 #define _POSIX_C_SOURCE 200809L
+#include "adapt.h"
 #include "kernels.h"
 
 #include <pthread.h>
@@ -32,8 +33,10 @@ static const tilek_choice choices[] = {{10 * sizeof(double), INT64_MAX, in_small
         .host_launch_count = 1, .host_launches = launches, .size_count = 1, .sizes = sizes, .choice_count = own_choice_count, .choices = own_choices,     \
         .state = own_state                                                                                                                                \
     }
-static void *states[4];
-static const tilek_kernel kernel = KERNEL(choices, 3, &states[0]), plain_kernel = KERNEL(NULL, 0, &states[1]);
+static void *states[5];
+static const int64_t in_vain[] = {0}; /* no launch can have it */
+static const tilek_choice failing_choices[] = {{INT64_MAX, INT64_MAX, in_vain, 0}, {INT64_MAX, INT64_MAX, in_small, 0}};
+static const tilek_kernel kernel = KERNEL(choices, 3, &states[0]), plain_kernel = KERNEL(NULL, 0, &states[1]), failing_kernel = KERNEL(failing_choices, 2, &states[4]);
 
 static void launch(const tilek_kernel *which, int64_t length, int64_t trips)
 {
@@ -91,6 +94,39 @@ void adapts_to_many(void)
     }
     launch_often(2, 1, INT64_C(1) << (MANY - 1));
     CHECK(taken[4] == 2);
+}
+
+/* What fails is not tried for ever: three times, as all others are. */
+void adapts_to_failures(void)
+{
+    static double A[1];
+    tilek_array own[] = {{.base = A, .length = {8}, .extent = {-1}}};
+    int declined = 0;
+    fast = 4;
+    for (int count = 0; count < 20; ++count) {
+        tilek_call call = {.arrays = own, .device = -1, .queue = TILEK_QUEUE_SYNCHRONOUS, .enabled = 1};
+        declined += tilek_launch(&failing_kernel, &call);
+    }
+    CHECK(declined == 3 && taken[3] == 3 && taken[4] == 14);
+}
+
+/* What another target does in place of the one that the layout was for says nothing about it. */
+void adapts_apart(void)
+{
+    tilek_array own[] = {{.length = {8}, .extent = {-1}}};
+    tilek_call call = {.arrays = own};
+    tilek_state *const state = tilek_start() ? tilek_state_of(&kernel) : NULL;
+    CHECK(state != NULL);
+    for (int count = 0; count < 9; ++count) {
+        call.adaptation = NULL;
+        tilek_adapt(state, &call, TILEK_THREADS, 1);
+        CHECK(call.adaptation != NULL);
+        tilek_adapted(&call, TILEK_THREADS, call.sizes == in_large ? -1 : call.sizes == in_small ? 1000 : 2000);
+        if (call.sizes == in_large) tilek_adapted(&call, TILEK_SERIAL, 1);
+    }
+    call.adaptation = NULL;
+    tilek_adapt(state, &call, TILEK_THREADS, 1);
+    CHECK(call.adaptation == NULL && call.sizes == in_small);
 }
 
 static void *launch_in_thread(void *unused)

@@ -5,6 +5,7 @@
 #include "reduce.h"
 #include "threads.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -514,6 +515,49 @@ static void parallel(void)
     CHECK(counts[0] == 5 && counts[1] == 5);
 }
 
+#ifdef __linux__
+/* How often each thread of the process has gone to sleep, by its place in /proc; their number. */
+static int count_sleeps(long sleeps[], int most)
+{
+    DIR *const folder = opendir("/proc/self/task");
+    int count = 0;
+    CHECK(folder != NULL);
+    for (struct dirent *entry; count < most && (entry = readdir(folder)) != NULL;) {
+        char path[300], line[200];
+        FILE *file;
+        if (entry->d_name[0] == '.') continue;
+        (void)snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+        file = fopen(path, "r");
+        CHECK(file != NULL);
+        while (fgets(line, sizeof line, file) != NULL)
+            if (sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps[count]) == 1) ++count;
+        (void)fclose(file);
+    }
+    (void)closedir(folder);
+    return count;
+}
+
+/* Threads that were made for a launch of more parts sleep through later ones of fewer. */
+static void spare_threads(void)
+{
+    enum { PARTS = 8, LAUNCHES = 20, MOST = 64 };
+    long before[MOST], after[MOST];
+    int counts[PARTS] = {0}, count, woken = 0;
+    tilek_parallel(PARTS, count_part, counts);
+    (void)nanosleep(&(struct timespec){0, 50000000}, NULL);
+    count = count_sleeps(before, MOST);
+    for (int launch = 0; launch < LAUNCHES; ++launch) {
+        tilek_parallel(2, count_part, counts);
+        (void)nanosleep(&(struct timespec){0, 5000000}, NULL);
+    }
+    CHECK(count >= PARTS && count_sleeps(after, MOST) == count && counts[0] == LAUNCHES + 1 && counts[1] == LAUNCHES + 1);
+    for (int thread = 0; thread < count; ++thread) woken += after[thread] - before[thread] >= LAUNCHES / 2;
+    CHECK(woken <= 2 + (count - PARTS)); /* the caller, one worker, and what a sanitizer has */
+}
+#else
+static void spare_threads(void) {}
+#endif
+
 /* A thread leaves a core that another has, time and again: it is moved, not bound. Whoever has one core stays there. */
 static void cores(void)
 {
@@ -648,10 +692,13 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"trips", trips}, {"tiles", tiles}, {"reductions", reductions}, {"launches", launches}, {"twice", twice}, {"sums", sums}, {"rows", rows}, {"declines", declines},
     {"specialises", specialises}, {"fewer_workers", fewer_workers}, {"failures", failures}, {"lost_write", lost_write}, {"lost_run", lost_run}, {"lost_wait", lost_wait}, {"lost_read", lost_read}, {"lost_in_queue", lost_in_queue}, {"lost_result_small", lost_result_small}, {"lost_result_large", lost_result_large}, {"scarce_memory", scarce_memory}, {"data_region", data_region},
     {"coherence", coherence}, {"create_and_present", create_and_present}, {"lost_values", lost_values}, {"kept_values", kept_values}, {"queues", queues},
-    {"concurrency", concurrency}, {"parallel", parallel}, {"cores", cores}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"differs_slightly", differs_slightly}, {"warm", warm},
+    {"concurrency", concurrency}, {"parallel", parallel}, {"spare_threads", spare_threads}, {"cores", cores}, {"forks", forks}, {"verified", verified}, {"differs", differs}, {"differs_slightly", differs_slightly}, {"warm", warm},
     {"steps", steps}, {"steps_refused", steps_refused}, {"steps_differ", steps_differ}, {"steps_unsaid", steps_unsaid}, {"steps_lost", steps_lost}, {"steps_copies", steps_copies}, {"steps_unreached", steps_unreached}, {"steps_queued", steps_queued},
     {"steps_concurrent", steps_concurrent}, {"steps_verified", steps_verified}, {"steps_size", steps_size},
     {"adapts", adapts}, {"adapts_not", adapts_not}, {"adapts_to_many", adapts_to_many}, {"adapts_concurrently", adapts_concurrently},
+    {"adapts_to_failures", adapts_to_failures}, {"adapts_apart", adapts_apart},
+    {"flags_of_many_sizes", flags_of_many_sizes}, {"flags_and_boxes", flags_and_boxes}, {"flags_scarce", flags_scarce}, {"flags_concurrent", flags_concurrent},
+    {"columns_of_wavefronts", columns_of_wavefronts},
     {"versions_by_rules", versions_by_rules}, {"versions_as_said", versions_as_said}, {"versions_adapt", versions_adapt}, {"versions_cost", versions_cost},
     {"steps_chosen", steps_chosen}, {"steps_chosen_extremes", steps_chosen_extremes}, {"steps_chosen_arrays", steps_chosen_arrays}, {"steps_misled", steps_misled}, {"steps_even", steps_even}, {"steps_choice_cost", steps_choice_cost},
     {"waves", waves}, {"waves_apart", waves_apart}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers},

@@ -97,10 +97,19 @@ void adapts(void);
 void adapts_not(void);
 void adapts_to_many(void);
 void adapts_concurrently(void);
+void adapts_to_failures(void);
+void adapts_apart(void);
 void versions_by_rules(void);
 void versions_as_said(void);
 void versions_adapt(void);
 void versions_cost(void);
+
+/* Tests of the flags of launches of all wavefronts at once (persistent_cases.c). */
+void flags_of_many_sizes(void);
+void flags_and_boxes(void);
+void flags_scarce(void);
+void flags_concurrent(void);
+void columns_of_wavefronts(void);
 
 /* Tests of calls on several devices (division_cases.c). */
 void divided(void);

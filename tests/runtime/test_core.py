@@ -64,6 +64,11 @@ ON_THE_DEVICE = [
     "divided_lost_result",
     "divided_present",
     "held_rows",
+    "flags_of_many_sizes",
+    "flags_and_boxes",
+    "flags_scarce",
+    "flags_concurrent",
+    "columns_of_wavefronts",
 ]
 
 
@@ -86,6 +91,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             "graph_cases.c",
             "division_cases.c",
             "adapt_cases.c",
+            "persistent_cases.c",
             "kernels.c",
             "fake_backend.c",
         )
@@ -112,13 +118,20 @@ def test_on_every_target(program: Path, case: str, target: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_threads_without_a_part_sleep_on(program: Path) -> None:
+    done = run(program, "spare_threads")
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("case", ["waves", "waves_apart"])
 def test_tiles_of_wavefronts(program: Path, case: str) -> None:
     done = run(program, case)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("case", ["adapts", "adapts_to_many", "adapts_concurrently", "versions_adapt"])
+@pytest.mark.parametrize(
+    "case", ["adapts", "adapts_to_many", "adapts_concurrently", "adapts_to_failures", "adapts_apart", "versions_adapt"]
+)
 def test_adaptation(program: Path, case: str) -> None:
     done = run(program, case, TILEK_ADAPT="1")
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilepragma.tuning.children import ending
 from tilepragma.tuning.programs import NotBuiltError
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def compiled(command: Sequence[str], folder: Path, environment: Mapping[str, str
         if os.strerror(errno.ENOSPC) in done.stderr:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         said = _ERROR.search(done.stderr)
-        raise NotBuiltError(f"is not built: {said[1] if said else done.stderr.strip()[-200:]}")
+        words = said[1] if said else done.stderr.strip()[-200:] or f"its command {ending(done.returncode)}"
+        raise NotBuiltError(f"is not built: {words}")
 
 
 @dataclass

@@ -10,6 +10,7 @@ from tilepragma.cli.devices import machine_of
 from tilepragma.cli.tables import print_table
 from tilepragma.cli.tune import keep_beside
 from tilepragma.report.size_rules import size_rules
+from tilepragma.tuning.decisions import ENOUGH
 from tilepragma.tuning.learned import Lesson
 from tilepragma.tuning.measuring import DEFAULT
 
@@ -48,8 +49,10 @@ def show(search: Search, title: str) -> None:
         print(f"  the budget of {search.budget:.0f} s is spent; a larger --budget goes on from here")
 
 
-def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
-    """What launches should take, as rules, and how good they are; kept beside the source where that is asked for."""
+def show_lesson(lesson: Lesson, keep: bool, source: str, is_rebuilt: bool) -> None:
+    """What launches should take, as rules, and how good they are; kept beside the source where that is asked for. `is_rebuilt`: the program is built
+    with it without the user.
+    """
     decision = lesson.decision
     count = len(decision.measured.choices)
     if lesson.is_worth_it:
@@ -64,13 +67,15 @@ def show_lesson(lesson: Lesson, keep: bool, source: str) -> None:
             f"; the best layout for all sizes {_shares(lesson.single.shares)}" if lesson.single and count > 1 else ""
         )
         print(f"  {rules} {_shares(decision.shares)}{single}; the default {_shares(lesson.before)}")
+        if decision.missed:
+            print(f"  {ENOUGH:.0%} everywhere is not reached: {decision.missed}")
     else:
         print(f"  the default is kept: it reaches {_shares(lesson.before)}, and no rules much more")
     for name, sizes in lesson.others.items():
         what = name or "the source as it stands"
         print(f"  {what} is the fastest at {sizes} of {len(lesson.before)} sizes that were measured so far")
     if keep:
-        keep_beside(source, lesson.winner(machine_of(lesson.target).name, datetime.now()))
+        keep_beside(source, lesson.winner(machine_of(lesson.target).name, datetime.now()), is_rebuilt)
 
 
 def _shares(shares: tuple[float, ...]) -> str:

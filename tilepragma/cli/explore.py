@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from tilepragma.cli.exploration_results import show, show_lesson
 from tilepragma.cli.lessons import Learner
 from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.cli.progress import measuring_progress
+from tilepragma.cli.rebuilt_programs import UserBuild
 from tilepragma.cli.report import print_error
 from tilepragma.cli.tune import TerminatedError, ended_by_sigterm, refuse
 from tilepragma.driver import calling_program, kernel_digest
@@ -40,6 +42,7 @@ from tilepragma.tuning.kernels import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.learned import NoLessonError
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
 from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, run
+from tilepragma.tuning.version_rules import embedding
 
 if TYPE_CHECKING:
     from tilepragma.driver import Device, KernelPlan, TranslateRequest, TranslateResult
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 _DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|)")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+#: What runs a build at some sizes, for so many calls.
+Command = Callable[[str, Mapping[str, int], int], list[str]]
 #: What is taken where the user says nothing.
 BUDGET, VERSIONS = "60s", "sizes,steps"
 
@@ -66,22 +71,48 @@ def usage_problem(options: argparse.Namespace) -> str:
         return f"--target: {wrong}"
     if options.program and len(listed(options.target)) > 1:
         return "--target: name one target for a program of yours"
+    if options.build and not options.program:
+        return "--build goes with a program of yours: name that last, as in  -- ./program arguments"
+    others = [name for name in listed(options.versions) if name != "sizes"]
+    if options.program and others and not options.build:
+        return f"--versions: {others[0]} needs the program to be built anew: say how, as in  --build 'make CC=tilecc'"
     return ""
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What is asked for. `program` is the user's command, empty where programs are to be made."""
+    """What is asked for. `program` is the user's command, empty where programs are to be made, and `build` what builds it, None where nobody says."""
 
     request: TranslateRequest
     result: TranslateResult
     points: Points
     program: tuple[str, ...]
+    build: UserBuild | None
     families: tuple[str, ...]
     options: tuple[str, ...]
     folder: Path
     again: bool
     keep: bool
+
+    @property
+    def said(self) -> str:
+        """The user's command, with what builds the program."""
+        words = shlex.join(self.program)
+        return words if self.build is None else f"{self.build.command} && {words}"
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is measured of a kernel on a target: what runs a `build` at some sizes for so many calls, the `points` that fit in memory, and the builds.
+    Those that are `embedded` are versions in one program, by the texts of these. `first` is what a first run did.
+    """
+
+    target: str
+    first: KernelTimes
+    command: Command
+    points: Points
+    builds: Mapping[str, Build]
+    embedded: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -106,13 +137,15 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
     found = _BUDGET.fullmatch(options.budget or BUDGET)
     budget = float(found[1]) * _UNITS[found[2]] if found else 0.0
     tasks = [_Task(plan, target, budget / len(plans) / len(targets)) for plan in plans for target in targets]
-    families = ("sizes",) if options.program else listed(options.versions or VERSIONS)
+    has_versions = not options.program or options.build
+    families = listed(options.versions or VERSIONS) if has_versions else ("sizes",)
     with tempfile.TemporaryDirectory(prefix="tilepragma-tune-") as folder:
         job = _Job(
             request,
             result,
             points,
             options.program,
+            UserBuild(options.build, Path(request.source), Path(folder)) if options.build else None,
             families,
             request.options,
             Path(folder),
@@ -126,7 +159,7 @@ def _explored(job: _Job, tasks: Sequence[_Task]) -> int:
     """All tasks in turn; returns the exit status."""
     try:
         path = database_path()
-        with ended_by_sigterm(), opened(path) as database, alone(path, _say_waiting):
+        with ended_by_sigterm(), opened(path) as database, alone(path, _say_waiting), _built_again(job.build):
             tuned = [_explore(job, task, database) for task in tasks]
     except MeasurementsError as error:
         print_error("tilepragma", str(error))
@@ -141,6 +174,20 @@ def _explored(job: _Job, tasks: Sequence[_Task]) -> int:
         )
         return _TERMINATED if is_terminated else _INTERRUPTED
     return _DONE if any(tuned) else _NOTHING_TUNED
+
+
+@contextmanager
+def _built_again(build: UserBuild | None) -> Iterator[None]:
+    """Behind this the user's program has no versions to try any more, whatever ended the search."""
+    try:
+        yield
+    finally:
+        if build is not None and build.is_tried:
+            try:
+                build.as_it_stands()
+                print(f"the program is built again as it stands: {build.command}")
+            except TuningError as error:
+                print_error("tilepragma", f"the program still has versions to try: it {error}; {error.remedy}")
 
 
 def _say_waiting() -> None:
@@ -170,11 +217,8 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
     plan = task.plan
     if plan.as_written is not None:
         raise TuningError(f"runs as written, without tiles: {plan.as_written}", "'tilepragma explain' says more")
-    command, points, builds = _programs(job, task)
-    first = _first_run(command, task, next(iter(points.values())))
-    target = task.target or _only_target(first)
-    if job.program:
-        taken_sizes(plan, first)
+    subject = _user_subject(job, task) if job.program else _made_subject(job, task)
+    first, target, points, builds = subject.first, subject.target, subject.points, subject.builds
     serves = "threads" if first.on_host and target == "opencl" else target
     device: Device | None = job.request.device or ordering(target, serves)
     versions, space = space_of(builds, points, serves, device, "sizes" in job.families)
@@ -183,10 +227,11 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
             "has no other versions to try", "'tilepragma explain' shows its tile sizes, --versions others"
         )
     key = KernelKey(Path(job.request.source).name, plan.kernel.name, kernel_digest(job.result, plan))
-    study = database.study(key, environment_of(target, job.options, job.program))
+    study = database.study(key, environment_of(target, job.options, job.said))
     if job.again:
         study.forget(points)
-    bench = Bench(plan.kernel.name, profile_key(plan), target, versions, points, command, not job.program)
+    own = plan.kernel.name, profile_key(plan), target
+    bench = Bench(*own, versions, points, subject.command, not job.program, subject.embedded)
     take = recorded(
         study,
         lambda trial: bench.measure(trial, study),
@@ -210,8 +255,9 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
         return False
     show(search, title)
     try:
-        learner = Learner(job.request, job.result, plan, target, first.on_host, bool(job.program), job.families, builds)
-        show_lesson(learner.lesson(study.trials(), _say_refused), job.keep, job.request.source)
+        learner = Learner(job.request, job.result, plan, target, first.on_host, job.families, builds)
+        lesson = learner.lesson(study.trials(), _say_refused)
+        show_lesson(lesson, job.keep, job.request.source, job.build is not None)
     except NoLessonError as reason:
         print(f"  nothing is kept beside the source: {reason}")
     return bool(search.seconds)
@@ -221,34 +267,67 @@ def _say_refused(text: str, reason: str) -> None:
     print(f"  {text} cannot be a version of the kernel's own program: it {reason}")
 
 
-def _programs(
-    job: _Job, task: _Task
-) -> tuple[Callable[[str, Mapping[str, int], int], list[str]], Points, dict[str, Build]]:
-    """What runs a version at some sizes, the sizes that fit in memory, and the builds there are. Raises RefusalError, TuningError."""
-    if job.program:
-        return (
-            lambda _, numbers, __: with_numbers(job.program, numbers),
-            job.points,
-            {"": Build(b"", {}, task.plan)},
-        )
+def _user_subject(job: _Job, task: _Task) -> _Subject:
+    """The user's program, with versions to try where it can be built with them. Raises TuningError."""
+
+    def command(_: str, numbers: Mapping[str, int], __: int) -> list[str]:
+        return with_numbers(job.program, numbers)
+
+    plan, numbers = task.plan, next(iter(job.points.values()))
+    if job.build is not None:
+        job.build.once()
+    first = _first_run(command, task, numbers)
+    target = task.target or _only_target(first)
+    builds: Mapping[str, Build] = {"": Build(b"", {}, plan)}
+    embedded: dict[str, str] = {}
+    if job.build is not None and job.families != ("sizes",):
+        found = _builds(job, plan, target)
+        embed = embedding(job.request, job.result, plan, _say_refused)
+        made = {name: embed(one.version) for name, one in found.items() if one.version}
+        embedded = {name: one.text for name, one in made.items() if one is not None}
+        builds = {name: one for name, one in found.items() if not name or name in embedded}
+    if job.build is not None and embedded:
+        job.build.with_versions(plan.kernel.name, list(embedded.values()), not first.on_host)
+        first = _first_run(command, task, numbers)
+        if _first_run(command, task, numbers, {"TILEK_VERSION": "1"}).versions != (next(iter(embedded.values())),):
+            raise TuningError(
+                f"has none of the versions to try in its program after '{job.build.command}'",
+                "the command must build the program of this source with tilecc, whenever the source has changed",
+            )
+    taken_sizes(plan, first)
+    return _Subject(target, first, command, job.points, builds, embedded)
+
+
+def _made_subject(job: _Job, task: _Task) -> _Subject:
+    """Programs made of the source. Raises RefusalError, TuningError."""
     calling = calling_program(job.result, task.plan)
     points = fitting(task.plan.kernel.name, calling, job.points)
     if not points:
         raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
-    builds = builds_of(job.request, job.result, task.plan, task.target, job.families, host_devices()[-1].compute_units)
+    builds = _builds(job, task.plan, task.target)
     folder = job.folder / f"{task.plan.kernel.name}-{task.target}"
     folder.mkdir()
-    return MadePrograms(folder, Path(job.request.source), job.options, builds, calling).command, points, builds
+    command = MadePrograms(folder, Path(job.request.source), job.options, builds, calling).command
+    return _Subject(task.target, _first_run(command, task, next(iter(points.values()))), command, points, builds, {})
+
+
+def _builds(job: _Job, plan: KernelPlan, target: str) -> dict[str, Build]:
+    """What there is to try. Raises TuningError for kernels that have not what a family of versions is for."""
+    try:
+        return builds_of(job.request, job.result, plan, target, job.families, host_devices()[-1].compute_units)
+    except RefusalError as error:
+        raise TuningError(f"has none of these versions: it {error}", "name other ones with --versions") from None
 
 
 def _first_run(
-    command: Callable[[str, Mapping[str, int], int], list[str]], task: _Task, numbers: Mapping[str, int]
+    command: Command, task: _Task, numbers: Mapping[str, int], variables: Mapping[str, str] | None = None
 ) -> KernelTimes:
     """The source as it stands, once: whether it runs, and where. Raises TuningError."""
     with measuring_progress() as progress:
         progress.add_task(f"running {task.plan.kernel.name} once as it is", total=None)
         try:
-            done = run(command("", numbers, 1), {"TILEK_TARGET": task.target} if task.target else {}, FIRST_SECONDS)
+            own = {**(variables or {}), **({"TILEK_TARGET": task.target} if task.target else {})}
+            done = run(command("", numbers, 1), own, FIRST_SECONDS)
             key = profile_key(task.plan)
             return done.times_on(key, task.target) if task.target else done.kernels[key]
         except ProgramMissingError:

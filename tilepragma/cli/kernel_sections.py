@@ -332,7 +332,9 @@ def _rules(lesson: Lesson | None, known: KnownSource | None, space: InputSpace) 
     versions = [f"version {number}: {one.text}" for number, one in enumerate(lesson.plan.versions, 1)]
     rules = size_rules(lesson.plan, lesson.decision.measured.choices, lesson.on_host)
     named = [f"{lesson.build}: {rule}" if lesson.build else rule for rule in rules]
-    return (*versions, *named, *known.refused)
+    missed = lesson.decision.missed
+    short = (f"{ENOUGH:.0%} of the best at every input is not reached: {missed}.",) if missed else ()
+    return (*versions, *named, *short, *known.refused)
 
 
 def _facts(measured: MeasuredKernel) -> tuple[tuple[str, str], ...]:

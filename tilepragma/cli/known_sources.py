@@ -39,8 +39,7 @@ def known_source(
     def note(text: str, reason: str) -> None:
         refused.append(f"{text} cannot be a version of the kernel's own program: it {reason}")
 
-    has_program = bool(measured.environment.program)
-    learner = Learner(request, result, plan, measured.environment.target, on_host, has_program)
+    learner = Learner(request, result, plan, measured.environment.target, on_host)
     lesson, no_lesson = None, ""
     try:
         lesson = learner.lesson(measured.trials, note)

@@ -18,27 +18,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Learner:
-    """A kernel of a source on a target; `on_host`: it runs the launches of hosts. `has_program`: a program of the user's was measured, which has no
-    versions but tile sizes. `builds` are those of the `families` that are at hand already.
-    """
+    """A kernel of a source on a target; `on_host`: it runs the launches of hosts. `builds` are those of the `families` that are at hand already."""
 
     request: TranslateRequest
     result: TranslateResult
     plan: KernelPlan
     target: str
     on_host: bool
-    has_program: bool
     families: tuple[str, ...] = ()
     builds: Mapping[str, Build] = field(default_factory=dict)
 
     def lesson(self, trials: Sequence[tuple[Trial, Outcome]], refused: Callable[[str, str], None]) -> Lesson:
         """What the trials teach; `refused` hears of a version that the kernel's own program cannot have, and the reason. Raises NoLessonError."""
-        if self.has_program:
-            return lesson_of(trials, {"": Build(b"", {}, self.plan)}, self.target, self.on_host)
         families, builds = families_of(trial.version for trial, _ in trials), self.builds
         if not builds or not set(families) <= set(self.families):
             wanted = tuple(dict.fromkeys((*self.families, *families)))
             threads = host_devices()[-1].compute_units
             builds = builds_of(self.request, self.result, self.plan, self.target, wanted, threads)
-        embed = embedding(self.request, self.result, self.plan, refused)
+        embed = embedding(self.request, self.result, self.plan, refused) if len(builds) > 1 else None
         return lesson_of(trials, builds, self.target, self.on_host, embed)

@@ -43,8 +43,10 @@ def ordering(target: str, serves: str) -> Device | None:
     return usual_processor(host_devices()[-1].compute_units)
 
 
-def environment_of(target: str, options: tuple[str, ...], program: tuple[str, ...]) -> Environment:
-    """All that times on a target depend on, for sources built with these options of the compiler, or a program of the user's."""
+def environment_of(target: str, options: tuple[str, ...], program: str) -> Environment:
+    """All that times on a target depend on, for sources built with these options of the compiler, or for a program of the user's: the command, empty
+    where there is none.
+    """
     device, host = machine_of(target), host_devices()[-1]
     settings = [f"{name}={os.environ[name]}" for name in _SETTINGS if name in os.environ]
     return Environment(
@@ -55,7 +57,7 @@ def environment_of(target: str, options: tuple[str, ...], program: tuple[str, ..
         threads=1 if target == "serial" else host.compute_units,
         compiler=_compiler_version(),
         options=shlex.join([*settings, *options]),
-        program=shlex.join(program),
+        program=program,
         translator=__version__,
     )
 

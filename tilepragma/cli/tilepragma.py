@@ -267,7 +267,7 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     tune = _add_source_command(commands, "tune", about, needs_input=False)
     tune.usage = (
         "tilepragma tune IN.c [--kernel K] [--sizes NAME=RANGE …] [--target LIST] [--versions LIST] [--budget TIME] [--again] "
-        "[options of the C compiler] [-- PROGRAM [ARGUMENT …]]\n"
+        "[options of the C compiler] [[--build COMMAND] -- PROGRAM [ARGUMENT …]]\n"
         "       tilepragma tune IN.c --quick [--kernel K] [--size NAME=INTEGER …] [--target T] [--device NAME] [--best N] [--no-keep] "
         "[options of the C compiler] -- PROGRAM [ARGUMENT …]\n"
         "       tilepragma tune --export FILE | --merge FILE"
@@ -277,7 +277,13 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     tune.add_argument(
         "--versions",
         metavar="LIST",
-        help="which to try: sizes, steps, counts, unroll, paper8, paper16, paper24 (default: sizes,steps; with a program of yours sizes alone)",
+        help="which to try: sizes, steps, counts, unroll, paper8, paper16, paper24 (default: sizes,steps; with a program and no --build sizes)",
+    )
+    tune.add_argument(
+        "--build",
+        metavar="COMMAND",
+        default="",
+        help="what builds your program with tilecc, for a shell, such as 'make CC=tilecc': it can then be tried in other versions",
     )
     tune.add_argument("--again", action="store_true", help="measure anew what was measured before")
     tune.add_argument(

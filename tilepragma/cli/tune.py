@@ -48,8 +48,8 @@ def usage_problem(options: argparse.Namespace) -> str:
     """What is wrong with the options, in a sentence; empty where nothing is."""
     if options.input == "-":
         return "standard input cannot be tuned: sizes are kept beside the source, so name a file"
-    if options.sizes or options.budget or options.versions or options.again:
-        return "--sizes, --budget, --versions and --again are for the whole search, without --quick"
+    if options.sizes or options.budget or options.versions or options.again or options.build:
+        return "--sizes, --budget, --versions, --again and --build are for the whole search, without --quick"
     if options.target not in ("", *TARGET_NAMES):
         return f"--target: name one of {', '.join(TARGET_NAMES)} with --quick"
     if not options.program:
@@ -214,8 +214,8 @@ def _keep(tuning: KernelTuning, source: str) -> None:
         keep_beside(source, winner)
 
 
-def keep_beside(source: str, winner: Winner) -> None:
-    """Put what was found beside the source, and say so."""
+def keep_beside(source: str, winner: Winner, is_rebuilt: bool = False) -> None:
+    """Put what was found beside the source, and say so, with what is left to do unless the program is built anew without the user."""
     try:
         path = keep(source, winner)
     except OSError as error:
@@ -223,7 +223,8 @@ def keep_beside(source: str, winner: Winner) -> None:
         return
     if path is not None:
         what = "kept in" if winner.facts is not None else "what was kept before is taken out of"
-        print(f"  {what} {path}, where the translator looks for it: build again (touch {source})")
+        again = "" if is_rebuilt else f": build again (touch {source})"
+        print(f"  {what} {path}, where the translator looks for it{again}")
 
 
 # ---- What is said ------------------------------------------------------------------------------------------------------

@@ -51,17 +51,17 @@ _OPERATORS = {
 _INT64_MAX = 2**63 - 1
 
 
-def describe(plan: KernelPlan, targets: Collection[Target]) -> KernelManifest:
-    """The manifest of a region for the wanted `targets`, those that the plan excludes left out.
+def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = True) -> KernelManifest:
+    """The manifest of a region for the wanted `targets`, those that the plan excludes left out, and launches of devices where they are not taken.
 
     Where the plan leaves the region as written there are no launches; the runtime then only keeps the data in step.
     """
     numbering = number(plan)
     wanted = [target for target in plan.targets if target in targets]
     launched = plan.as_written is None
-    opencl = opencl_program(plan, numbering) if launched and Target.OPENCL in wanted else None
-    cuda = cuda_program(plan, numbering) if launched and Target.CUDA in wanted else None
-    processors = processor_program(plan, numbering) if opencl is not None else None
+    opencl = opencl_program(plan, numbering) if launched and on_devices and Target.OPENCL in wanted else None
+    cuda = cuda_program(plan, numbering) if launched and on_devices and Target.CUDA in wanted else None
+    processors = processor_program(plan, numbering) if launched and Target.OPENCL in wanted else None
     device = cuda if opencl is None else opencl
     on_device = plan.device if device is not None else ()
     persistent = persistent_launches(plan) if cuda is not None else ()
@@ -114,7 +114,7 @@ def _choices(choices: tuple[SizeChoice, ...]) -> tuple[ChoiceShape, ...]:
 def describe_version(plan: KernelPlan, number: int, targets: Collection[Target]) -> KernelManifest:
     """The manifest of a version of a plan, counted from 1."""
     version = plan.versions[number - 1]
-    found = describe(version.plan, targets)
+    found = describe(version.plan, targets, version.on_devices)
     return replace(found, version=number, version_text=version.text, kernel=plan.kernel.name)
 
 

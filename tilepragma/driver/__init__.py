@@ -22,6 +22,7 @@ from tilepragma.driver.texts import outermost_iterators as outermost_iterators
 from tilepragma.driver.texts import recounted as recounted
 from tilepragma.driver.texts import retiled as retiled
 from tilepragma.driver.texts import source_text as source_text
+from tilepragma.driver.texts import trying_environment as trying_environment
 from tilepragma.driver.texts import unrolled as unrolled
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def plan(state: State) -> State:
     if not state.unit.kernels:
         return state
     from tilepragma.ir.directives import TemporalTiles
+    from tilepragma.plan.candidate_versions import candidates_for, with_candidates
     from tilepragma.plan.defaults import PlanDefaults
     from tilepragma.plan.kept_sizes import kept_tiles, warn_of_unknown
     from tilepragma.plan.planner import make_plan
@@ -161,7 +163,8 @@ def plan(state: State) -> State:
 
     request = state.request
     defaults = PlanDefaults(_targets(request.targets), _temporal(state), request.device, state.unit.vectors)
-    kept, files = _kept_sizes(state)
+    tried = candidates_for(request.source, os.environ) if request.kept else None
+    kept, files = _kept_sizes(state) if tried is None else ((), ())
     floating = state.unit.floating
 
     def made(kernel: Kernel, diagnostics: Diagnostics) -> Planned | None:
@@ -186,7 +189,10 @@ def plan(state: State) -> State:
     planned = []
     for one in (each for region in regions for each in region.planned):
         make = partial(_version, state.unit, by_name[one.plan.kernel.name], one.plan, defaults)
-        planned.append(with_kept_sizes(one, kept, state.diagnostics, make))
+        if tried is None:
+            planned.append(with_kept_sizes(one, kept, state.diagnostics, make))
+        else:
+            planned.append(with_candidates(one, tried, state.diagnostics, make))
     chosen, asked = _with_choices(_with_registers(planned, request.device), request.device)
     return replace(
         state,
@@ -307,10 +313,12 @@ def emit(state: State) -> State:
     )
     folder.mkdir(parents=True, exist_ok=True)
     stem = Path(state.request.source).stem
-    plans = [each.plan for each in state.proven]
-    for one in (*plans, *(version.plan for each in plans for version in each.versions)):
+    plans = [(each.plan, True) for each in state.proven]
+    versions = [(one.plan, one.on_devices) for each in state.proven for one in each.plan.versions]
+    for one, on_devices in (*plans, *versions):
         for target, suffix, program in programs:
-            if one.device and target in {allowed.value for allowed in one.targets}:
+            is_taken = on_devices or program is processor_program
+            if is_taken and one.device and target in {allowed.value for allowed in one.targets}:
                 text = program(one, number(one)).text
                 write_atomically(folder / f"{stem}.{one.kernel.name}.{suffix}", text.encode())
     return state

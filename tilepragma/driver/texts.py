@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -69,3 +71,15 @@ def _kernels(result: TranslateResult) -> tuple[Kernel, ...]:
 def as_written(result: TranslateResult, plan: KernelPlan) -> Kernel:
     """The kernel of a plan as the user wrote it."""
     return next(kernel for kernel in _kernels(result) if kernel.name == plan.kernel.name)
+
+
+def trying_environment(
+    file: Path, source: str, kernel: str, versions: Sequence[str], on_devices: bool
+) -> dict[str, str]:
+    """What a build has in its environment that is to try versions of a kernel of a source, by their texts and in this order, on devices or else on
+    hosts. It finds them in the `file`, which is written. Raises OSError.
+    """
+    from tilepragma.plan.candidate_versions import CANDIDATES_VARIABLE, Candidates, candidates_text
+
+    file.write_text(candidates_text(source, Candidates({kernel: versions}, on_devices)))
+    return {CANDIDATES_VARIABLE: str(file)}

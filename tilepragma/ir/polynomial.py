@@ -116,6 +116,17 @@ def polynomial(expression: Expression) -> Polynomial:
     return of_atom(expression)
 
 
+def collected_parts(value: Expression) -> tuple[Expression, ...]:
+    """What `polynomial` looks for terms in; nothing where the value is a number or an atom."""
+    if isinstance(value, Unary) and value.operator in ("+", "-"):
+        return (value.operand,)
+    if isinstance(value, Cast) and keeps_value(value):
+        return (value.operand,)
+    if isinstance(value, Binary) and _is_integer(value) and value.operator in ("+", "-", "*"):
+        return (value.left, value.right)
+    return ()
+
+
 def combination(parts: Iterable[tuple[int, Polynomial]]) -> Polynomial:
     """The sum of factor * polynomial over (factor, polynomial)."""
     return _collect(
@@ -234,13 +245,15 @@ def _is_integer(value: Expression) -> bool:
 
 
 def keeps_value(cast: Cast) -> bool:
-    """Whether the cast widens, or goes to 64 bits."""
+    """Whether the cast widens without making a negative value a great one, or goes to 64 bits."""
     to, source = cast.type, cast.operand.type
     if not isinstance(to, ScalarType) or not isinstance(source, ScalarType):
         return False
     if to.kind is not ScalarKind.INTEGER or not source.is_integer:
         return False
-    return to.bits == 64 or to.bits > source.bits or (to.bits == source.bits and to.signed == source.signed)
+    if to.bits == 64 or to.signed == source.signed:
+        return to.bits >= source.bits
+    return to.signed and to.bits > source.bits
 
 
 def is_scalar(value: Expression) -> bool:

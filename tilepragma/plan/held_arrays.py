@@ -13,13 +13,13 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.looptree import Kernel, Parts
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.data import DataContext, arrays_in_step
 from tilepragma.plan.extents import Bounds, Box, hull
-from tilepragma.plan.function_reach import with_reach
 from tilepragma.plan.invariance import host_evaluable, written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, SectionBound
 from tilepragma.plan.named_subscripts import without_names

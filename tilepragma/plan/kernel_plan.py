@@ -171,10 +171,13 @@ class SizeChoice:
 
 @dataclass(frozen=True)
 class PlanVersion:
-    """Another plan of the same region, which launches may take instead; `text` says what it is (ir/versions.py)."""
+    """Another plan of the same region, which launches may take instead; `text` says what it is (ir/versions.py). `on_devices`: those on devices may
+    take it too, not only those on hosts.
+    """
 
     text: str
     plan: KernelPlan
+    on_devices: bool = True
 
 
 @dataclass(frozen=True)

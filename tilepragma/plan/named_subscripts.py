@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilepragma.ir.accesses import Use
+from tilepragma.ir.conversions import holds
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -55,7 +56,8 @@ def _collect(
         iterators |= {node.iterator}
     elif isinstance(node, Declarator):
         object_, value = node.object, node.initializer
-        if writes[object_] == 1 and is_local_index(object_) and value is not None and not isinstance(value, tuple):
+        alone = writes[object_] == 1 and is_local_index(object_)
+        if alone and value is not None and not isinstance(value, tuple) and holds(object_.element, value):
             sum_ = with_sums(polynomial(value), named)
             if all(_is_known(atom, iterators, invariant) for atom in sum_.atoms):
                 named[object_] = sum_

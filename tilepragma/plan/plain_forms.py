@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TypeVar
 
-from tilepragma.base.remembered import text_once
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -15,7 +12,6 @@ from tilepragma.ir.expressions import (
     Call,
     Callee,
     Cast,
-    Conditional,
     DataObject,
     Expression,
     Increment,
@@ -23,24 +19,24 @@ from tilepragma.ir.expressions import (
     Unary,
     is_local_index,
 )
-from tilepragma.ir.looptree import Block, Declarator, Function, Kernel, Return
-from tilepragma.ir.polynomial import Monomial, Polynomial, divide, expression, of_atom, polynomial
+from tilepragma.ir.looptree import Block, Function, Kernel, Return
 from tilepragma.ir.substitution import with_accesses, with_each
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, LONG, ScalarType
-from tilepragma.plan.inner_scalars import in_subscripts, with_inner_scalars
-from tilepragma.plan.invariance import host_evaluable, written_objects
+from tilepragma.ir.types import ScalarType
+from tilepragma.plan.alternating_integers import with_alternations_written_out
+from tilepragma.plan.choices_as_sums import with_choices_as_sums
+from tilepragma.plan.inner_scalars import with_inner_scalars
 from tilepragma.plan.relaxation_clauses import with_stencils_written_out
 
-T = TypeVar("T")
 _Sums = dict[str, tuple[tuple[DataObject, ...], Expression]]
 
 
 def in_plain_form(kernel: Kernel) -> Kernel:
-    """The kernel with stencils, and sums that functions return, written out, integers declared where they are used, and choices between
-    neighbours as sums.
+    """The kernel with stencils, sums that functions return, and integers that alternate written out, integers declared where they are used, and
+    choices between neighbours as sums.
     """
-    return with_choices_as_sums(with_inner_scalars(with_sums_written_out(with_stencils_written_out(kernel))))
+    kernel = with_alternations_written_out(with_sums_written_out(with_stencils_written_out(kernel)))
+    return with_choices_as_sums(with_inner_scalars(kernel))
 
 
 def with_sums_written_out(kernel: Kernel) -> Kernel:
@@ -112,49 +108,3 @@ def _written_out(call: Call, sums: _Sums) -> Expression:
         for one, given in zip(parameters, call.arguments, strict=True)
     }
     return with_accesses(value, lambda access: arguments[access.object])
-
-
-def with_choices_as_sums(kernel: Kernel) -> Kernel:
-    """The kernel with what both sides of a choice between cells have in common outside of it: `up = y > 0 ? k - w : k` is
-    k + w * (y > 0 ? -1 : 0), which can be taken apart into rows and columns once k can.
-    """
-    on_host = host_evaluable(written_objects(kernel))
-    numbers = in_subscripts(kernel.body)
-
-    def plain(value: T) -> T:
-        return with_each(value, Conditional, lambda choice: _as_sum(choice, on_host))
-
-    def declared(node: Declarator) -> Declarator:
-        return replace(node, initializer=plain(node.initializer)) if node.object in numbers else node
-
-    def assigned(node: Assignment) -> Assignment:
-        return replace(node, value=plain(node.value)) if node.target.object in numbers else node
-
-    def accessed(node: Access) -> Access:
-        return replace(node, subscripts=plain(node.subscripts)) if node.subscripts else node
-
-    body = with_each(with_each(kernel.body, Declarator, declared), Assignment, assigned)
-    return replace(kernel, body=with_each(body, Access, accessed))
-
-
-def _as_sum(choice: Conditional, on_host: Callable[[Expression], bool]) -> Expression:
-    """The choice as a sum with what both sides have in common; itself where that is nothing."""
-    if choice.type not in (INT, LONG):
-        return choice
-    then, otherwise = polynomial(choice.then), polynomial(choice.otherwise)
-    common = Polynomial(tuple(term for term in then.terms if term in otherwise.terms))
-    if not common.atoms or then == otherwise:
-        return choice
-    then, otherwise = then - common, otherwise - common
-    factor = _common_factor((*then.terms, *otherwise.terms), on_host)
-    steps = [expression(divide(one, factor)[0], choice.type) for one in (then, otherwise)]
-    step = of_atom(replace(choice, then=steps[0], otherwise=steps[1]))
-    return expression(common + factor * step, choice.type)
-
-
-def _common_factor(terms: Iterable[tuple[Monomial, int]], on_host: Callable[[Expression], bool]) -> Polynomial:
-    """The product of the values that all terms are multiples of, and that stay what they are while the kernel runs."""
-    first, *others = (Counter(monomial) for monomial, _ in terms)
-    for one in others:
-        first &= one
-    return Polynomial(((tuple(sorted((atom for atom in first.elements() if on_host(atom)), key=text_once)), 1),))

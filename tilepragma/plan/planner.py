@@ -11,6 +11,7 @@ from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity
 from tilepragma.ir.accesses import function_uses, uses
 from tilepragma.ir.directives import Target, TileClause
 from tilepragma.ir.expressions import DataObject, Expression
+from tilepragma.ir.function_reach import with_reach
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, ForLoop, Kernel, Statement
 from tilepragma.ir.traversal import loop_directives, loops_in, walk
 from tilepragma.plan.automatic import STRATEGIES, Choice, choose, has_fewer_strides, is_better, is_settled, reloads_less
@@ -33,7 +34,6 @@ from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.divisions import with_divisions
 from tilepragma.plan.doubted_extents import report_doubts
 from tilepragma.plan.final_values import final_values
-from tilepragma.plan.function_reach import with_reach
 from tilepragma.plan.hoisted_scalars import long_sums, with_hoisted_scalars
 from tilepragma.plan.hyperplane_plan import hyperplanes
 from tilepragma.plan.inner_conditions import with_inner_conditions

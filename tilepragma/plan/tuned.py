@@ -8,7 +8,7 @@ from dataclasses import replace
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import SourceRange
 from tilepragma.base.refusals import RefusalError
-from tilepragma.plan.kept_sizes import KeptChoice, KeptSizes, fitting, with_kept
+from tilepragma.plan.kept_sizes import DEVICE, KeptChoice, KeptSizes, fitting, with_kept
 from tilepragma.plan.kernel_plan import PlanVersion
 from tilepragma.plan.planner import Planned
 from tilepragma.plan.verifier import PlanFault, verify
@@ -62,7 +62,8 @@ def _with_versions(
             continue
         found = mine
         right.append(entry)
-    return right, tuple(found.values())
+    for_devices = {one.version for entry in right if entry.size_class == DEVICE for one in entry.choices}
+    return right, tuple(replace(one, on_devices=text in for_devices) for text, one in found.items())
 
 
 class _NoVersionError(Exception):

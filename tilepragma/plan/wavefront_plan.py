@@ -47,11 +47,12 @@ for each other is kept short, so that a processor can overlap it with the next: 
 """
 FLAT_HOST_TILE, LONG_CHAINED_HOST_TILE = 64, 256
 """Of tiles of two rows, where a short chain would be too little work for a tile: trisolv and smith_waterman take half of the time."""
-RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (1, HOST_TILE, HOST_TILE), 4: (1, 8, 16)}
+RELAXATION_TILES = {2: (256, HOST_TILE, HOST_TILE), 3: (2, HOST_TILE, HOST_TILE), 4: (1, 8, 8)}
 """Where time steps come back to a grid whose points wait for each other, by how many rows have tiles: time steps, the next row, others before
 the chain. Cores share the tiles of a wavefront, which are as many as there are tiles of time steps: with 8 steps a tile 6 to 20 sweeps over a
-plane took 1.2 to 1.9 times as long as with 1, and no other sizes that were tried were within 1.15 of the best everywhere (grids of 400 to 4096
-points a side, two cores).
+plane took 1.2 to 1.9 times as long as with 1. 2 take 0.93 to 1.02 of the time of 1 for 6 to 100 sweeps over 200 to 4000 points a side, and
+launches take 1 where that keeps more threads at work (even_blocks.py). In space 8 x 8 take 0.87 to 0.93 of the time of 8 x 16, floats and
+doubles, 64 to 300 points a side (two cores).
 """
 LINE_CHAIN, SHORT_CHAIN, FEW_READS = 16, 4, 6
 """The chain of such tiles on a line; and that where a point reads more than a few elements, so that fewer of them fill a processor: seidel-2d takes

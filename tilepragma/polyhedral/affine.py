@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
+from tilepragma.ir.conversions import has_wrapped, holds, never_wraps
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import (
     Access,
@@ -35,7 +36,7 @@ from tilepragma.ir.expressions import (
 from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
 from tilepragma.ir.polynomial import expression as collected
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import INT, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarType
 
 #: Every division and choice doubles the cases of a function; isl's work grows faster than their number.
 _MOST_PIECES = 32
@@ -206,7 +207,7 @@ def _condition(expression: Expression, frame: Frame) -> isl.Set:
             return left.intersect(right) if expression.operator == "&&" else left.union(right)
         if expression.operator in _COMPARISONS:
             for side in (expression.left, expression.right):
-                _check_compared(expression, side)
+                _check_compared(expression, side, frame)
             return compare(affine(expression.left, frame), expression.operator, affine(expression.right, frame))
     if isinstance(expression, Unary) and expression.operator == "!":
         return condition(expression.operand, frame).complement()
@@ -289,7 +290,8 @@ def _division(atom: Binary, frame: Frame) -> isl.PwAff:
         raise NotAffineError(atom, "divides by a value that is no positive constant")
     if not isinstance(atom.type, ScalarType) or not atom.type.is_integer:
         raise NotAffineError(atom, "is not an integer")
-    if not atom.type.signed and not _never_wraps(atom.left):
+    wraps = not atom.type.signed and not _never_wraps(atom.left, frame)
+    if wraps or has_wrapped(atom.left, atom.type) or _begins_anywhere(atom.left, divisor, frame):
         raise NotAffineError(atom, "divides an unsigned value that may have wrapped")
     dividend, by = affine(atom.left, frame), frame.number(divisor)
     return dividend.tdiv_q(by) if atom.operator == "/" else dividend.tdiv_r(by)
@@ -338,6 +340,8 @@ def _returned(atom: Call, frame: Frame) -> isl.PwAff:
     others = {name: value for name, value in frame.returned.items() if name != atom.function}
     inside = replace(frame, returned=others)
     for parameter, argument in zip(function.parameters, atom.arguments, strict=True):
+        if not holds(parameter.element, argument):
+            raise NotAffineError(argument, "may be cut off")
         inside = inside.knowing(parameter, affine(argument, frame))
     return affine(function.value, inside)
 
@@ -348,7 +352,7 @@ def _choice(atom: Conditional, frame: Frame) -> isl.PwAff:
     return then.union_add(affine(atom.otherwise, frame).intersect_domain(holds.complement()))
 
 
-def _check_compared(whole: Expression, side: Expression) -> None:
+def _check_compared(whole: Expression, side: Expression, frame: Frame) -> None:
     """In a comparison of unsigned type, neither side may be a value that the conversion would change."""
     assert isinstance(whole, Binary)
     types = [one.type for one in (whole.left, whole.right) if isinstance(one.type, ScalarType)]
@@ -356,16 +360,24 @@ def _check_compared(whole: Expression, side: Expression) -> None:
         raise NotAffineError(whole, "does not compare integers")
     widest = max(max(type_.bits for type_ in types), INT.bits)
     unsigned = any(not type_.signed and type_.bits == widest and type_.bits >= INT.bits for type_ in types)
-    if unsigned and not _never_wraps(side):
+    if unsigned and not _never_wraps(side, frame):
         raise NotAffineError(whole, "compares as unsigned a value that may be negative")
+    if has_wrapped(side, max(types, key=lambda type_: type_.bits)):
+        raise NotAffineError(whole, "compares an unsigned value that may have wrapped")
 
 
-def _never_wraps(expression: Expression) -> bool:
-    """Whether it is a sum of unsigned variables and constants, which wraps only beyond any array's size."""
-    value = polynomial(expression)
-    return all(
-        coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms
-    ) and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
+def _never_wraps(expression: Expression, frame: Frame) -> bool:
+    """Whether the sum, with what locals stand for in their place, wraps beyond any array's size only."""
+    return never_wraps(polynomial(expression)) and never_wraps(frame.written_out(polynomial(expression)))
+
+
+def _begins_anywhere(dividend: Expression, divisor: int, frame: Frame) -> bool:
+    """Whether an unsigned sum of less than 64 bits begins at a value of the launch's: a seed may be close to where the type ends, and unless the
+    divisor divides 2^32 what follows is out of step with it.
+    """
+    type_, atoms = dividend.type, polynomial(dividend).atoms
+    narrow = isinstance(type_, ScalarType) and not type_.signed and INT.bits <= type_.bits < LONG.bits
+    return narrow and divisor & (divisor - 1) != 0 and len({frame.invariant(atom) for atom in atoms}) > 1
 
 
 def _is_integer(expression: Expression) -> bool:

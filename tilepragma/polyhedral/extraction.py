@@ -12,7 +12,9 @@ import islpy as isl
 
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
+from tilepragma.ir.conversions import holds
 from tilepragma.ir.expressions import AddressOf, Call, Callee, DataObject, Expression, Member, Scope, Storage
+from tilepragma.ir.function_reach import touches_one_element
 from tilepragma.ir.looptree import Barrier, Block, Declaration, Declarator, Function, If, Loop, Statement, TileNest
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.ir.traversal import children, loops_in, walk
@@ -247,10 +249,22 @@ class _Extraction:
                 self.depths[declarator.object] = len(at.loops)
         inner = {d.object for s in walk(node) if isinstance(s, Declaration) and s is not node for d in s.declarators}
         inner |= {loop.iterator for loop in loops_in(node) if loop.declares_iterator}
-        touched = [_anywhere(use, node) for use in uses(node, self.functions) if use.object not in inner]
+        touched = [use for use in self._touched(node) if use.object not in inner]
         if any(isinstance(part, Call) and part.callee is Callee.USER for part in walk(node)):
             touched += [use for use in function_uses(self.functions) if use.object.scope is not Scope.LOCAL]
         self._add(touched, at, count, getattr(node, "range", NOWHERE), node)
+
+    def _touched(self, node: Any) -> list[Use]:
+        """All uses under `node`; a function that gets an element's address may step to any other element, unless it is seen not to."""
+        addressed = {(part.target.object, part.target.range) for part in walk(node) if isinstance(part, AddressOf)}
+        touched = []
+        for use in uses(node, self.functions):
+            if touches_one_element(use, self.functions):
+                use = replace(use, conditional=True)
+            elif (use.object, use.range) in addressed:
+                use = replace(use, subscripts=(), path=())
+            touched.append(use)
+        return touched
 
     def _while_running(self, node: Any, at: _Place) -> _Place:
         """The place without what is known of locals that `node` itself writes."""
@@ -272,7 +286,7 @@ class _Extraction:
         return use.writes or use.object in self.written or use.object.storage is not Storage.SCALAR
 
     def _if(self, node: If, at: _Place, count: list[int]) -> None:
-        evaluated = uses(node.condition, self.functions)
+        evaluated = self._touched(node.condition)
         self._add(evaluated, self._while_running(node.condition, at), count, node.range, node)
         try:
             holds = condition(node.condition, at.frame)
@@ -287,7 +301,7 @@ class _Extraction:
 
     def _loop(self, loop: Loop, at: _Place, count: list[int]) -> None:
         for bound in (loop.lower, loop.upper, loop.step):
-            self._add(uses(bound, self.functions), self._while_running(loop, at), count, loop.header, loop)
+            self._add(self._touched(bound), self._while_running(loop, at), count, loop.header, loop)
         frame = at.frame.inside(loop.iterator)
         domain = at.domain.add_dims(isl.dim_type.set, 1)
         exact = at.exact
@@ -462,9 +476,14 @@ def _holds_integers(object_: DataObject) -> bool:
 def declare(declaration: Declaration, frame: Frame, once: Container[DataObject]) -> Frame:
     """The frame behind a declaration: what its initializers are is known of those of `once` that are affine."""
     for declarator in declaration.declarators:
-        if declarator.object in once and not isinstance(declarator.initializer, (tuple, NoneType)):
+        value = declarator.initializer
+        if (
+            declarator.object in once
+            and not isinstance(value, (tuple, NoneType))
+            and holds(declarator.object.element, value)
+        ):
             try:
-                frame = frame.knowing(declarator.object, affine(declarator.initializer, frame))
+                frame = frame.knowing(declarator.object, affine(value, frame))
             except NotAffineError:
                 continue
     return frame
@@ -477,14 +496,6 @@ def _schedule(name: str, at: _Place, depth: int) -> isl.Map:
         times += [f"-{names[place]}" if loop.decreasing else names[place], str(at.position[place + 1])]
     times += ["0"] * (2 * depth + 1 - len(times))
     return isl.Map(f"{{ {name}[{', '.join(names)}] -> [{', '.join(times)}] }}", context=at.frame.context)
-
-
-def _anywhere(use: Use, node: Any) -> Use:
-    """A function that gets an element's address may step to any other element."""
-    addressed = (part.target for part in walk(node) if isinstance(part, AddressOf))
-    if any(target.object == use.object and target.range == use.range for target in addressed):
-        return replace(use, subscripts=(), path=())
-    return use
 
 
 def _member(use: Use) -> str | None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from tilepragma.ir.accesses import uses
+from tilepragma.ir.conversions import holds
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -41,7 +42,7 @@ from tilepragma.ir.looptree import (
 )
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.traversal import walk
-from tilepragma.ir.types import ScalarType, is_signed_int
+from tilepragma.ir.types import ScalarType, Type, is_signed_int
 from tilepragma.polyhedral.affine import Frame, NotAffineError, ReturnedValue, affine
 
 #: A value of more cases is forgotten.
@@ -101,6 +102,8 @@ class LocalValues:
 
     def _with(self, object_: DataObject, value: Expression, frame: Frame) -> LocalValues:
         """`object_` holds the value, as `frame` sees it."""
+        if not holds(object_.element, value):
+            return self
         signed = isinstance(object_.element, ScalarType) and object_.element.signed
         if signed:
             try:
@@ -189,25 +192,25 @@ def returned_values(functions: Iterable[Function]) -> dict[str, ReturnedValue]:
         if all(is_local_index(one) and is_signed_int(one.element) for one in function.parameters) and is_signed_int(
             function.result
         ):
-            value = _returned(function.body.statements)
+            value = _returned(function.body.statements, function.result)
             if value is not None:
                 found[function.name] = ReturnedValue(function.parameters, value)
     return found
 
 
-def _returned(statements: tuple[Statement, ...]) -> Expression | None:
-    """What is returned from `return e;` or `if (c) return e; …`."""
+def _returned(statements: tuple[Statement, ...], result: Type) -> Expression | None:
+    """What is returned from `return e;` or `if (c) return e; …`, where the function's result has that value."""
     if not statements:
         return None
     first, rest = statements[0], statements[1:]
     if isinstance(first, Return):
-        return first.value
+        return first.value if first.value is not None and holds(result, first.value) else None
     if isinstance(first, Block):
-        return _returned((*first.statements, *rest))
+        return _returned((*first.statements, *rest), result)
     if not isinstance(first, If):
         return None
-    then = _returned(first.then.statements)
-    otherwise = _returned((*(first.otherwise.statements if first.otherwise is not None else ()), *rest))
+    then = _returned(first.then.statements, result)
+    otherwise = _returned((*(first.otherwise.statements if first.otherwise is not None else ()), *rest), result)
     if then is None or otherwise is None:
         return None
     return Conditional(first.condition, then, otherwise, then.type)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import DataObject, Scope, Storage, access_to
-from tilepragma.ir.looptree import Loop, TileNest
+from tilepragma.ir.looptree import Kernel, Loop, TileNest
 from tilepragma.ir.polynomial import expression, of_atom, polynomial
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.constant_memory import table_bytes
@@ -20,6 +20,7 @@ from tilepragma.plan.invariance import written_objects
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound, TileSize
 from tilepragma.plan.mapping import top_loops
 from tilepragma.plan.ordered_proof import keeps_order
+from tilepragma.plan.rows import with_rows
 from tilepragma.plan.summary import has_shapes, used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
 from tilepragma.report.division_facts import division_rows
@@ -143,7 +144,7 @@ class KernelFacts:
 def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Device | None = None) -> KernelFacts:
     """Everything a report says of one region; what is predicted is of the device."""
     start = plan.kernel.range.start
-    kernel = region_planned(plan)
+    kernel = _analysed(plan)
     nests = [loop for statement in kernel.body.statements for loop in top_loops(statement)]
     return KernelFacts(
         name=plan.kernel.name,
@@ -170,6 +171,13 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         nests=tuple(_numbered(nests, plan, source, sizes)),
         listing=source.lines(plan.kernel.range),
     )
+
+
+def _analysed(plan: KernelPlan) -> Kernel:
+    """The region that the plan computes, with the steps of the user's loops and with arrays seen by rows as in the plan, whose loops have none."""
+    kernel = region_planned(plan)
+    by_rows = plan.stepped is not None and any(one.rows_in is not None for one in plan.kernel.objects)
+    return with_rows(kernel).kernel if by_rows else kernel
 
 
 def _counted(plan: KernelPlan) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,8 @@
 tell enough, the iterations of the outermost loop (`SizeChoice`).
 
 The sizes that were measured are cut into ranges of bytes with one layout each, such that the worst loss against the best of each size is
-least: dynamic programming over the ranges. Fewer rules are better where they lose no more than is enough.
+least: dynamic programming over the ranges. Fewer rules are better where they lose no more than is enough. Where as many rules as there may be
+layouts do not reach that, a table over bytes and iterations has more rules for no more layouts (rule_tables.py).
 """
 
 from __future__ import annotations
@@ -12,13 +13,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from tilepragma.plan.kernel_plan import MeasuredSizes, SizeChoice
 from tilepragma.plan.layouts import Sizes
+from tilepragma.tuning.covering import Shares, covering
+from tilepragma.tuning.rule_tables import MOST_RULES, rule_table
 
-#: Rules at most, where nothing else is said, and the share of the best of each size that is enough.
+#: Layouts at most, where nothing else is said, and the share of the best of each size that is enough.
 MOST, ENOUGH = 4, 0.97
 #: Ranges of bytes up to which iterations are looked at too: what is tried grows with their square.
 _MOST_GROUPS = 48
+#: More rules than layouts are worth so much more of the best, at the worst size or in the mean, where they do not reach what is enough.
+_LEAST_GAIN = 0.01
 
 
 @dataclass(frozen=True)
@@ -40,10 +47,13 @@ class Occasion:
 
 @dataclass(frozen=True)
 class Decision:
-    """The rules, and the share of the best that they reach on each occasion."""
+    """The rules, and the share of the best that they reach on each occasion. `missed` says why that is not enough everywhere, in a clause; empty
+    where it is.
+    """
 
     measured: MeasuredSizes
     shares: tuple[float, ...]
+    missed: str = ""
 
     @property
     def least(self) -> float:
@@ -70,7 +80,7 @@ class _Part:
 
 
 def decided(occasions: Sequence[Occasion], most: int = MOST) -> Decision | None:
-    """At most so many rules for these occasions; None where there are none on which anything ran."""
+    """Rules with at most so many layouts for these occasions; None where there are none on which anything ran."""
     ordered = sorted((one for one in occasions if one.seconds), key=lambda one: one.bytes)
     if not ordered:
         return None
@@ -79,7 +89,10 @@ def decided(occasions: Sequence[Occasion], most: int = MOST) -> Decision | None:
     if len(groups) <= _MOST_GROUPS and _worth(found)[0] < ENOUGH:
         split = _best_parts(groups, most, by_trips=True)
         found = max(found, split, key=_worth)
-    return _decision(groups, found)
+        if most > 1 and _worth(found)[0] < ENOUGH:
+            found = _table_or(found, groups, most)
+    missed = "" if _worth(found)[0] >= ENOUGH or most == 1 else _why(groups, most)
+    return _decision(groups, found, missed)
 
 
 def _worth(parts: Sequence[tuple[int, _Part]]) -> tuple[float, float]:
@@ -89,7 +102,7 @@ def _worth(parts: Sequence[tuple[int, _Part]]) -> tuple[float, float]:
 
 def _best_parts(groups: Sequence[list[Occasion]], most: int, by_trips: bool) -> list[tuple[int, _Part]]:
     """Parts with the number of the group behind their last one: as few rules as are enough, or the best of at most so many."""
-    layouts = list(dict.fromkeys(sizes for group in groups for one in group for sizes in one.seconds))
+    layouts = _layouts(groups)
     options = {
         (first, end): list(_parts([one for group in groups[first:end] for one in group], layouts, by_trips))
         for first in range(len(groups))
@@ -110,6 +123,59 @@ def _best_parts(groups: Sequence[list[Occasion]], most: int, by_trips: bool) -> 
         if len(groups) in level and _worth(level[len(groups)])[0] >= ENOUGH:
             return level[len(groups)]
     return max((level[len(groups)] for level in best if len(groups) in level), key=_worth)
+
+
+def _table_or(found: list[tuple[int, _Part]], groups: Sequence[list[Occasion]], most: int) -> list[tuple[int, _Part]]:
+    """The parts of a table where that reaches what is enough, or more than was found."""
+    layouts = _layouts(groups)
+    trips = sorted({one.trips for group in groups for one in group})
+    cells: dict[tuple[int, int], Shares] = {}
+    for row, group in enumerate(groups):
+        for one in group:
+            cell, shares = (row, trips.index(one.trips)), _shares(one, layouts)
+            cells[cell] = np.minimum(cells.get(cell, shares), shares)
+    parts, first = [], 0
+    for part in rule_table(cells, most, ENOUGH):
+        mine = [one for group in groups[first : part.end] for one in group]
+        first = part.end
+        rules: list[tuple[int | None, Sizes]] = []
+        for last, number in part.rules:
+            beyond = [one.trips for one in mine if last is not None and one.trips > trips[last]]
+            limit = None if last is None else _between(trips[last], min(beyond))
+            rules.append((limit, layouts[number]))
+        parts.append((first, _Part(tuple(rules), tuple(one.share(_taken(rules, one.trips)) for one in mine))))
+    least, whole = (mine - own for mine, own in zip(_worth(parts), _worth(found), strict=True))
+    count = sum(map(len, groups))
+    is_better = _worth(parts)[0] >= ENOUGH or (least >= 0 and max(least, whole / count) >= _LEAST_GAIN)
+    return parts if is_better else found
+
+
+def _taken(rules: Sequence[tuple[int | None, Sizes]], trips: int) -> Sizes:
+    return next(sizes for limit, sizes in rules if limit is None or trips <= limit)
+
+
+def _why(groups: Sequence[list[Occasion]], most: int) -> str:
+    """Why rules do not reach what is enough of the best everywhere."""
+    layouts = _layouts(groups)
+    _, reached = covering(np.array([_shares(one, layouts) for group in groups for one in group]), most, ENOUGH)
+    if reached < ENOUGH:
+        return f"no {most} versions reach more than {reached:.1%} of the best at every size"
+    if len(groups) > _MOST_GROUPS:
+        return f"arrays have more than {_MOST_GROUPS} lengths, so that iterations were not looked at"
+    alike = [len({one.trips for one in group}) < len(group) for group in groups]
+    return (
+        "sizes with as many bytes and iterations need different versions, and launches know no more"
+        if any(alike)
+        else f"more than {MOST_RULES} rules would be needed"
+    )
+
+
+def _shares(occasion: Occasion, layouts: Sequence[Sizes]) -> Shares:
+    return np.array([occasion.share(sizes) for sizes in layouts])
+
+
+def _layouts(groups: Sequence[Sequence[Occasion]]) -> list[Sizes]:
+    return list(dict.fromkeys(sizes for group in groups for one in group for sizes in one.seconds))
 
 
 def _parts(occasions: Sequence[Occasion], layouts: Sequence[Sizes], by_trips: bool) -> Iterator[_Part]:
@@ -138,11 +204,11 @@ def _between(low: int, high: int) -> int:
     return min(max(math.isqrt(low * high), low), high - 1)
 
 
-def _decision(groups: Sequence[list[Occasion]], parts: Sequence[tuple[int, _Part]]) -> Decision:
+def _decision(groups: Sequence[list[Occasion]], parts: Sequence[tuple[int, _Part]], missed: str) -> Decision:
     choices: list[SizeChoice] = []
     for end, part in parts:
         last = groups[end - 1][0].bytes
         limit = last if end == len(groups) else _between(last, groups[end][0].bytes)
         choices += [SizeChoice(limit, trips, sizes) for trips, sizes in part.rules]
     shares = tuple(share for _, part in parts for share in part.shares)
-    return Decision(MeasuredSizes(groups[0][0].bytes, tuple(choices)), shares)
+    return Decision(MeasuredSizes(groups[0][0].bytes, tuple(choices)), shares, missed)

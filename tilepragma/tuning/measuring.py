@@ -6,7 +6,7 @@ import fcntl
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tilepragma.tuning.database import Outcome, Study, Trial
@@ -55,7 +55,8 @@ class Bench:
 
     `kernel` is its name, `key` how profiles name it. `versions` and `points` are what trials name by their texts. `command` gives the words that
     run a build of the source where the user's parameters have some values, for so many calls; where there is a number of `calls` at all, runs are
-    asked for several, and the first one does not count.
+    asked for several, and the first one does not count. `embedded` are the builds that are versions in one program, with the texts of these
+    (ir/versions.py), in the order of their numbers from 1.
     """
 
     kernel: str
@@ -65,18 +66,23 @@ class Bench:
     points: Mapping[str, Mapping[str, int]]
     command: Callable[[str, Mapping[str, int], int], list[str]]
     has_calls: bool
+    embedded: Mapping[str, str] = field(default_factory=dict)
 
     def seconds(self, trial: Trial, default: Outcome | None) -> tuple[float, ...]:
         """The kernel's seconds in each call; `default` is what came of the first run of the default. Raises ProgramError."""
         version = self.versions[trial.version]
         calls = calls_in_a_run(default.seconds if default is not None else ()) if self.has_calls else 1
         words = self.command(version.build, self.points[trial.sizes], calls)
+        number = 1 + list(self.embedded).index(version.build) if version.build in self.embedded else 0
         variables = {"TILEK_TARGET": self.target}
         if version.sizes:
             variables["TILEK_SIZES"] = ",".join(f"{self.kernel}.{name}={size}" for name, size in version.sizes)
-            variables["TILEK_VERSION"] = "0"  # whose sizes they are
+        if version.sizes or number:
+            variables["TILEK_VERSION"] = str(number)  # whose sizes they are
         limit = FIRST_SECONDS if default is None else max(LEAST_SECONDS, PATIENCE * default.spent)
         times = run(words, variables, limit).times_on(self.key, self.target)
+        if self.embedded and times.versions != (self.embedded.get(version.build, ""),):
+            raise ProgramError(f"ran {' and '.join(one or 'the plan itself' for one in times.versions)} in its place")
         return times.calls(calls)[1:] if self.has_calls else (times.seconds,)
 
     def check(self) -> None:

@@ -44,6 +44,7 @@ class KernelTimes:
     """What a run spent in the launches of one kernel, in seconds, and on which targets; `on_host` where these were launches for hosts.
 
     `sizes` are the tile sizes of the launches, by name, those first that most of the time went to; none where the profile does not say them.
+    `versions` are the texts of the versions that ran (ir/versions.py), in the order they did so first; empty for the plan itself.
     """
 
     seconds: float
@@ -52,6 +53,7 @@ class KernelTimes:
     sizes: tuple[Mapping[str, int], ...] = ()
     launches: tuple[float, ...] = field(default=(), compare=False)
     """the seconds of each, in order"""
+    versions: tuple[str, ...] = ("",)
 
     def calls(self, count: int) -> tuple[float, ...]:
         """The seconds of each of so many equal calls. Raises ProgramError where the launches are no such."""
@@ -232,4 +234,5 @@ def _times(events: Sequence[Mapping[str, Any]]) -> KernelTimes:
         on_host,
         tuple(dict(one) for one in most),
         tuple(1e-6 * event["dur"] for event in events),
+        tuple(dict.fromkeys(str(event.get("version text", "")) for event in events)),
     )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -73,7 +72,7 @@ def version_rules(
         decision = decided(list(mine.values()), most)
         if decision is None:
             return None
-        taken = Counter(places[one.sizes[0]] for one in decision.measured.choices if one.sizes[0])
+        taken = list(dict.fromkeys(places[one.sizes[0]] for one in decision.measured.choices if one.sizes[0]))
         if not taken:
             return None
         for name in taken:
@@ -86,7 +85,9 @@ def version_rules(
         if not set(taken) <= set(left):
             continue
         if len(taken) > MOST_VERSIONS:
-            del left[min(taken, key=taken.__getitem__)]
+            # The one without which the worst size is served best.
+            worths = {name: _worth_without(name, places, mine.values(), most) for name in taken}
+            del left[max(worths, key=worths.__getitem__)]
             continue
         numbers = {name: number for number, name in enumerate(taken, 1)}
         choices = [
@@ -101,6 +102,17 @@ def version_rules(
         measured = MeasuredSizes(decision.measured.least, tuple(choices))
         return VersionRules(plan, replace(decision, measured=measured), reached, tuple(taken))
     return None
+
+
+def _worth_without(name: str, places: Sequence[str], occasions: Iterable[Occasion], most: int) -> tuple[float, float]:
+    """What rules reach at least, and in the mean, that do without a build; the builds have these places."""
+    own = places.index(name)
+    left = [
+        replace(one, seconds={sizes: taken for sizes, taken in one.seconds.items() if sizes[0] != own})
+        for one in occasions
+    ]
+    found = decided(left, most)
+    return (0.0, 0.0) if found is None else (found.least, found.mean)
 
 
 def _occasion(results: Results, builds: Mapping[str, Build], text: str, usual: Occasion, sizes_of: SizesOf) -> Occasion:

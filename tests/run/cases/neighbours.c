@@ -176,3 +176,46 @@ CASE(reached)
     free(means);
     free(m);
 }
+
+// case handed_out: helpers that get elements' addresses, in statements and in conditions
+typedef struct { float x, y, z; } vector;
+
+static inline void accelerate(vector *v, const vector *a) { v->x += a->x; v->y += a->y; v->z += a->z; }
+
+static void sum_and_difference(double *sum, double *difference, double x, double y)
+{
+    *sum = x + y;
+    difference[0] = x - y;
+}
+
+static int next_is_greater(const int *p) { return p[1] > p[0]; }
+
+static void handed_out(int n, vector *v, const vector *a, double *sums, double *differences, int *steps)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        accelerate(&v[i], a + i);
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        sum_and_difference(&sums[i], &differences[n - 1 - i], v[i].x, v[i].y);
+#pragma tilek kernel
+    for (int i = 0; i < n - 1; i++)
+        if (next_is_greater(&steps[i]))
+            steps[i] = steps[i] % 7 - 100;
+}
+
+CASE(handed_out)
+{
+    enum { N = 3000 };
+    vector *const v = check_allocate(N, sizeof *v), *const a = check_allocate(N, sizeof *a);
+    double *const sums = check_doubles(N), *const differences = check_doubles(N);
+    int *const steps = check_ints(N);
+    check_fill_float(&v[0].x, 3 * N);
+    check_fill_float(&a[0].x, 3 * N);
+    handed_out(N, v, a, sums, differences, steps);
+    check_record("v", v, N * sizeof *v);
+    check_record("sums", sums, N * sizeof *sums);
+    check_record("differences", differences, N * sizeof *differences);
+    check_record("steps", steps, N * sizeof *steps);
+    free(v); free(a); free(sums); free(differences); free(steps);
+}

@@ -312,3 +312,74 @@ CASE(loops_over_the_stencil)
         free(u);
     }
 }
+
+// case checkerboard: rows that begin at 1 and 2 in turn, coefficients for each cell, a factor that follows the half sweeps (Chebyshev)
+static int checkerboard(int n, double **restrict a, double **restrict b, double **restrict c, double **restrict d, double **restrict e,
+                        double **restrict f, double **restrict u, double radius, int most, double least, double *norm)
+{
+    double factor = 1;
+    int it, half, j, l, begin, row;
+    for (it = 0; it < most; it++) {
+        double sum = 0, r;
+        begin = 1;
+#pragma tilek kernel reduction(+: sum)
+        for (half = 0; half < 2; half++) {
+            row = begin;
+            for (j = 1; j < n - 1; j++) {
+                for (l = row; l < n - 1; l += 2) {
+                    r = a[j][l] * u[j + 1][l] + b[j][l] * u[j - 1][l] + c[j][l] * u[j][l + 1] + d[j][l] * u[j][l - 1] + e[j][l] * u[j][l]
+                        - f[j][l];
+                    sum += fabs(r);
+                    u[j][l] -= factor * r / e[j][l];
+                }
+                row = 3 - row;
+            }
+            begin = 3 - begin;
+            factor = it == 0 && half == 0 ? 1 / (1 - radius * radius / 2) : 1 / (1 - radius * radius * factor / 4);
+        }
+        *norm = sum;
+        if (sum < least)
+            break;
+    }
+    return it;
+}
+CASE(checkerboard)
+{
+    EACH_SIDE(n) {
+        double **m[7], norm = -1, expected = -1, factor = 1;
+        for (int k = 0; k < 7; k++)
+            m[k] = matrix(n, k);
+        double **again = matrix(n, 6);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                m[4][i][j] -= 5;
+        int done = checkerboard((int)n, m[0], m[1], m[2], m[3], m[4], m[5], m[6], 0.8, 4, 1e-9, &norm), it = 0;
+        for (; it < 4; it++) {
+            expected = 0;
+            for (size_t half = 0; half < 2; half++) {
+                for (size_t j = 1; j + 1 < n; j++)
+                    for (size_t l = 1; l + 1 < n; l++)
+                        if ((j + l) % 2 == half) {
+                            const double r = m[0][j][l] * again[j + 1][l] + m[1][j][l] * again[j - 1][l] + m[2][j][l] * again[j][l + 1]
+                                             + m[3][j][l] * again[j][l - 1] + m[4][j][l] * again[j][l] - m[5][j][l];
+                            expected += fabs(r);
+                            again[j][l] -= factor * r / m[4][j][l];
+                        }
+                factor = it == 0 && half == 0 ? 1 / (1 - 0.8 * 0.8 / 2) : 1 / (1 - 0.8 * 0.8 * factor / 4);
+            }
+            if (expected < 1e-9)
+                break;
+        }
+        int same = done == it && nearly(norm, expected);
+        check_record("norm", &same, sizeof same);
+        check_record_rows("u", (void *const *)m[6], n, n * sizeof **again);
+        for (size_t i = 0; i < n; i++) {
+            for (int k = 0; k < 7; k++)
+                free(m[k][i]);
+            free(again[i]);
+        }
+        for (int k = 0; k < 7; k++)
+            free(m[k]);
+        free(again);
+    }
+}

@@ -155,3 +155,32 @@ CASE(factorisation)
         free(a);
     }
 }
+
+// case strips: two sweeps over the rows of a matrix, the one for a product's element, the other for all of another's
+static void strips(int m, int n, double a[m][n], const double *x, double *y, double *t)
+{
+#pragma tilek kernel
+    for (int i = 1; i <= m - 1; i++) {
+        t[i] = 0;
+        for (int j = 0; j < n; j++)
+            t[i] += a[i][j] * x[j];
+        for (int j = 0; j < n; j++)
+            y[j] += a[i][j] * t[i];
+    }
+}
+
+CASE(strips)
+{
+    static const int sizes[][2] = {{1, 7}, {2, 1}, {33, 40}, {34, 5}, {101, 67}};
+    for (int s = 0; s < 5; s++) {
+        const int m = sizes[s][0], n = sizes[s][1];
+        double *const a = check_doubles((size_t)m * n), *const x = check_doubles(n), *const y = check_doubles(n), *const t = check_doubles(m);
+        strips(m, n, (void *)a, x, y, t);
+        check_record("y", y, n * sizeof *y);
+        check_record("t", t, m * sizeof *t);
+        free(a);
+        free(x);
+        free(y);
+        free(t);
+    }
+}

@@ -140,6 +140,62 @@ def test_rules_are_learned_and_kept_beside_the_source(capsys: pytest.CaptureFixt
     assert json.loads(Path("in.tilek.json").read_text())["kernels"] == {}
 
 
+def built_program(us: str) -> list[str]:
+    """The options and the words of a program whose build notes what it is to try, and which runs what it was built with: `us` is a shell's case of
+    the version's text and the first argument.
+    """
+    event = {"ph": "X", "ts": 0, "cat": "kernel", "name": "x", "dur": 0}
+    event["args"] = {"target": "threads", "kernel": "sweep", "form": "host", "source": "in.c", "version text": "TEXT"}
+    line = json.dumps(event).replace('"dur": 0', '"dur": %d').replace("TEXT", "%s")
+    Path("program").write_text(
+        f'#!/bin/sh\ntext=$(sed -n ${{TILEK_VERSION:-0}}p tried 2>/dev/null)\ncase "$text $1" in {us} esac\n'
+        f'printf \'{line}\\n\' $us "$text" > "$TILEK_PROFILE"\n'
+    )
+    Path("program").chmod(0o755)
+    Path("build").write_text(
+        'test -n "$TILEK_CANDIDATES" || { echo plain >> builds; exec rm -f tried; }\necho versions >> builds\n'
+        'python3 -c \'import json, sys; print(*json.load(open(sys.argv[1]))["kernels"]["sweep"], sep="\\n")\' '
+        '"$TILEK_CANDIDATES" > tried\n'
+    )
+    return ["--build", "sh ./build"]
+
+
+def test_versions_are_tried_in_a_program_that_is_built_anew(capsys: pytest.CaptureFixture[str]) -> None:
+    options = built_program('"unroll(2) 64") us=100;; "unroll(4) 256") us=200;; *) us=1000;;')
+    before = Path("in.c").stat().st_mtime_ns
+    sizes = ("--sizes", "n=64:256:x4,steps=7", "--versions", "unroll")
+    assert tune(*options, *sizes, command=("./program", "{n}")) == 0
+    assert Path("in.c").stat().st_mtime_ns > before, "for make to see that it has to"
+    assert Path("builds").read_text().split() == ["plain", "versions", "plain"]
+    found = {(one.trial.version, one.trial.sizes): one.outcome.seconds for one in measured() if not one.trial.attempt}
+    assert found["unroll(2)", "n=64,steps=7"] == pytest.approx((0.0001,))
+    assert found["unroll(8)", "n=64,steps=7"] == found["default", "n=256,steps=7"] == pytest.approx((0.001,))
+    assert {one.environment.program for one in measured()} == {"sh ./build && ./program '{n}'"}
+    kept = json.loads(Path("in.tilek.json").read_text())["kernels"]["sweep"]["host"]
+    assert [one["version"] for one in kept["choices"]] == ["unroll(2)", "unroll(4)"]
+    said = capsys.readouterr().out
+    assert "version 1 for arrays up to 512 B" in said
+    assert "the program is built again as it stands: sh ./build" in said
+    assert "build again (touch" not in said
+
+
+def test_a_program_that_is_not_built_with_the_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    built_program("*) us=1000;;")
+    command = ("./program", "{n}")
+    for build, message in (
+        ("true", "kernel 'sweep' has none of the versions to try in its program after 'true'"),
+        ("echo 'in.c:3: error: no' >&2; false", "kernel 'sweep' cannot be tried: its program is not built: no"),
+        ("exit 3", "kernel 'sweep' cannot be tried: its program is not built: its command ended with status 3"),
+    ):
+        assert tune("--build", build, "--versions", "unroll", command=command) == 1
+        assert message in capsys.readouterr().err
+    assert measured() == []
+    assert tune("--versions", "unroll", command=command) == 2
+    assert "--versions: unroll needs the program to be built anew: say how, as in  --build" in capsys.readouterr().err
+    assert tilepragma.run(["tune", "in.c", "--build", "make"]) == 2
+    assert "--build goes with a program of yours" in capsys.readouterr().err
+
+
 def test_sizes_that_do_not_tell_launches_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert tune("--sizes", "n=64", command=(program("*t_size=8,*) us=1;; *) us=9;;"), "{n}")) == 0
     assert (

@@ -404,7 +404,7 @@ def test_what_launches_would_choose_at_these_sizes_is_tried(
         (["in.c", "--sizes", "n=4:2"], "--sizes n=4:2: 2 is less than 4"),
         (
             ["in.c", "--quick", "--budget", "3s", "--", "./program"],
-            "--sizes, --budget, --versions and --again are for the whole search",
+            "--sizes, --budget, --versions, --again and --build are for the whole search",
         ),
         (["in.c", "--quick", "--target", "gpu", "--", "./program"], "--target: name one of"),
         (["in.c", "--quick"], "no program to run: name it last, built with tilecc before"),

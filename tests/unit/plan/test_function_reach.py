@@ -59,3 +59,18 @@ def test_what_a_function_reads_by_data_has_no_known_extent() -> None:
     }""")
     assert found.as_written is not None
     assert found.as_written.startswith("the extent of 'a' cannot be found: a subscript is not a sum")
+
+
+@pytest.mark.parametrize(
+    ("body", "certain"),
+    [("if (k < 0) return 0; return v[-1];", False), ("double s = 0; if (k < 0) s = 1; return s + v[-1];", True)],
+)
+def test_what_stands_behind_a_return_may_not_be_there(body: str, certain: bool) -> None:
+    found = plan(f"""
+    static double before(const double *v, int k) {{ {body} }}
+    void f(int n, const int *m, const double *a, double *b) {{
+    #pragma tilek kernel
+        for (int i = 1; i < n; i++) b[i] = before(&a[i], m[i]);
+    }}""")
+    (array,) = [one for one in found.arrays if one.object.name == "a"]
+    assert (array.doubt is None) == certain

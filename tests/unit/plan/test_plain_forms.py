@@ -7,7 +7,9 @@ from source import plan
 
 from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Conditional
+from tilepragma.ir.looptree import Declarator
 from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import LONG
 from tilepragma.plan.kernel_plan import KernelPlan
 
 AT = "static inline int at(int row, int column, int n) { return row * n + column; }"
@@ -17,7 +19,7 @@ def nest(function: str, body: str) -> KernelPlan:
     return plan(f"""
     {function}
     static float twice(float x) {{ return x + x; }}
-    void f(int n, float *restrict a, const float *restrict b) {{
+    void f(int n, int d, unsigned u, float *restrict a, const float *restrict b) {{
     #pragma tilek kernel
         for (int i = 1; i < n - 1; i++)
             for (int j = 1; j < n - 1; j++) {{
@@ -73,3 +75,33 @@ def test_a_choice_without_anything_in_common_stays() -> None:
     assert any(
         isinstance(node, Conditional) and plain_text(node) == "(i > 2 ? j : 0)" for node in walk(found.kernel.body)
     )
+
+
+@pytest.mark.parametrize(
+    ("body", "choice"),
+    [
+        ("int k = i * n + j; int up = d > 0 ? k + n / d : k; a[k] = b[up];", "(d > 0 ? n / d : 0)"),
+        ("long k = i * n + j; long up = d ? k + (long)(u - 1u) : k; a[k] = b[up];", "(d ? k + (u - 1u) : k)"),
+        ("int k = i * n + j; int up = d ? k - j++ : k; a[k] = b[up];", "(d ? k - (j++) : k)"),
+        (
+            "int k = i * n + j; int up = d ? k + j - n : k + j; a[k] = b[up + 0 * abs(d ? i + j - n : i + j)];",
+            "(d ? i + j - n : i + j)",
+        ),
+    ],
+    ids=[
+        "division by zero",
+        "unsigned numbers that wrap",
+        "what does something",
+        "sums whose parts may not fit in an int",
+    ],
+)
+def test_what_one_side_alone_evaluates_stays_there(body: str, choice: str) -> None:
+    found = nest("", body)
+    assert choice in [plain_text(node) for node in walk(found.kernel.body) if isinstance(node, Conditional)]
+
+
+def test_longer_sums_are_computed_in_long() -> None:
+    found = nest("", "int k = d ? i * n - d + j : i * n + j; a[i * n + j] = b[k];")
+    (value,) = [one.initializer for one in walk(found.kernel.body) if isinstance(one, Declarator)]
+    assert not isinstance(value, tuple) and value is not None and value.type == LONG
+    assert plain_text(value) == "(d * (d ? -1 : 0)) + (i * n) + j"

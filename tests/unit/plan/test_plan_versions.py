@@ -123,9 +123,19 @@ def test_names_and_programs_of_versions(tmp_path: Path) -> None:
             "pragma tilek kernel name(sweep_version1)\n    for (int i = 1; i < n; ++i)\n        for (int j = 1",
         )
     )
-    entry = {"host": {"least_bytes": 0, "choices": [{"bytes": 800, "version": THREADS}]}}
+    entry = {
+        "host": {"least_bytes": 0, "choices": [{"bytes": 800, "version": THREADS}]},
+        "device": {"least_bytes": 0, "choices": [{"bytes": 800, "version": "unroll(2)"}]},
+    }
     kept_file(str(source)).write_text(json.dumps({"version": 1, "kernels": {"sweep": entry}}))
     result = translate(TranslateRequest(str(source), kernel_folder=tmp_path / "kernels"))
     assert [plan.kernel.name for plan in result.plans] == ["sweep", "sum", "sweep_version1"]
-    assert result.plans[0].versions[0].plan.kernel.name == "sweep_version1_", "another kernel has the name"
-    assert "sweep.sweep_version1_.cl" in {path.name for path in (tmp_path / "kernels").iterdir()}
+    names = [one.plan.kernel.name for one in result.plans[0].versions]
+    assert names == ["sweep_version1_", "sweep_version2"], "another kernel has the name"
+    files = {path.name for path in (tmp_path / "kernels").iterdir()}
+    assert {f"sweep.{names[1]}.{ending}" for ending in ("cl", "cpu.cl", "cu")} <= files
+    assert {one for one in files if one.startswith(f"sweep.{names[0]}.")} == {f"sweep.{names[0]}.cpu.cl"}
+    text = (result.output or b"").decode()
+    for name, programs in ((names[0], ["processors"]), (names[1], ["opencl", "cuda", "processors"])):
+        embedded = [one for one in ("opencl", "cuda", "processors") if f"tilek_{name}_{one}[]" in text]
+        assert embedded == programs, "devices run none that hosts alone take"

@@ -52,6 +52,10 @@ def test_affine_subscripts_are_exact(subscript: str, wanted: str) -> None:
         ("i & 6", "'i & 6' keeps bits other than the lowest"),
         ("(i - u) & 0xffffffffffl", "'(i - u) & 0xffffffffffl' keeps bits other than the lowest"),
         ("(i - u) % 3u", "'(i - u) % 3u' divides an unsigned value that may have wrapped"),
+        ("(long)(i - u) / 3", "'(long)(i - u) / 3' divides an unsigned value that may have wrapped"),
+        ("((long)(i - u) > 3l ? i : 0)", "'(long)(i - u) > 3l' compares an unsigned value that may have wrapped"),
+        ("(i - u < 9l ? i : 0)", "'(i - u) < 9l' compares an unsigned value that may have wrapped"),
+        ("(unsigned)(short)i", "'(unsigned int)(short)i' is not a sum of iterators and invariant values"),
         ("(x > 1 ? i : 0)", "'x > 1' does not compare integers"),
         ("k", "'k' changes inside the kernel"),
     ],
@@ -217,13 +221,43 @@ def test_subscripts_know_what_straight_line_code_assigned(change: str, wanted: s
         "k = (unsigned char)k;",
         "index[0] = k = 3;",
         "switch (m) { case 1: k = 2; }",
+        "k = i * 4294967296l + 3;",
+        "k = 2654435761u * i;",
+        "k = least(i * 4294967296l + 3, m);",
+        "k = most(i, m);",
     ],
 )
 def test_what_may_be_anything_is_not_known(change: str) -> None:
     twice = "int twice(int p) { int q = p; while (q < 3) q++; return q; }"
-    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", twice)
+    least = "int least(int p, int q) { if (p < q) return p; return q; }"
+    most = "int most(long p, long q) { if (p > q) return p * 4294967296l; return q; }"
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ int k = i; {change} a[k] = x; }}", twice + least + most)
     (reference,) = references(made, "a")
     assert not reference.exact
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        "int k = i * 4294967296l + 3;",
+        "long k = (i - u) / 3;",
+        "long k = i - u;",
+        "unsigned long k = i - 5; k %= 61;",
+        "unsigned long l = i - 5; long k = l % 61;",
+        "unsigned long l = i - 1; long k = l < (unsigned long)n ? i : 0;",
+    ],
+)
+def test_locals_are_not_known_by_what_their_types_do_not_have(declared: str) -> None:
+    made = scop(ARRAYS, f"for (int i = 0; i < n; i++) {{ {declared} a[k] = x; }}")
+    (reference,) = references(made, "a")
+    assert not reference.exact
+
+
+def test_a_sum_that_begins_anywhere_may_wrap_before_it_is_divided() -> None:
+    made = scop(
+        ARRAYS, "for (unsigned i = 0; i < 60; i++) { a[(u + i) % 61u] = x; b[(u + i) % 64u][(i + 1u) % 61u] = x; }"
+    )
+    assert [one.exact for name in "ab" for one in references(made, name)] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,16 @@ def test_functions_may_touch_what_they_get_an_address_of() -> None:
     assert not any(one.exact for one in references(made, "a"))
 
 
+@pytest.mark.parametrize("place", ["if ({}) a[i] = 1;", "a[i] = {};", "for (int j = {}; j < 3; j++) a[i] += j;"])
+@pytest.mark.parametrize(("element", "one"), [("p[0]", True), ("*p", True), ("p[1]", False), ("p[k]", False)])
+def test_functions_touch_one_element_where_they_are_seen_to(place: str, element: str, one: bool) -> None:
+    before = f"static int at(const int *p, int k) {{ return {element} > k; }}"
+    body = f"for (int i = 0; i < n; i++) {place.format('at(&a[i], k)')}"
+    made = scop("int n, int k, int *a", body, before)
+    read = next(each for each in references(made, "a") if each.kind is AccessKind.READ)
+    assert read.relation.is_single_valued() == one
+
+
 def test_isl_gives_up_at_the_limit() -> None:
     context = isl.Context()
     frame = Frame(context, (), frozenset())

@@ -143,6 +143,19 @@ def test_iterators_that_the_user_has_not_written_are_explained() -> None:
     assert text.count("  counted") == 1
 
 
+def test_rows_are_seen_where_loops_have_steps_too() -> None:
+    source = """
+    void f(int n, float *restrict out, const float *restrict in) {
+    #pragma tilek kernel
+        for (int i = 3; i < n; i += 2)
+            for (int j = i / 2; j < n - i % 7; j++)
+                out[i * n + j] = in[(i - 1) * n + j];
+    }"""
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=source.encode(), last="plan"))))
+    assert text[text.index("  nest over") :].count("  DOALL\n") == 2
+    assert "dependences, with" not in text
+
+
 def test_loops_that_are_taken_apart_are_named() -> None:
     source = """
     void f(int n, double *a, int p) {

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from random import Random
 
+import numpy as np
 import pytest
 
 from tilepragma.plan.kernel_plan import SizeChoice
+from tilepragma.plan.size_choices import chosen_sizes
+from tilepragma.tuning.covering import covering
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 
 A, B, C = (8, 8), (64, 8), (8, 64)
@@ -56,14 +60,85 @@ def test_iterations_are_asked_for_where_bytes_do_not_tell() -> None:
     assert rules(decided(lengths)) == [(400, 16, A), (400, None, B)]
 
 
-def test_there_are_no_more_rules_than_asked_for() -> None:
-    lengths = [occasion(4**place, a=1 + place % 2, b=2 - place % 2) for place in range(1, 8)]
-    for most in range(1, 7):
+def test_there_are_no_more_layouts_than_asked_for() -> None:
+    names = "abc"
+    lengths = [
+        occasion(4**place, **{name: 1 + (place % 3 != own) for own, name in enumerate(names)}) for place in range(1, 8)
+    ]
+    for most in range(1, 5):
         decision = decided(lengths, most)
         assert decision is not None
-        assert len(decision.measured.choices) <= most
-    assert decided(lengths, 7) == decided(lengths, 8)
-    assert rules(decided(lengths, 1))[0][0] == 4**7
+        assert len({one.sizes for one in decision.measured.choices}) == min(most, 3)
+        assert decision.least == (1.0 if most >= 3 else 0.5)
+        assert decision.mean == pytest.approx((5 / 7, 6 / 7, 1.0, 1.0)[most - 1])
+        assert rules(decision)[-1][0] == 4**7
+
+
+def taken(decision: Decision, occasions: list[Occasion]) -> list[float]:
+    """The shares of the best that launches reach which take what the rules say."""
+    choices = decision.measured.choices
+    return [one.share(chosen_sizes(choices, (one.bytes, one.trips)) or ()) for one in occasions]
+
+
+def test_more_rules_than_layouts_where_few_do_not_tell_launches_apart() -> None:
+    """A square table of sizes, with the faster one of two layouts by chance: no four rules reach 97 %, and two layouts do."""
+    random = Random(4)
+    lengths = [
+        occasion(4 * n * m, n, **dict(zip("ab", random.sample((1.0, 1.1), 2), strict=True)))
+        for n in (256, 512, 1024, 2048)
+        for m in (256, 512, 1024, 2048)
+    ]
+    decision = decided(lengths)
+    assert decision is not None
+    assert (decision.least, decision.missed) == (1.0, "")
+    assert 4 < len(decision.measured.choices) <= 16
+    assert taken(decision, lengths) == [1.0] * 16
+
+
+def test_layouts_are_chosen_that_are_good_everywhere_together() -> None:
+    """Each size has a fastest layout of its own; of two others one takes 2 % longer at every second size."""
+    lengths = [
+        Occasion(
+            4**place,
+            1,
+            {A: 1.02 if place % 2 else 2.0, B: 2.0 if place % 2 else 1.02, (place, 1): 1.0},
+            1.0,
+        )
+        for place in range(1, 11)
+    ]
+    decision = decided(lengths)
+    assert decision is not None
+    assert decision.least >= 0.97
+    assert len({one.sizes for one in decision.measured.choices}) <= 4
+    assert min(taken(decision, lengths)) == decision.least
+
+
+def test_what_cannot_be_reached_says_why() -> None:
+    five = [Occasion(4**place, 1, {(place, 1): 1.0, A: 1.25}, 1.0) for place in range(1, 6)]
+    decision = decided(five)
+    assert decision is not None
+    assert decision.missed == "no 4 versions reach more than 80.0% of the best at every size"
+    assert decision.least == 0.8
+    assert decision.mean == pytest.approx((3 + 2 * 0.8) / 5)
+    alike = [occasion(100, 4, a=1, b=2), occasion(100, 4, a=2, b=1)]
+    decision = decided(alike)
+    assert decision is not None
+    assert (decision.least, len(decision.measured.choices)) == (0.5, 1)
+    assert decision.missed.startswith("sizes with as many bytes and iterations need different versions")
+    one = decided(five, 1)
+    assert one is not None
+    assert one.missed == "", "the best layout for all sizes is asked for to compare with"
+
+
+def test_no_other_few_layouts_reach_more() -> None:
+    """Against all ways to take two of six, on shares that make greedy choices wrong now and then."""
+    random = np.random.default_rng(3)
+    for _ in range(30):
+        shares = random.uniform(0.5, 1.0, (7, 6))
+        found, reached = covering(shares, 2, 0.97)
+        best = max(shares[:, list(pair)].max(axis=1).min() for pair in itertools.combinations(range(6), 2))
+        assert reached == min(best, 0.97)
+        assert shares[:, list(found)].max(axis=1).min() >= reached
 
 
 def test_a_layout_that_did_not_run_everywhere_is_taken_where_it_did() -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.expressions import Access, Call, DataObject, Expression, Scope, Storage
-from tilepragma.ir.looptree import Function, Loop
+from tilepragma.ir.looptree import Block, Function, Loop, Return
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.traversal import walk
 
 
 def with_reach(found: Iterable[Use], functions: tuple[Function, ...]) -> Iterator[Use]:
@@ -32,6 +33,14 @@ def with_reach(found: Iterable[Use], functions: tuple[Function, ...]) -> Iterato
             )
 
 
+def touches_one_element(use: Use, functions: tuple[Function, ...]) -> bool:
+    """Whether a function that gets an element's address touches that element and no other around it."""
+    if use.taker is None or not use.subscripts or use.path:
+        return False
+    inside = _uses_inside(*use.taker, functions)
+    return inside is not None and all(polynomial(one.subscripts[0]) == number(0) for one in inside)
+
+
 def _uses_inside(call: Call, place: int, functions: tuple[Function, ...]) -> tuple[Use, ...] | None:
     """The uses of one of a function's parameters in it, in terms of the call's arguments; None where one has no element."""
     function = next(one for one in functions if one.name == call.function)
@@ -47,14 +56,21 @@ def _uses_inside(call: Call, place: int, functions: tuple[Function, ...]) -> tup
         if one.storage is Storage.SCALAR and one not in written
     }
     seen = _seen_from_outside(function, arguments)
+    early = _may_return_early(function.body)
     return tuple(
         replace(
             use,
+            conditional=use.conditional or early,
             subscripts=tuple(map(seen, use.subscripts)),
             loops=tuple(_loop(one, function, seen) for one in use.loops),
         )
         for use in inside
     )
+
+
+def _may_return_early(body: Block) -> bool:
+    """Whether a `return` stands anywhere but at the end: what follows it may be left out."""
+    return any(isinstance(node, Return) for node in walk(body) if node not in body.statements[-1:])
 
 
 def _seen_from_outside(

@@ -1,0 +1,56 @@
+"""A program of the user's that is built with versions of a kernel to try: by the user's own command, which finds them in its environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilepragma.cli.exploration_programs import compiled
+from tilepragma.cli.progress import measuring_progress
+from tilepragma.driver import trying_environment
+from tilepragma.tuning.kernels import TuningError
+from tilepragma.tuning.programs import NotBuiltError
+
+
+@dataclass
+class UserBuild:
+    """A shell's `command` that builds the program of a source. The source is touched before, for make to see that it has to. `folder` is for what the
+    build is to find. `is_tried`: the program has versions to try.
+    """
+
+    command: str
+    source: Path
+    folder: Path
+    is_built: bool = False
+    is_tried: bool = False
+
+    def once(self) -> None:
+        """Build the program, where this was not done yet. Raises TuningError."""
+        if not self.is_built:
+            self._build({}, "building the program")
+
+    def with_versions(self, kernel: str, texts: Sequence[str], on_devices: bool) -> None:
+        """Build it with these versions of a kernel. Raises TuningError."""
+        environment = trying_environment(self.folder / "candidates.json", str(self.source), kernel, texts, on_devices)
+        self.is_tried = True
+        self._build(environment, f"building the program with {len(texts)} versions of {kernel}")
+
+    def as_it_stands(self) -> None:
+        """Build it without versions to try, where it has them, with what is kept beside the source by now. Raises TuningError."""
+        if self.is_tried:
+            self._build({}, "building the program again as it stands")
+            self.is_tried = False
+
+    def _build(self, environment: Mapping[str, str], what: str) -> None:
+        os.utime(self.source)
+        with measuring_progress() as progress:
+            progress.add_task(f"{what}: {self.command}", total=None)
+            try:
+                compiled(("sh", "-c", self.command), self.folder, environment)
+            except NotBuiltError as error:
+                raise TuningError(
+                    f"cannot be tried: its program {error}", f"see what it says by itself: {self.command}"
+                ) from None
+        self.is_built = True

@@ -1,0 +1,43 @@
+"""Where C's integers are not those of arithmetic: sums of unsigned ones wrap, and conversions cut off what a type does not have.
+
+Plans reason about mathematical integers. A subscript that wraps lies beyond any array, so that its value does not matter; that of what is divided,
+compared or widened after it may have wrapped does.
+"""
+
+from __future__ import annotations
+
+from tilepragma.ir.expressions import Expression
+from tilepragma.ir.polynomial import Polynomial, collected_parts, polynomial
+from tilepragma.ir.types import INT, LONG, ScalarType, Type, is_signed
+
+#: Factors of unsigned values beyond are those of hash functions, whose products wrap.
+_GREATEST_FACTOR = 1 << 10
+
+
+def never_wraps(value: Polynomial) -> bool:
+    """Whether it is a sum of unsigned variables and constants, which wraps only beyond any array's size."""
+    return all(
+        coefficient == 1 or (not monomial and coefficient >= 0) for monomial, coefficient in value.terms
+    ) and all(isinstance(atom.type, ScalarType) and not atom.type.signed for atom in value.atoms)
+
+
+def has_wrapped(value: Expression, wide: Type) -> bool:
+    """Whether a part of a sum that is, or becomes, of the type `wide` may have wrapped in a narrower unsigned type before."""
+    type_ = value.type
+    narrower = isinstance(type_, ScalarType) and isinstance(wide, ScalarType) and INT.bits <= type_.bits < wide.bits
+    if narrower and not is_signed(type_) and not never_wraps(polynomial(value)):
+        return True
+    return any(has_wrapped(one, type_) for one in collected_parts(value))
+
+
+def holds(to: Type, value: Expression) -> bool:
+    """Whether a variable of the type `to` has the number that arithmetic gives the value, as far as its constants say: sizes are taken to be those of
+    arrays that there can be, but `int k = 4294967296 * i + 3` is 3.
+    """
+    if not isinstance(to, ScalarType) or not isinstance(value.type, ScalarType) or has_wrapped(value, to):
+        return False
+    terms = polynomial(value).terms
+    unsigned = not value.type.signed and INT.bits <= value.type.bits < LONG.bits
+    if unsigned and any(monomial and abs(factor) > _GREATEST_FACTOR for monomial, factor in terms):
+        return False
+    return to.bits >= LONG.bits or all(abs(factor) < 1 << (to.bits - 1) for _, factor in terms)
