@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.oclgrind import oclgrind
 from tests.support.planning import PlanningWorkshop
 from tests.support.programs import FLAGS
 from tests.support.targets import TargetEnvironment, target_environment
@@ -69,3 +70,19 @@ def test_all_keep_their_tiles_in_memory_of_gangs(programs: Programs) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_results_are_those_of_the_original(programs: Programs, case: tuple[str, ...], form: str) -> None:
     programs.agree(form, case, TILEK_SIZES=programs.tiles(case[0]))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_sizes_at_which_boxes_have_gaps(programs: Programs, case: tuple[str, ...]) -> None:
+    """Tiles of one point along some rows, numbers as arguments."""
+    sizes = ",".join(f"{one.object.name}={1 + place}" for place, one in enumerate(programs.plans[case[0]].sizes))
+    programs.agree("cuda", case, TILEK_SIZES=sizes, TILEK_SPECIALIZE="0")
+
+
+@pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgrind is not installed")
+@pytest.mark.parametrize(
+    ("case", "specialize"), [(("nine", "13", "4"), "1"), (("once", "13", "1"), "0"), (("cube", "7", "2"), "1")]
+)
+def test_no_race_and_no_stray_access(programs: Programs, case: tuple[str, ...], specialize: str) -> None:
+    variables = {"TILEK_SIZES": programs.tiles(case[0]), "TILEK_SPECIALIZE": specialize}
+    assert oclgrind(programs.workshop, "gpu", programs.translated, *case, **variables) == ""

@@ -420,9 +420,12 @@ class _Maker:
             for point, origin, step in zip(points, origins, steps, strict=True)
         )
         inner: tuple[Statement, ...] = (*placed, *body)
-        for dimension, place in enumerate(reversed(range(len(steps)))):
+        kept = len(steps) - self.axes
+        # What is not dealt out stands inside, where nobody waits between its iterations.
+        for place in (*reversed(range(kept)), *reversed(range(kept, len(steps)))):
             loop = self.loops.loop(steps[place], number(0), array.length(place) - number(1), inner)
-            if dimension < self.axes:
+            if place >= kept:
+                dimension = len(steps) - 1 - place
                 self.clauses[loop.index] = clauses(TileKind.DYNAMIC, TileKind.WORKER, dimension=dimension)
             inner = (loop,)
         return inner[0]
