@@ -26,7 +26,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tilepragma.ir.directives import TileClause, TileKind
+from tilepragma.base.ranges import NOWHERE
+from tilepragma.ir.directives import LoopDirective, TileClause, TileKind
 from tilepragma.ir.expressions import (
     Access,
     Assignment,
@@ -53,6 +54,10 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.part_scan import Restrictions
     from tilepragma.polyhedral.schedule import StatementSchedule
     from tilepragma.polyhedral.scop import ScopStatement
+
+
+#: ptxas gives a worker twice as many registers where copies are unrolled, which leaves room for half as many gangs.
+_ROLLED = LoopDirective(NOWHERE, unroll=1)
 
 
 def boxed_tile(
@@ -126,7 +131,7 @@ class _Array:
     inverse: tuple[tuple[int, ...], ...]
 
     def origin(self, dimension: int) -> Polynomial:
-        """The least subscript that a tile touches."""
+        """The least subscript that a tile touches; behind those of all dimensions, the least t."""
         weights = self.inverse[dimension]
         least = min(self._offsets(dimension))
         parts = (
@@ -337,7 +342,7 @@ class _Maker:
 
     def _fill(self, array: _Array, window: Window) -> Statement:
         """The elements that the tile touches."""
-        points = self._points(array)
+        steps, points = self._steps(array), self._points(array)
         within = [
             test
             for place, point in enumerate(points)
@@ -346,15 +351,15 @@ class _Maker:
                 at_least(maximum(one.ends[place].last for one in array.touches), term(point)),
             )
         ]
-        reached = [conjunction(tuple(self._reached(array, points, touches))) for touches in _sides(array)]
+        reached = [conjunction(tuple(self._reached(array, steps, touches))) for touches in _sides(array)]
         element = element_at(array.object, points)
         copy = assign(_in(window, element), element)
         tests = (*within, disjunction(tuple(dict.fromkeys(reached))))
-        return self._over(array, window, points, where(tests, copy))
+        return self._over(array, window, steps, points, where(tests, copy))
 
     def _store(self, array: _Array, window: Window) -> Statement:
         """The elements that the tile has written."""
-        points = self._points(array)
+        steps, points = self._steps(array), self._points(array)
         found = []
         for one in array.touches:
             if one.writes:
@@ -363,27 +368,34 @@ class _Maker:
                     for end, point in zip(one.ends, points, strict=True)
                     for test in (at_least(term(point), end.first), at_least(end.last, term(point)))
                 )
-                found.append(conjunction((*ends, *self._reached(array, points, [one]))))
+                found.append(conjunction((*ends, *self._reached(array, steps, [one]))))
         element = element_at(array.object, points)
         copy = assign(element, _in(window, element))
-        return self._over(array, window, points, where((disjunction(tuple(dict.fromkeys(found))),), copy))
+        return self._over(array, window, steps, points, where((disjunction(tuple(dict.fromkeys(found))),), copy))
+
+    def _steps(self, array: _Array) -> list[DataObject]:
+        return [self.loops.names.scalar(f"{name}_step") for name in array.names]
 
     def _points(self, array: _Array) -> list[DataObject]:
         return [self.loops.names.scalar(f"{name}_point") for name in array.names]
 
-    def _reached(self, array: _Array, points: list[DataObject], touches: Sequence[_Touch]) -> Iterator[Expression]:
-        """Whether some t has the element reached by accesses that lie between the first and the last of these, along each row."""
+    def _reached(self, array: _Array, steps: list[DataObject], touches: Sequence[_Touch]) -> Iterator[Expression]:
+        """Whether some t has the element so many steps into the box reached by accesses that lie between the first and the last of these, along each
+        row. All is counted from where the box, and the tile's times, begin: what is compared are small numbers, and sizes of tiles.
+        """
         first = touches[0]
         lowers: list[_Limit] = []
         uppers: list[_Limit] = []
+        start = number(0)
         if first.times is not None:
-            lowers.append(_Limit(first.times.first, 1, True))
-            uppers.append(_Limit(first.times.last, 1, True))
+            start = array.origin(len(steps))
+            lowers.append(_Limit(first.times.first - start, 1, True))
+            uppers.append(_Limit(first.times.last - start, 1, True))
         for row, bounds in enumerate(array.tile):
             apart = [one.apart[row] for one in touches]
-            at = sum(
-                (number(factor) * term(point) for factor, point in zip(first.rows[row], points, strict=True)), number(0)
-            )
+            at = number(first.time[row]) * start
+            for place, (factor, step) in enumerate(zip(first.rows[row], steps, strict=True)):
+                at = at + number(factor) * (array.origin(place) + term(step))
             low, high = bounds.first - number(max(apart)) - at, bounds.last - number(min(apart)) - at
             factor, whole = first.time[row], not any(first.rows[row])
             if factor == 0:
@@ -393,7 +405,10 @@ class _Maker:
                 low, high = -high, -low
             lowers.append(_Limit(low, abs(factor), whole))
             uppers.append(_Limit(high, abs(factor), whole))
-        lowers, uppers = self._together(lowers, maximum, "sweep_first"), self._together(uppers, minimum, "sweep_last")
+        lowers, uppers = (
+            self._together(lowers, maximum, "sweep_first"),
+            self._together(uppers, minimum, "sweep_last"),
+        )
         for place, lower in enumerate(lowers):
             for other, upper in enumerate(uppers):
                 if place != other or lower.factor != 1 or lower.whole_tile:
@@ -411,9 +426,15 @@ class _Maker:
             self.times[name, value] = self._constant(name, value, LONG)
         return [_Limit(term(self.times[name, value]), 1, True), *(one for one in limits if one not in whole)]
 
-    def _over(self, array: _Array, window: Window, points: list[DataObject], body: Iterable[Statement]) -> Statement:
+    def _over(
+        self,
+        array: _Array,
+        window: Window,
+        steps: list[DataObject],
+        points: list[DataObject],
+        body: Iterable[Statement],
+    ) -> Statement:
         """Loops over the box, the last of them dealt out over workers, neighbours along its rows."""
-        steps = [self.loops.names.scalar(f"{name}_step") for name in array.names]
         origins = [origin for origin in window.origin if origin is not None]
         placed = (
             declared(point, term(origin) + term(step))
@@ -424,6 +445,7 @@ class _Maker:
         # What is not dealt out stands inside, where nobody waits between its iterations.
         for place in (*reversed(range(kept)), *reversed(range(kept, len(steps)))):
             loop = self.loops.loop(steps[place], number(0), array.length(place) - number(1), inner)
+            loop = replace(loop, directive=_ROLLED)
             if place >= kept:
                 dimension = len(steps) - 1 - place
                 self.clauses[loop.index] = clauses(TileKind.DYNAMIC, TileKind.WORKER, dimension=dimension)
