@@ -21,6 +21,7 @@ from tilepragma.ir.expressions import Binary, Call, Callee
 from tilepragma.ir.looptree import Buffered, Declaration, ExpressionStatement, If
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
+from tilepragma.model.bank_conflicts import Banks
 from tilepragma.model.devices import Gpu, Overheads
 from tilepragma.model.execution_time import Integers, Numbers, cost_at, predict
 from tilepragma.model.fitting import Mix, estimate
@@ -42,7 +43,7 @@ from tilepragma.plan.register_counts import register_use
 from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.tile_work import Fronts
 from tilepragma.plan.traffic_polynomials import estimated_traffic
-from tilepragma.plan.warp_requests import Step, neighbour_steps, wasted
+from tilepragma.plan.warp_requests import Step, box_conflicts, neighbour_steps, wasted
 from tilepragma.plan.work import LaunchWork, Uncounted, plan_work
 
 NAMES = ("computation", "positions", "barriers", "elements", "launches", "roofline")
@@ -194,11 +195,22 @@ class _LaunchTerms:
             special,
             ADDRESS * accesses,
             accesses,
-            conflicts=self._wasted(self.gpu.banks * self.gpu.bank_width),
+            conflicts=self._conflicts,
             chain=chain,
             element=self.element,
             double=self.element == 8,
         )
+
+    @property
+    def _conflicts(self) -> Numbers:
+        """How many times as long an access takes as one that serves all lanes at once: where the tile is in memory of the gang, by its banks."""
+        plain = self._wasted(self.gpu.banks * self.gpu.bank_width)
+        place, fronts = self.work.place, self.work.tile.fronts
+        if not place.launch.staged_windows or not fronts:
+            return plain
+        banks = Banks(self.gpu.banks, self.gpu.bank_width)
+        boxes = np.mean([box_conflicts(one.nest, place, banks) for one in fronts], axis=0)
+        return np.asarray(np.where(self.model.work.shared > 0, boxes, plain))
 
     def _wasted(self, at_once: int) -> Numbers:
         """How many times as many bytes as they use warps meet, in memory that is moved so many bytes at a time, in tiles with wavefronts."""

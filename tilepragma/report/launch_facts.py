@@ -86,9 +86,12 @@ def _of_boxes(plan: KernelPlan, launch: Launch) -> str:
 
     names = " and ".join(window.array.host for window in launch.staged_windows)
     size, room = usual_box_bytes(plan, launch), plan.kernel.directive.local_bytes
+    part = f"with tiles of {' x '.join(str(one.device) for one in plan.sizes)} a tile's part of {names} is"
     if boxes_fit(plan, launch):
-        return f"a tile's part of {names} is staged in memory of the gang, {size} of {room} bytes: copied by rows, computed there by diagonals"
-    return f"a tile's part of {names} is not staged: it takes {size} bytes, and a gang has {room} (smaller tiles: TILEK_SIZES)"
+        return (
+            f"{part} staged in memory of the gang, {size} of {room} bytes: copied by rows, computed there by diagonals"
+        )
+    return f"{part} not staged: it takes {size} bytes, and a gang has {room} (smaller tiles: TILEK_SIZES)"
 
 
 def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[LaunchLine]:
