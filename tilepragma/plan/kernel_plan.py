@@ -144,19 +144,22 @@ class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds and bodies for a number, at least 1, that is
     known at launch. `host` and `device` are what is taken where nobody says anything else. Where `unit` is not 0, threads on
     hosts are dealt blocks of so many rows, or columns of tiles in wavefronts: they take a multiple of the unit in place of `host`, so that
-    all have about as much to do (`even_blocks.py`).
+    all have about as much to do (`even_blocks.py`). `processor`: what OpenCL devices that are processors take in place of `host`, each number for
+    arrays of so many bytes together at most (None: however many), in ascending order; none: what hosts take.
     """
 
     object: DataObject
     host: int
     device: int
     unit: int = 0
+    processor: tuple[tuple[int | None, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class SizeChoice:
-    """Values of a plan's tile sizes, in their order, for launches on hosts (and on OpenCL devices that run the hosts' launches), or on devices, whose
-    arrays have `bytes` bytes together at most and whose outermost loop has `trips` iterations at most; None: however many. `version`: these are the
+    """Values of a plan's tile sizes, in their order, for launches on hosts, on OpenCL devices that run the hosts' launches, or on other devices.
+
+    Their arrays have `bytes` bytes together at most, their outermost loop `trips` iterations at most; None: however many. `version`: these are the
     sizes of that version of the plan, from 1; none where its own are taken.
 
     The bytes are those of the sections of `KernelPlan.arrays`, the plan's own ones included but not those of devices only; the loop is
@@ -316,6 +319,8 @@ class KernelPlan:
     """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
     device_choices: tuple[SizeChoice, ...] = ()
     """the same for launches of devices"""
+    processor_choices: tuple[SizeChoice, ...] = ()
+    """what OpenCL devices that are processors, which run the launches of hosts, look at before `choices`"""
     versions: tuple[PlanVersion, ...] = ()
     """other plans, which choices name by their numbers from 1"""
     reordered: Reordered | None = None

@@ -63,6 +63,7 @@ from tilepragma.plan.ordered_proof import proof_in_order
 from tilepragma.plan.other_arrays import with_other_arrays
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.plain_forms import in_plain_form
+from tilepragma.plan.processor_choices import processor_choices
 from tilepragma.plan.proven_staging import proven_staging
 from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
 from tilepragma.plan.rows import RowKernel, flattened, with_names_written_out, with_rows
@@ -493,6 +494,7 @@ def _plan(
         apart=region.automatic is not None,
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
+        processor_choices=processor_choices(steps.sizes),
         rejected=region.rejected,
         conditions=(
             *launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),

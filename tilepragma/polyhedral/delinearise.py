@@ -22,6 +22,9 @@ from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_polynomia
 #: What a part may hand to the one before it: division by n + 2 makes the last column i*(n + 2) + n + 1 the column -1 of row i + 1.
 _CARRIES = (0, -1, 1)
 
+#: Of the lengths that rows may have where no iterator counts the rows.
+_MOST_LENGTHS = 3
+
 #: Greatest first.
 Strides = tuple[Polynomial, ...]
 
@@ -55,6 +58,35 @@ def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strid
     return tuple(dict.fromkeys(chain for chain in chains if chain))
 
 
+def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:
+    """The chains with one more stride at the end: the length of rows that no iterator counts, as in u[h*(w + 2) + j] for row h.
+
+    It is a factor of a product of parameters that is added to what iterators make, most likely first; none where there is no such product.
+    """
+    fixed = dict.fromkeys(_without_iterators(subscript, frame) for subscript, frame in subscripts)
+    products = [one for one in fixed if one.terms and _degree(one) > 1]
+    lengths = dict.fromkeys(_primitive(one)[0] for one in fixed if one.terms and _degree(one) == 1)
+    for product in products:
+        for atom in product.atoms:
+            quotient, rest = divide(product, of_atom(atom))
+            if not rest.terms:
+                lengths |= dict.fromkeys((_primitive(quotient)[0], of_atom(atom)))
+    wholes = [*products, *dict.fromkeys(stride for chain in chains for stride in chain)]
+    divided = {one: sum(not divide(whole, one)[1].terms for whole in wholes) for one in lengths if one.constant is None}
+    likely = sorted((one for one, count in divided.items() if count and products), key=lambda one: -divided[one])
+    return tuple(
+        (*chain, length)
+        for length in likely[:_MOST_LENGTHS]
+        for chain in chains or ((),)
+        if length not in chain and (not chain or not divide(chain[-1], length)[1].terms)
+    )
+
+
+def _without_iterators(subscript: Expression, frame: Frame) -> Polynomial:
+    terms = frame.written_out(polynomial(subscript)).terms
+    return Polynomial(tuple(one for one in terms if all(frame.invariant(atom) for atom in one[0])))
+
+
 def _depth(atom: Expression, frame: Frame) -> int:
     object_ = atom.object if isinstance(atom, Access) else None
     return frame.iterators.index(object_) if object_ in frame.iterators else len(frame.iterators)
@@ -69,11 +101,18 @@ class Split:
 
 
 def split_subscript(
-    subscript: Expression, by: Strides, frame: Frame, domain: isl.Set, *, assuming: bool = False
+    subscript: Expression,
+    by: Strides,
+    frame: Frame,
+    domain: isl.Set,
+    *,
+    assuming: bool = False,
+    within_rows: bool = False,
 ) -> Split | None:
     """The subscript taken apart where `domain` implies the ranges of its parts; else None.
 
-    `assuming`: where it does not, but would if the strides were no less than something, that may be assumed.
+    `assuming`: where it does not, but would if the strides were no less than something, that may be assumed; `within_rows`: not
+    of the last one.
     """
     rest = frame.written_out(polynomial(subscript))
     parts: list[Polynomial] = []
@@ -84,7 +123,8 @@ def split_subscript(
     assumed = isl.Set.universe(isl.Space.params_alloc(frame.context, 0))
     try:
         for place in reversed(range(len(by))):
-            carried = _carried(parts, place, by, subscript, frame, domain.intersect_params(assumed), assuming)
+            may = assuming and not (within_rows and place == len(by) - 1)
+            carried = _carried(parts, place, by, subscript, frame, domain.intersect_params(assumed), may)
             if carried is None:
                 return None
             parts[place : place + 2] = carried[0]

@@ -11,7 +11,7 @@ import islpy as isl
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
-from tilepragma.polyhedral.delinearise import Strides, split_subscript, stride_chains
+from tilepragma.polyhedral.delinearise import Strides, longer_chains, split_subscript, stride_chains
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,24 @@ class Layouts:
                 assumed = self._assumed(by, by_themselves, may_assume, all_of_them)
                 if assumed is not None:
                     return Layouts({**self.strides, object_: by}, assumed)
+        # Lengths of rows that no iterator counts are guesses: that elements are inside of them must be known.
+        for by in longer_chains(chains, [(one.value, one.frame) for one in used]):
+            for may_assume in (False, True) if assuming else (False,):
+                assumed = self._assumed(by, by_themselves, may_assume, all_of_them=True, within_rows=True)
+                if assumed is not None:
+                    return Layouts({**self.strides, object_: by}, assumed)
         return self
 
-    def _assumed(self, by: Strides, used: Sequence[Subscript], may_assume: bool, all_of_them: bool) -> isl.Set | None:
+    def _assumed(
+        self, by: Strides, used: Sequence[Subscript], may_assume: bool, all_of_them: bool, within_rows: bool = False
+    ) -> isl.Set | None:
         """{ [p] : what is assumed } where the subscripts are taken apart by these strides; None where they cannot be."""
         assumed = self.assumed
         apart = 0
         for one in used:
             domain = one.domain.intersect_params(assumed)
-            split = split_subscript(one.value, by, one.frame, domain, assuming=may_assume and not one.sweeps)
+            may = may_assume and not one.sweeps
+            split = split_subscript(one.value, by, one.frame, domain, assuming=may, within_rows=within_rows)
             if split is not None:
                 apart += 1
                 assumed = assumed.intersect(split.assumed)

@@ -210,11 +210,14 @@ def _tile_sizes(plan: KernelPlan) -> str:
     choices, others = [], []
     if not plan.versions:
         choices, others = size_rules(plan, plan.choices), size_rules(plan, plan.device_choices, on_host=False)
-    if choices and device:
+    own = size_rules(plan, plan.processor_choices)
+    if choices and (device or own):
         choices[0] = f"on cores {choices[0]}"
+    if own:
+        own[0] = f"on OpenCL processors, where each wavefront is a launch of its own, {own[0]}"
     if others:
         others[0] = f"on devices {others[0]}"
-    return "; ".join(filter(None, (usual, *choices, *others, *_measured(plan), plan.kept)))
+    return "; ".join(filter(None, (usual, *choices, *own, *others, *_measured(plan), plan.kept)))
 
 
 def _measured(plan: KernelPlan) -> Iterator[str]:

@@ -533,3 +533,38 @@ CASE(bordered)
         free(to);
     }
 }
+
+// case edges: rows and faces of flat arrays that no loop counts
+#define CELL(i, j) ((i) * (m + 2) + (j))
+static void edges(int n, int m, double *u, int row, int planes, double *v, double *old)
+{
+#pragma tilek kernel
+    for (int j = 1; j <= m; j++) {
+        u[CELL(0, j)] = u[CELL(n, j)];
+        u[CELL(n + 1, j)] = u[CELL(1, j)];
+    }
+#pragma tilek kernel
+    for (int i = 0; i < planes - 1; i++)
+        for (int k = 0; k < m; k++) {
+            v[(i * n + row) * m + k] = old[i * m + k] + 0.5 * (v[(i * n + row + 1) * m + k] - v[(i * n + row) * m + k]);
+            old[i * m + k] = v[(i * n + row + 1) * m + k];
+        }
+}
+
+CASE(edges)
+{
+    static const int sizes[][3] = {{5, 9, 4}, {1, 2000, 3}, {0, 1, 1}, {7, 0, 3}, {2, 1, 5}};
+    for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++)
+        for (int row = -1; row < 2; row++) {
+            const int n = sizes[k][0], m = sizes[k][1], planes = sizes[k][2];
+            const size_t cells = (size_t)((n + 3) * (m + 2)), all = (size_t)((n + 3) * (m + 2) * (planes + 2));
+            double *u = check_doubles(cells), *v = check_doubles(all), *old = check_doubles((size_t)(m + 1) * 8);
+            edges(n, m, u, row, planes, v + (n + 2) * (m + 1), old);
+            check_record("u", u, cells * sizeof *u);
+            check_record("v", v, all * sizeof *v);
+            check_record("old", old, (size_t)(m + 1) * 8 * sizeof *old);
+            free(u);
+            free(v);
+            free(old);
+        }
+}

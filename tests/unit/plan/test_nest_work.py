@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from tilepragma.model.devices import Memory, Overheads, Processor
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.footprint_boxes import Groups, Reals
 from tilepragma.plan.nest_work import NestCounter, launch_nest
-from tilepragma.plan.prediction import BREAK_EVEN, TILE_SECONDS, predicted_terms
+from tilepragma.plan.prediction import BREAK_EVEN, JOINING, TILE_SECONDS, predicted_terms
 from tilepragma.plan.tile_traffic import element_bytes, is_of_memory
 from tilepragma.plan.work import PlanWork, Uncounted, plan_work
 
@@ -175,6 +175,21 @@ def test_tiles_of_overlapping_wavefronts_are_handed_on_one_by_one() -> None:
     # Ten columns, in each of them a tile for every 4 or 16 points and some more at the slanted ends.
     tiles = [10 * 65536 / width for width in (4, 16)]
     assert between == pytest.approx([TILE_SECONDS * one / PROCESSOR.cores for one in tiles], rel=0.2)
+
+
+def test_under_opencl_each_wavefront_is_a_launch() -> None:
+    overheads = Overheads(
+        kernel=5e-5, barrier=(), wavefront=((1, 2e-6), (4, 4e-6)), copy=1e-5, copy_in=1e10, copy_out=1e10
+    )
+    opencl = replace(PROCESSOR, overheads=overheads)
+    scalars, sizes = {"n": 65536, "steps": 320}, [[160, 4], [160, 8192]]
+    terms = terms_of("sor 1-d", scalars, sizes, opencl)
+    between = terms.seconds[:, terms.names.index("launches")]
+    # Short tiles run one after the other on whatever core is awake; of long ones several cores take part, which takes until they are.
+    waves = [-(-(65536 + 320) // width) + 1 for width in (4, 8192)]
+    assert between == pytest.approx([waves[0] * 2e-6, waves[1] * (4e-6 + JOINING)])
+    short, whole = (one.seconds[0, one.names.index("rows")] for one in (terms, terms_of("sor 1-d", scalars, sizes)))
+    assert short > 1.9 * whole, "two columns, which one core has or two"
 
 
 def test_what_fits_no_cache_comes_from_memory() -> None:

@@ -122,6 +122,22 @@ def test_the_last_column_belongs_to_its_row(column: str, wanted: str) -> None:
     assert reference.exact and reference.relation.is_equal(expected)
 
 
+@pytest.mark.parametrize(
+    ("row", "wanted"),
+    [("0", "0, j"), ("n", "n, j"), ("(n + 1)", "n + 1, j"), ("1", "1, j")],
+)
+def test_rows_that_no_iterator_counts_are_told_by_products_of_parameters(row: str, wanted: str) -> None:
+    made = scop(ARRAYS, f"for (int j = 1; j <= m; j++) a[{row}*(m + 2) + j] = a[n*(m + 2) + j];")
+    expected = isl.Map(f"[n, m] -> {{ S0[j] -> a[{wanted}] : 1 <= j <= m }}", context=made.context)
+    assert references(made, "a")[-1].relation.is_equal(expected)
+
+
+@pytest.mark.parametrize("column", ["j", "j + m + 2"])
+def test_lengths_of_such_rows_are_not_assumed(column: str) -> None:
+    made = scop(ARRAYS, f"for (int j = 0; j < x; j++) a[n*(m + 2) + {column}] = a[j];")
+    assert references(made, "a")[-1].relation.dim(isl.dim_type.out) == 1
+
+
 @pytest.mark.parametrize("bound", ["j <= m", "j < 2*m", "j < index[i]"])
 def test_rows_that_may_overlap_are_not_delinearised(bound: str) -> None:
     made = scop(ARRAYS, f"for (int i = 0; i < n; i++) for (int j = 0; {bound}; j++) a[i*m + j] = x;")
