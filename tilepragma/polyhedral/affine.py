@@ -168,13 +168,15 @@ def affine(expression: Expression, frame: Frame) -> isl.PwAff:
 
 def affine_polynomial(value: Polynomial, whole: Expression, frame: Frame) -> isl.PwAff:
     """{ [i] -> [value(i)] }, for a polynomial that stands in the expression `whole`. Raises NotAffineError."""
-    result = frame.number(0)
+    result: isl.PwAff | None = None
     for monomial, coefficient in value.terms:
         term = _monomial(monomial, whole, frame)
-        result = result.add(term.mul(frame.number(coefficient)))
+        if coefficient != 1:
+            term = term.mul(frame.number(coefficient))
+        result = term if result is None else result.add(term)
         if result.n_piece() > _MOST_PIECES:
             raise NotAffineError(whole, "distinguishes too many cases")
-    return result
+    return frame.number(0) if result is None else result
 
 
 def affine_tuple(expressions: Iterable[Expression], frame: Frame) -> isl.Map:

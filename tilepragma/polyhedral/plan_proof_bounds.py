@@ -88,17 +88,19 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
     """Whether { [x] } is known to lie in what is held of an array, wherever all of { [x] : the region touches x } does: where it does not,
     the region leaves the array itself.
     """
-    section = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0))
-    for bounds in array.section:
+    if len(array.section) != array.object.rank:
+        return False
+    every = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 1))
+    section, inside = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0)), True
+    for place, bounds in enumerate(array.section):
         held = _between(bounds, frame)
         if held is None or not _comparable(held, elements, frame):
             return False
         section = section.flat_product(held)
-    if len(array.section) != array.object.rank:
-        return False
-    beyond = elements.subtract(section)
-    if beyond.is_empty():
+        inside = inside and elements.intersect(_at(place, every.subtract(held), array.object.rank)).is_empty()
+    if inside:
         return True
+    beyond = elements.subtract(section)
     astray = touched.subtract(section).params()
     return bool(beyond.intersect_params(astray.complement()).is_empty())
 
