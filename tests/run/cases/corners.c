@@ -384,3 +384,25 @@ CASE(constant_lengths)
         free(b);
     }
 }
+
+// case back_and_forth: two arrays in one, told apart by a variable and what it is not
+static void back_and_forth(int n, int steps, double (*u)[n])
+{
+    int now = 0;
+    for (int t = 0; t < steps; t++) {
+        const int next = 1 - now;
+#pragma tilek kernel
+        for (int i = 1; i < n - 1; i++)
+            u[next][i] = (u[now][i - 1] + u[now][i] + u[now][i + 1]) / 3;
+        now = next;
+    }
+}
+CASE(back_and_forth)
+{
+    for (int n = 2; n < 5000; n *= 40) {
+        double *const u = check_doubles(2 * (size_t)n);
+        back_and_forth(n, 5, (void *)u);
+        check_record("u", u, 2 * (size_t)n * sizeof *u);
+        free(u);
+    }
+}
