@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.device_constants import constant_definition
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.instances import instance_kind, instance_loop
 from tilepragma.codegen.launches import (
@@ -29,6 +30,9 @@ from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.summary import buffered
+
+#: Constant arrays of more elements stay where they are.
+_MOST_VALUES = 256
 
 
 def host_function_name(launch: Launch) -> str:
@@ -60,7 +64,9 @@ class _HostFunction:
         arrays: list[str] = []
         parameters: list[tuple[str, str]] = []
         for index, object_ in self.objects.arrays:
-            if is_checked_apart(self.plan, object_):
+            if self._is_written_out(object_):
+                arrays.append(f"static const {constant_definition(self.printer, object_)}")
+            elif is_checked_apart(self.plan, object_):
                 # Compilers heed `restrict` of parameters alone.
                 parameters += self._array(index, replace(object_, restrict=True))
             else:
@@ -134,6 +140,17 @@ class _HostFunction:
             assert isinstance(element, ScalarType), "reductions are over numbers"
             declared = self.printer.type(element, self.printer.name(object_))
             writer.line(f"{declared} = {identity(operator, element)};")
+
+    def _is_written_out(self, object_: DataObject) -> bool:
+        """Whether the array is a small constant one of the user's function, whose values compilers are to see."""
+        lengths = [literal_value(length) for length in object_.lengths]
+        return (
+            object_.const
+            and not object_.table
+            and object_.rows_in is None
+            and None not in lengths
+            and 0 < len(object_.values) <= _MOST_VALUES
+        )
 
     def _alone(self, object_: DataObject) -> DataObject:
         """Elements that the user's functions reach by the variable itself are not those of a restrict pointer alone."""

@@ -56,10 +56,10 @@ def external_object(
     known = context.known.get(host)
     if known is None:
         known = _make(context, declaration, host, clang_type, range_, Scope.EXTERNAL, lower)
-        if host == declaration.spelling and _is_table(declaration):
+        if host == declaration.spelling and is_array(declaration.type) and is_constant(declaration):
             initializer = declaration.unit.initializer(declaration)
             values = () if initializer is None else table_values(known, initializer)
-            known = replace(known, table=True, values=values)
+            known = replace(known, table=_is_of_the_file(declaration), values=values)
         context.known[host] = known
         context.roots[host] = declaration
     context.used.setdefault(host, known)
@@ -130,11 +130,9 @@ def known_value(node: Node) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _is_table(declaration: Node) -> bool:
-    """Whether the variable is a constant array of the file."""
+def _is_of_the_file(declaration: Node) -> bool:
     parent = declaration.cursor.semantic_parent
-    at_file_scope = parent is not None and parent.kind == CursorKind.TRANSLATION_UNIT
-    return at_file_scope and is_array(declaration.type) and is_constant(declaration)
+    return parent is not None and bool(parent.kind == CursorKind.TRANSLATION_UNIT)
 
 
 def own_constant(context: Context, declaration: Node, lower: Lower) -> DataObject | None:

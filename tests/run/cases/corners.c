@@ -406,3 +406,30 @@ CASE(back_and_forth)
         free(u);
     }
 }
+
+// case written_out: constant arrays of the function around, whose values the kernels know
+static void written_out(int n, const float *a, float *b)
+{
+    static const float weights[3][2] = {{-0.1f, 1e-30f}, {3, 1.5f}, {7}};
+    const unsigned char order[4] = {3, 0, 2, 1};
+    const long far[2] = {-0x7fffffffffffffffL - 1, 5};
+    static const int named[3] = {[1] = 7};
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        float sum = 0;
+        for (int j = 0; j < 3; j++)
+            for (int k = 0; k < 2; k++)
+                sum += weights[j][k] * a[4 * i + (j + k) % 4] * order[(j + k) % 4];
+        b[i] = far[i % 2] < 0 ? sum : sum * named[i % 3];
+    }
+}
+CASE(written_out)
+{
+    for (size_t n = 0; n < 300; n += 99) {
+        float *const a = check_floats(4 * n), *const b = check_floats(n);
+        written_out((int)n, a, b);
+        check_record("b", b, n * sizeof *b);
+        free(a);
+        free(b);
+    }
+}
