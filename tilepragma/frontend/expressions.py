@@ -9,6 +9,7 @@ from tilepragma.frontend import literals, places
 from tilepragma.frontend.calls import lower_call
 from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, strip
+from tilepragma.frontend.objects import known_number
 from tilepragma.frontend.type_conversion import is_array, is_pointer
 from tilepragma.ir.expressions import (
     Access,
@@ -116,6 +117,10 @@ class ExpressionLowering:
                 f"the address of the function '{node.spelling}' cannot be used in a kernel",
                 "call functions by their names",
             )
+        if declaration is not None and declaration.key not in self.context.declared:
+            known = known_number(declaration)
+            if known is not None:
+                return literals.constant(known, self.type_of(node), node.range)
         return self.access(node)
 
     def _binary(self, node: Node) -> Expression:

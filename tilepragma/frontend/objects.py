@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
-from tilepragma.frontend.context import Context
+from tilepragma.frontend.context import Context, strip
 from tilepragma.frontend.tables import table_values
 from tilepragma.frontend.type_conversion import is_array, is_pointer
 from tilepragma.ir.expressions import (
@@ -30,6 +31,10 @@ from tilepragma.ir.types import INT, PointerType, RecordType, VoidType
 
 #: Lowers an expression node; given by the caller, which knows expressions.
 Lower = Callable[[Node], Expression]
+
+#: Types that hold all numbers below 2^31.
+_INTEGERS = {TypeKind.INT, TypeKind.UINT, TypeKind.LONG, TypeKind.ULONG, TypeKind.LONGLONG, TypeKind.ULONGLONG}
+_KNOWN_OPERATORS: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,42 @@ def is_constant(declaration: Node) -> bool:
         return False
     const = any(level.is_const_qualified() for level in (shape.element, *shape.arrays))
     return const and declaration.unit.initializer(declaration) is not None
+
+
+def is_variable_length(declaration: Node) -> bool:
+    """Whether the variable is an array with a length that the translation does not know."""
+    shape = _shape(declaration.type, declaration.spelling, declaration.range)
+    written = _written_lengths(declaration, shape)
+    return any(
+        array.kind == TypeKind.VARIABLEARRAY and (number not in written or _known_value(written[number]) is None)
+        for number, array in enumerate(shape.arrays)
+    )
+
+
+def known_number(declaration: Node) -> int | None:
+    """The value, from 0 to 2^31 - 1, of a constant initialised with numbers and such constants: 6 of n in `const int r = 3, n = 2 * r;`."""
+    initializer = declaration.unit.initializer(declaration) if declaration.kind == CursorKind.VAR_DECL else None
+    if initializer is None or not _is_integer(declaration.type) or not is_constant(declaration):
+        return None
+    known = _known_value(initializer)
+    return known if known is not None and 0 <= known < 2**31 else None
+
+
+def _is_integer(clang_type: Any) -> bool:
+    """Whether every number below 2^31 is a value of the type."""
+    return clang_type.get_canonical().kind in _INTEGERS
+
+
+def _known_value(node: Node) -> int | None:
+    node = strip(node)
+    if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
+        if node.declaration.kind == CursorKind.VAR_DECL:
+            return known_number(node.declaration)
+    elif node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in _KNOWN_OPERATORS:
+        left, right = (_known_value(child) for child in node.children)
+        return None if left is None or right is None else _KNOWN_OPERATORS[node.binary_operator](left, right)
+    value = node.evaluate() if _is_integer(node.type) else None
+    return value if isinstance(value, int) else None
 
 
 def _is_table(declaration: Node) -> bool:
@@ -263,7 +304,8 @@ def _variable_length(
             range_, f"a length of '{name}' is hidden in a typedef", "write the lengths in the declaration of the array"
         )
     if scope is not Scope.EXTERNAL:
-        return lower(node)
+        known = _known_value(node)
+        return lower(node) if known is None else IntegerLiteral(known, str(known))
     used = dict(context.used)
     length = lower(node)
     context.used.clear()

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from tilepragma.base.diagnostics import SourceError, source_error
 from tilepragma.base.ranges import SourceRange
-from tilepragma.frontend.clang_tree import CursorKind, Node, TypeKind
+from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context
 from tilepragma.frontend.expressions import ExpressionLowering
 from tilepragma.frontend.literals import constant
 from tilepragma.frontend.loop_headers import Header
 from tilepragma.frontend.loops import iterator_of, make_loop
-from tilepragma.frontend.objects import declare, is_constant, lower_initializer
+from tilepragma.frontend.objects import declare, is_constant, is_variable_length, lower_initializer
 from tilepragma.frontend.places import declare_alias
 from tilepragma.frontend.text_scan import header_semicolons
 from tilepragma.frontend.type_conversion import is_pointer
@@ -319,7 +319,7 @@ class StatementLowering:
                 f"'{name}' is declared '{storage.lower()}' inside the kernel",
                 "declare it before the kernel",
             )
-        if node.type.get_canonical().kind == TypeKind.VARIABLEARRAY and (in_loop or scope is Scope.LOCAL):
+        if (in_loop or scope is Scope.LOCAL) and is_variable_length(node):
             return source_error(
                 node.range,
                 f"the length of '{name}' is known at run time only, and each iteration would need its own copy",

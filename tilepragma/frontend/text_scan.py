@@ -17,10 +17,13 @@ _TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-_PREFIX = re.compile(
-    rb"(?:(?:__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]|\b(?:static|inline|extern|_Noreturn|__inline__|__inline|__extension__)\b)\s*)+\Z",
-    re.DOTALL,
+#: A preprocessor line or a comment.
+_LINE = rb"[ \t]*#(?:[^\n\\]|\\.)*\n|/\*.*?\*/|//[^\n]*\n"
+_SPECIFIER = (
+    rb"__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]|\b(?:static|inline|extern|_Noreturn|__inline__|__inline|__extension__)\b"
 )
+_PREFIX = re.compile(rb"(?:%s)(?:\s*(?:%s|%s))*\s*\Z" % (_SPECIFIER, _SPECIFIER, _LINE), re.DOTALL)
+_CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
 _CALL = re.compile(rb"[ \t]*\(")
 _KEYWORDS = frozenset(b"break case continue default do else for goto if return switch while".split())
 _OPENERS, _CLOSERS = b"([{", b")]}"
@@ -116,9 +119,18 @@ def header_semicolons(text: bytes, offset: int) -> tuple[int, int] | None:
 
 
 def declaration_start(text: bytes, offset: int) -> int:
-    """The start of the declaration whose type stands at `offset`: in front of attributes and storage classes."""
+    """The start of the declaration whose type stands at `offset`: in front of attributes and storage classes, and of an `#if` around them."""
     found = _PREFIX.search(text, max(0, offset - 400), offset)
-    return offset if found is None else found.start()
+    if found is None:
+        return offset
+    start, open_ends = found.start(), 0
+    for line in reversed(list(_CONDITIONAL.finditer(text, 0, offset))):
+        if line.start() < start and open_ends <= 0:
+            break
+        open_ends += 1 if line[1] == b"endif" else -1
+        if line.start() < start and open_ends == 0:
+            return line.start()
+    return start
 
 
 class _Stream:

@@ -341,3 +341,46 @@ CASE(boolean_data)
         free(b); free(a); free(f);
     }
 }
+
+// case constant_lengths: lengths and steps that are constants with names, in the region and in a function
+static const int reach = 3;
+static double weighed(const double *p)
+{
+    double w[2 * reach + 1], sum = 0;
+    for (int k = 0; k <= 2 * reach; k++)
+        w[k] = p[k - reach] * (k + 1);
+    for (int k = 2 * reach; k >= 0; k--)
+        sum = sum / 2 + w[k];
+    return sum;
+}
+#if defined(__GNUC__) && !defined(__clang__)
+__attribute__((noinline))
+#endif
+static void constant_lengths(size_t n, const double *a, double *b)
+{
+    const int block = 8, half = block - 4;
+    const unsigned char small = 300 & 255;
+#pragma tilek kernel
+    for (size_t i = 0; i < n; i += block) {
+        double mine[block], others[half + 1];
+        for (int k = 0; k < block; k++)
+            mine[k] = a[i + k];
+        for (int k = 0; k < half; k++)
+            others[k] = mine[block - 1 - k] * small;
+        for (int k = 0; k < block; k++)
+            b[i + k] = mine[k] - others[k % half];
+    }
+#pragma tilek kernel
+    for (size_t i = reach; i < n; i++)
+        b[i] += weighed(&a[i]);
+}
+CASE(constant_lengths)
+{
+    for (size_t n = 0; n < 300; n += 97) {
+        double *const a = check_doubles(n + 16), *const b = check_doubles(n + 16);
+        constant_lengths(n, a, b);
+        check_record("b", b, (n + 16) * sizeof *b);
+        free(a);
+        free(b);
+    }
+}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from frontend_text import in_kernel, kernel, messages, nodes, object_text, text
 
-from tilepragma.ir.expressions import Access, Scope
+from tilepragma.ir.expressions import Access, Assignment, Scope
 from tilepragma.ir.looptree import (
     Block,
     Break,
@@ -189,3 +189,36 @@ def test_casts_to_void_and_empty_bodies() -> None:
     assert text(statements[0].expression) == "n"
     assert isinstance(statements[1], Loop)
     assert statements[1].body.statements == ()
+
+
+@pytest.mark.parametrize(
+    ("declared", "value"),
+    [
+        ("const int k = 8", "8"),
+        ("const unsigned long r = 3, k = 2 * r + 1", "7ul"),
+        ("const int k = 1 << 4", "16"),
+        ("const unsigned char k = 8", None),
+        ("const unsigned k = -1", None),
+        ("const int k = n", None),
+        ("int k = 8", None),
+        ("const double k = 8", None),
+        ("const int k = 8.5", None),
+    ],
+)
+def test_constants_with_names_are_numbers(declared: str, value: str | None) -> None:
+    found = kernel(f"""
+    void f(int n, double *a)
+    {{
+        {declared};
+    #pragma tilek kernel
+        for (int i = 0; i < n; i++) a[i] = k;
+    }}""")
+    (assignment,) = nodes(found.body, Assignment)
+    assert ("k" not in text(assignment)) == (value is not None)
+    assert value is None or value in text(assignment)
+
+
+def test_lengths_of_constants_with_names_are_known() -> None:
+    found = body_of("const int c = 2; double t[c * r]; t[i % 6] = a[i]; a[i] = t[0];", before="static const int r = 3;")
+    (array,) = [one.object for part in found for one in nodes(part, Declarator) if one.object.name == "t"]
+    assert [text(length) for length in array.lengths] == ["6"]

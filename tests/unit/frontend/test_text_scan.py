@@ -68,5 +68,12 @@ def test_declaration_start_takes_attributes_and_storage_classes_in() -> None:
     assert declaration_start(text, text.index(b"int a")) == 0
 
 
+def test_declaration_start_is_in_front_of_conditions_on_attributes() -> None:
+    text = b"#if A\nint a;\n#endif\n#define N 3\n#if B\n# if C\n__attribute__((cold)) // why\n# endif\n#endif\nstatic\nvoid f(void)"
+    assert declaration_start(text, text.index(b"void f")) == text.index(b"#if B")
+    text = b"#if A\nint a;\n#else\nstatic /* one */\n#define N 3\nvoid f(void)\n#endif"
+    assert declaration_start(text, text.index(b"void f")) == text.index(b"static")
+
+
 def test_skip_blank_at_the_end() -> None:
     assert skip_blank(b"a ", 1) == 2
