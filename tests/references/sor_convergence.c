@@ -10,7 +10,8 @@
  * `laplace` sin(pi x) sinh(m y) / sinh(m), zero on three sides, of the equation without a source (m is pi but for the mesh). The first guess is zero inside, or
  * uniformly random in [0, 1), the same for all methods. A method is done when the root
  * mean square of the difference to that solution is below TOLERANCE. Printed are, a line a method, its name, the sweeps made, the sweeps at which
- * the error, taken to fall by the same factor in each sweep of the last round, passed TOLERANCE, and the greatest error of a point in the end. */
+ * the error, taken to fall by the same factor in each sweep of the last round, passed TOLERANCE, and the greatest error of a point in the end.
+ * With SOR_KERNELS (benchmarks/convergence_kernels.c) methods in the plane run kernels in the place of the references where there is one. */
 #include "sor.h"
 
 #include <math.h>
@@ -155,13 +156,25 @@ static int solve(const char *name, int n, int dimensions, double omega, double t
         guess(u, &wanted);
     pose(u, f, &wanted);
     error = error_of(u, &wanted, &greatest);
+    int at_once = sweeps_of_round(&method);
+#ifdef SOR_KERNELS
+    kernel_sweeps *const kernel = dimensions == 2 ? kernel_of(name) : NULL;
+    if (kernel != NULL)
+        at_once = SWEEPS_AT_ONCE;
+#endif
     do {
         before = error;
-        sor_round(&method, &problem, round++);
+#ifdef SOR_KERNELS
+        if (kernel != NULL)
+            kernel(n, omega, (void *)u, (void *)f);
+        else
+#endif
+            sor_round(&method, &problem, round);
+        round++;
         error = error_of(u, &wanted, &greatest);
-    } while (error >= tolerance && round * sweeps_of_round(&method) < MOST_SWEEPS);
-    const int sweeps = round * sweeps_of_round(&method);
-    const double passed = sweeps - sweeps_of_round(&method) * log(tolerance / error) / log(before / error);
+    } while (error >= tolerance && round * at_once < MOST_SWEEPS);
+    const int sweeps = round * at_once;
+    const double passed = sweeps - at_once * log(tolerance / error) / log(before / error);
     printf("%s %d %.2f %.3e\n", name, sweeps, passed, greatest);
     free(u);
     free(f);

@@ -69,13 +69,13 @@ def unheld(
 
 
 def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Iterator[Finding]:
+    ranges = [reference.relation.range().reset_tuple_id() for reference in references]
     for place, bounds in enumerate(array.section):
         held = _between(bounds, frame)
         if held is None:
             continue
         beyond = _at(place, _extent(array.object, place, frame).subtract(held).coalesce(), array.object.rank)
-        for reference in references:
-            touched = reference.relation.range().reset_tuple_id()
+        for reference, touched in zip(references, ranges, strict=True):
             if touched.dim(_SET) != array.object.rank or not _comparable(held, touched, frame):
                 continue
             outside = touched.intersect(beyond)
@@ -88,17 +88,19 @@ def lies_in_section(array: HeldArray, elements: isl.Set, touched: isl.Set, frame
     """Whether { [x] } is known to lie in what is held of an array, wherever all of { [x] : the region touches x } does: where it does not,
     the region leaves the array itself.
     """
-    section = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0))
-    for bounds in array.section:
+    if len(array.section) != array.object.rank:
+        return False
+    every = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 1))
+    section, inside = isl.Set.universe(isl.Space.set_alloc(frame.context, 0, 0)), True
+    for place, bounds in enumerate(array.section):
         held = _between(bounds, frame)
         if held is None or not _comparable(held, elements, frame):
             return False
         section = section.flat_product(held)
-    if len(array.section) != array.object.rank:
-        return False
-    beyond = elements.subtract(section)
-    if beyond.is_empty():
+        inside = inside and elements.intersect(_at(place, every.subtract(held), array.object.rank)).is_empty()
+    if inside:
         return True
+    beyond = elements.subtract(section)
     astray = touched.subtract(section).params()
     return bool(beyond.intersect_params(astray.complement()).is_empty())
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from tilepragma.base.remembered import once
 from tilepragma.ir.directives import TileKind
 from tilepragma.ir.expressions import (
     Access,
@@ -309,14 +310,17 @@ class _Reader:
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
 
     def _check_place(self, window: Window, index: Binary, place: int) -> None:
-        length = length_of(window, place)
         frame, ring = self.leaf.frame, window.origin[place] is None
         # The lowest bits of what is not negative are the remainder of a power of two.
         value = affine(index.left if ring else index, frame)
         good = value.ge_set(frame.number(0))
         if not ring:
-            good = good.intersect(value.lt_set(frame.number(length)))
-        if not self.leaf.domain.is_subset(good):
+            length = window.object.lengths[place]
+            if length is None:
+                raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+            # Sizes of tiles are numbers that the frame knows.
+            good = good.intersect(value.lt_set(affine(length, frame)))
+        if not (_around(self.leaf).is_subset(good) or self.leaf.domain.is_subset(good)):
             raise WrongError(f"the window of '{window.array.host}' is too small")
 
     def rings(self) -> Iterator[tuple[int, RingUse]]:
@@ -372,6 +376,12 @@ class _Reader:
         if not self.rounds:
             inner = inner.insert_dims(_IN, 0, 1).fix_val(_IN, 0, isl.Val.zero(inner.get_ctx()))
         return inner.insert_dims(_IN, 1, 1).fix_val(_IN, 1, launch).coalesce()
+
+
+@once
+def _around(leaf: Leaf) -> isl.Set:
+    """A convex set with all of the leaf's instances: what holds there is sooner seen."""
+    return isl.Set.from_basic_set(leaf.domain.simple_hull())
 
 
 def length_of(window: Window, dimension: int) -> int:
