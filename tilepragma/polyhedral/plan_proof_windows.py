@@ -31,7 +31,7 @@ What a worker reads of a window in registers, where it put all that it wrote the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,7 @@ from tilepragma.polyhedral.plan_proof_match import Finding, where
 from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
 from tilepragma.polyhedral.plan_proof_pipelines import out_of_columns
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep
-from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
+from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 from tilepragma.polyhedral.window_tiles import STEP, Computed, Copied, Tiles, WrongError, window_tiles
 
 if TYPE_CHECKING:
@@ -97,6 +97,16 @@ class _Region:
     touching: Scop
 
     @property
+    def together(self) -> list[Dependence]:
+        """The dependences, as one those of a kind and an array from one statement to another: many are neighbours, and few sets then."""
+        found: dict[object, Dependence] = {}
+        for one in self.dependences:
+            key = (one.source_statement.name, one.sink_statement.name, one.kind, one.source.object)
+            known = found.get(key)
+            found[key] = one if known is None else replace(known, relation=known.relation.union(one.relation))
+        return [replace(one, relation=one.relation.coalesce()) for one in found.values()]
+
+    @property
     def flow(self) -> list[Dependence]:
         return [one for one in self.dependences if one.kind is DependenceKind.FLOW]
 
@@ -138,7 +148,7 @@ def _in_tile(relation: isl.Map, depth: int) -> isl.Map:
 
 def _in_order(region: _Region, tiles: Tiles) -> None:
     """No dependence goes to an earlier step, and inside a tile all run forward."""
-    for one in region.dependences:
+    for one in region.together:
         source, sink = one.source_statement.name, one.sink_statement.name
         what = f"the {one.kind.value} dependence of '{one.source.object.host}'"
         for first in tiles.computed:
@@ -177,7 +187,9 @@ def _of_one_tile(pairs: isl.Map, depth: int) -> isl.Map:
 
 def _closed(region: _Region, tiles: Tiles) -> None:
     """{ b -> S[i] : b has an instance that S[i] of its step hands a value } is in Q_S."""
-    for one in region.flow:
+    for one in region.together:
+        if one.kind is not DependenceKind.FLOW:
+            continue
         source, sink = one.source_statement.name, one.sink_statement.name
         needed = tiles.of[sink].apply_range(one.relation.reverse())
         if not needed.intersect(tiles.same_step(source, needed)).is_subset(tiles.of[source]):
@@ -278,15 +290,12 @@ def _filled(region: _Region, tiles: Tiles) -> None:
     arrays = _arrays(region) | tiles.kept
     for name, all_tiles in tiles.of.items():
         statement = next(one for one in region.scop.statements if one.name == name)
+        whole = {one for one in arrays if _all_filled(tiles, statement, all_tiles, one)}
         for reference in statement.references:
-            if reference.writes or reference.object not in arrays:
+            if reference.writes or reference.object not in arrays - whole:
                 continue
             mine = [one.tiles for one in tiles.fills if one.array == reference.object]
             accessed = reference.relation.reset_tuple_id(_OUT)
-            # Mostly all that is read is there, which takes less to see than what of it is not from the step.
-            every = all_tiles.apply_range(accessed)
-            if mine and every.is_subset(_union(mine, every)):
-                continue
             left = statement.domain
             for one in region.flow:
                 if one.sink is reference and one.source.kind is AccessKind.MUST_WRITE:
@@ -305,6 +314,18 @@ def _filled(region: _Region, tiles: Tiles) -> None:
         for store in tiles.stores:
             if store.other == fill.other and store.place == fill.place and _meet(fill, store):
                 raise WrongError(f"'{fill.other.host}' is read and written by tiles that do not wait for each other")
+
+
+def _all_filled(tiles: Tiles, statement: ScopStatement, all_tiles: isl.Map, array: DataObject) -> bool:
+    """Whether windows have all that the statement reads of the array, whatever it is from: that takes less to see than what of it is from before
+    the step.
+    """
+    read = [one.relation.reset_tuple_id(_OUT) for one in statement.references if one.object == array and not one.writes]
+    filled = [one.tiles for one in tiles.fills if one.array == array]
+    if not read or not filled:
+        return False
+    every = all_tiles.apply_range(_union(read, read[0]))
+    return bool(every.is_subset(_union(filled, filled[0])))
 
 
 def _meet(fill: Copied, store: Copied) -> bool:
