@@ -60,6 +60,10 @@ if TYPE_CHECKING:
 _ROLLED = LoopDirective(NOWHERE, unroll=1)
 
 
+_MOST_ACCESSES = 16
+"""To one array: the proof of a cube of 27 points takes ten seconds, of those with fewer two or three."""
+
+
 def boxed_tile(
     loops: RowLoops,
     planned: PlannedPart,
@@ -250,7 +254,11 @@ def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
                 touches.append(touch)
                 names = names or _iterators(node, shape)
     first = touches[0]
-    if len(names) != object_.rank or any((one.rows, one.time) != (first.rows, first.time) for one in touches):
+    if (
+        len(touches) > _MOST_ACCESSES
+        or len(names) != object_.rank
+        or any((one.rows, one.time) != (first.rows, first.time) for one in touches)
+    ):
         return None
     square = tuple(
         (*row, factor) if first.times is not None else row for row, factor in zip(first.rows, first.time, strict=True)

@@ -46,7 +46,7 @@ from tilepragma.polyhedral.plan_proof_match import Finding, where
 from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
 from tilepragma.polyhedral.plan_proof_pipelines import out_of_columns
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep
-from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
+from tilepragma.polyhedral.scop import AccessKind, Reference, Scop, ScopStatement
 from tilepragma.polyhedral.window_tiles import STEP, Computed, Copied, Tiles, WrongError, window_tiles
 
 if TYPE_CHECKING:
@@ -309,15 +309,13 @@ def _filled(region: _Region, tiles: Tiles) -> None:
     arrays = _arrays(region) | tiles.kept
     for name, all_tiles in tiles.of.items():
         statement = next(one for one in region.scop.statements if one.name == name)
+        whole = {one for one in arrays if _all_filled(tiles, statement, all_tiles, one)}
         for reference in statement.references:
-            if reference.writes or reference.object not in arrays:
+            if reference.writes or reference.object not in arrays - whole:
                 continue
             mine = _union(
                 (one.tiles for one in tiles.fills if one.array == reference.object), _read(all_tiles, reference)
             )
-            # All that is read, or what is left of it where tiles do not fill what they compute themselves.
-            if _read(all_tiles, reference).is_subset(mine):
-                continue
             left = statement.domain
             for one in region.flow:
                 if one.sink is reference and one.source.kind is AccessKind.MUST_WRITE:
@@ -335,6 +333,15 @@ def _filled(region: _Region, tiles: Tiles) -> None:
         for store in tiles.stores:
             if store.other == fill.other and store.place == fill.place and _meet(fill, store):
                 raise WrongError(f"'{fill.other.host}' is read and written by tiles that do not wait for each other")
+
+
+def _all_filled(tiles: Tiles, statement: ScopStatement, all_tiles: isl.Map, array: DataObject) -> bool:
+    """Whether windows have all that the statement reads of the array, whatever it is from: that takes less to see than what of it is from before
+    the step.
+    """
+    read = [_read(all_tiles, one) for one in statement.references if one.object == array and not one.writes]
+    filled = [one.tiles for one in tiles.fills if one.array == array]
+    return bool(read and filled and _union(read, read[0]).is_subset(_union(filled, filled[0])))
 
 
 def _read(tiles: isl.Map, reference: Reference) -> isl.Map:
