@@ -59,7 +59,7 @@ def _collect(
         alone = writes[object_] == 1 and is_local_index(object_)
         if alone and value is not None and not isinstance(value, tuple) and holds(object_.element, value):
             sum_ = with_sums(polynomial(value), named)
-            if all(_is_known(atom, iterators, invariant) for atom in sum_.atoms):
+            if all(_follows_iterators(atom, iterators, invariant) for atom in sum_.atoms):
                 named[object_] = sum_
     for child in children(node):
         _collect(child, iterators, named, writes, invariant)
@@ -69,7 +69,10 @@ def _is_iterator(atom: Expression, iterators: frozenset[DataObject]) -> bool:
     return isinstance(atom, Access) and not atom.subscripts and not atom.path and atom.object in iterators
 
 
-def _is_known(atom: Expression, iterators: frozenset[DataObject], invariant: Callable[[Expression], bool]) -> bool:
+def _follows_iterators(
+    atom: Expression, iterators: frozenset[DataObject], invariant: Callable[[Expression], bool]
+) -> bool:
+    """Whether the atom is made of iterators and invariant values alone; of choices any, affine or not: they stay as they are written."""
     if isinstance(atom, Conditional):
         leaves = (node for node in walk(atom) if isinstance(node, (Access, Call, Assignment, Increment)))
         return all(_is_iterator(leaf, iterators) or invariant(leaf) for leaf in leaves)

@@ -119,12 +119,13 @@ class LocalValues:
         collected = frame.written_out(polynomial(value))
         known = (atom for atom in collected.atoms if not frame.invariant(atom))
         # Choices are not written out: one that asks for what the local held before says nothing of it any more.
-        if all(_is_known(atom, frame) for atom in known) and not _mentions(collected, frozenset({object_})):
+        if all(_has_value(atom, frame) for atom in known) and not _mentions(collected, frozenset({object_})):
             return replace(self, sums={**self.sums, object_: collected})
         return self
 
 
-def _is_known(atom: Expression, frame: Frame) -> bool:
+def _has_value(atom: Expression, frame: Frame) -> bool:
+    """Whether the frame has a value for the atom at each iteration: a scalar that is known, or a choice that is affine."""
     if isinstance(atom, Conditional):
         try:
             return affine(atom, frame).n_piece() <= _MOST_CASES
