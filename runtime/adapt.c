@@ -23,7 +23,7 @@ typedef struct attempt {
 struct tilek_adaptation {
     tilek_adaptation *next;
     tilek_target target;
-    int is_hosts; /* the launches of hosts run */
+    tilek_side side;
     int byte_bits, trip_bits;
     int count;
     int is_settled;
@@ -46,23 +46,23 @@ static void add_layout(tilek_adaptation *one, const tilek_kernel *kernel, int la
 }
 
 /* The adaptation for launches of this kind, made where there is none yet; NULL: there are too many. Under the state's lock. */
-static tilek_adaptation *adaptation_for(tilek_state *state, const tilek_call *call, tilek_target target, int is_hosts)
+static tilek_adaptation *adaptation_for(tilek_state *state, const tilek_call *call, tilek_target target, tilek_side side)
 {
     const tilek_kernel *kernel = state->kernel;
     const int64_t bytes = tilek_bytes_on_hosts(kernel, call);
-    const int byte_bits = bits_of(bytes), trip_bits = bits_of(call->trips), sign = is_hosts ? 1 : -1;
+    const int byte_bits = bits_of(bytes), trip_bits = bits_of(call->trips);
     tilek_adaptation *one = state->adaptations;
     int count = 0;
     for (; one != NULL; one = one->next, ++count)
-        if (one->target == target && one->is_hosts == is_hosts && one->byte_bits == byte_bits && one->trip_bits == trip_bits) return one;
+        if (one->target == target && one->side == side && one->byte_bits == byte_bits && one->trip_bits == trip_bits) return one;
     if (count == MOST_KINDS || (one = calloc(1, sizeof *one)) == NULL) return NULL;
     one->target = target;
-    one->is_hosts = is_hosts;
+    one->side = side;
     one->byte_bits = byte_bits;
     one->trip_bits = trip_bits;
-    add_layout(one, kernel, tilek_layout_chosen(kernel, call, is_hosts, bytes));
-    add_layout(one, kernel, sign * TILEK_USUAL);
-    for (int index = 0; index < tilek_choice_count(kernel, is_hosts); ++index) add_layout(one, kernel, sign * (TILEK_USUAL + 1 + index));
+    add_layout(one, kernel, tilek_layout_chosen(kernel, call, side, bytes));
+    add_layout(one, kernel, side == TILEK_SIDE_DEVICE ? -TILEK_USUAL : TILEK_USUAL);
+    for (int number = 0, layout; (layout = tilek_layout_at(kernel, side, number)) != 0; ++number) add_layout(one, kernel, layout);
     one->is_settled = one->count == 1;
     one->next = state->adaptations;
     state->adaptations = one;
@@ -79,13 +79,13 @@ static int next_place(const tilek_adaptation *one)
     return one->attempts[place].begun < TRIALS ? place : one->fastest;
 }
 
-void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, int is_hosts)
+void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side)
 {
     const tilek_kernel *kernel = state->kernel;
     tilek_adaptation *one;
-    if (!tilek_get_settings()->adapt || tilek_choice_count(kernel, is_hosts) == 0) return;
+    if (!tilek_get_settings()->adapt || abs(tilek_layout_at(kernel, side, 0)) == TILEK_USUAL) return;
     tilek_state_lock();
-    one = adaptation_for(state, call, target, is_hosts);
+    one = adaptation_for(state, call, target, side);
     if (one != NULL) {
         attempt *const own = &one->attempts[next_place(one)];
         tilek_take_layout(kernel, call, own->layout);

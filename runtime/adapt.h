@@ -2,14 +2,15 @@
 #ifndef TILEK_ADAPT_H
 #define TILEK_ADAPT_H
 
+#include "form.h"
 #include "state.h"
 
 /* What is learned from the launches of one kind: of a kernel, on a target, with arrays and outermost loops of a size. */
 typedef struct tilek_adaptation tilek_adaptation;
 
-/* Decides the call's layout where TILEK_ADAPT asks for it; else leaves it undecided. `is_hosts`: it runs the launches of hosts. Where call->adaptation is set then,
+/* Decides the call's layout where TILEK_ADAPT asks for it; else leaves it undecided. Where call->adaptation is set then,
  * tilek_adapted is to be told what came of the call. */
-void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, int is_hosts);
+void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side);
 
 /* The call took so many nanoseconds on a target; negative: it could not run there. What happens on other targets than the one it was decided for counts for nothing. */
 void tilek_adapted(const tilek_call *call, tilek_target target, int64_t nanoseconds);

@@ -176,7 +176,7 @@ static tilek_status perform(tilek_run *run, int launch, const void *const values
     if (form != NULL) return put_off(job, form, values, why);
     status = tilek_job_run(job, launch, &run->planned[launch].numbers, partials, values, job->profiling ? &nanoseconds : NULL, why);
     if (status == TILEK_OK && job->profiling)
-        tilek_record_step(job->state, place->target, job->form.is_hosts, launch, run->sizes, start, nanoseconds, tilek_share(run, launch, job->touched));
+        tilek_record_step(job->state, place->target, tilek_is_hosts(&job->form), launch, run->sizes, start, nanoseconds, tilek_share(run, launch, job->touched));
     return status == TILEK_OK && shape->reduction_count > 0 ? combine(job, launch, partials, run->planned[launch].numbers.instances, why) : status;
 }
 
@@ -248,7 +248,7 @@ tilek_status tilek_run_device(tilek_state *state, const tilek_call *call, const 
     tilek_status status = tilek_open_device(candidate->target, call->device, candidate->gpu_only, &place.backend, &place.device, why);
     if (status != TILEK_OK) return status;
     form = tilek_device_form(state->kernel, candidate->target, place.backend->limits(place.device));
-    if (state->kernel->device_launch_count == 0 && (call->device == TILEK_DEVICES_ALL || !form.is_hosts)) {
+    if (state->kernel->device_launch_count == 0 && (call->device == TILEK_DEVICES_ALL || !tilek_is_hosts(&form))) {
         tilek_say(why, "this version of it is for processors");
         return TILEK_UNSUPPORTED;
     }

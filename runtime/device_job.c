@@ -60,7 +60,7 @@ static tilek_status find_program(tilek_device_job *job, tilek_message *why)
 {
     tilek_status status;
     job->run.keeps_workers = 0;
-    if (!job->form.is_hosts && (job->run.kernel->flags & TILEK_VARYING_STEPS) != 0) { /* workers that come and go would not be constants, and some compilers compile for each count */
+    if (!tilek_is_hosts(&job->form) && (job->run.kernel->flags & TILEK_VARYING_STEPS) != 0) { /* workers that come and go would not be constants, and some compilers compile for each count */
         job->run.decided = NULL;
         status = tilek_rehearse(&job->run, why);
         if (status != TILEK_OK) return status;
@@ -110,7 +110,7 @@ static tilek_status prepare_persistent(tilek_device_job *job, tilek_message *why
 tilek_status tilek_job_prepare(tilek_device_job *job, tilek_message *why)
 {
     tilek_status status = find_program(job, why);
-    for (int index = 0; !job->form.is_hosts && index < job->run.launch_count && status == TILEK_OK && job->built != NULL; ++index)
+    for (int index = 0; !tilek_is_hosts(&job->form) && index < job->run.launch_count && status == TILEK_OK && job->built != NULL; ++index)
         if (job->run.planned[index].most_workers > job->built->group_totals[index]) {
             status = find_program(job, why);
             break;
@@ -161,10 +161,10 @@ static void shape_launch(const tilek_device_job *job, int launch, const tilek_nu
     const int by_thread = (job->run.launches[launch].axes >> TILEK_AXIS_THREAD & 1u) != 0;
     for (int dimension = 0; dimension < 3; ++dimension) {
         const int axis = by_thread && dimension == 0 ? TILEK_AXIS_THREAD : TILEK_AXIS_GANG + dimension;
-        groups[dimension] = job->form.is_hosts || (by_thread && dimension > 0) ? 1 : tilek_groups(numbers, axis, limits);
-        group[dimension] = job->form.is_hosts || by_thread ? 1 : numbers->axes[TILEK_AXIS_WORKER + dimension];
+        groups[dimension] = tilek_is_hosts(&job->form) || (by_thread && dimension > 0) ? 1 : tilek_groups(numbers, axis, limits);
+        group[dimension] = tilek_is_hosts(&job->form) || by_thread ? 1 : numbers->axes[TILEK_AXIS_WORKER + dimension];
     }
-    if (job->form.is_hosts) groups[0] = tilek_minimum(numbers->instances, STRETCHES_PER_UNIT * tilek_maximum(limits->compute_units, 1));
+    if (tilek_is_hosts(&job->form)) groups[0] = tilek_minimum(numbers->instances, STRETCHES_PER_UNIT * tilek_maximum(limits->compute_units, 1));
 }
 
 /* One block for everything of the job whose size the kernel decides. */
@@ -227,7 +227,7 @@ tilek_status tilek_job_take_call(tilek_device_job *job, const tilek_call *call, 
     const tilek_kernel *kernel = job->state->kernel;
     const tilek_limits *limits = job->residence.place.backend->limits(job->residence.place.device);
     const tilek_status status = tilek_run_start(&job->run, kernel, call, &job->form, job->block, why);
-    job->run.machine = job->form.is_hosts ? (tilek_machine){NULL, tilek_maximum(limits->compute_units, 1), 0, NULL, 0} : (tilek_machine){limits, 1, limits->group_total, NULL, 0};
+    job->run.machine = tilek_is_hosts(&job->form) ? (tilek_machine){NULL, tilek_maximum(limits->compute_units, 1), 0, NULL, 0} : (tilek_machine){limits, 1, limits->group_total, NULL, 0};
     for (int index = 0; index < kernel->size_count && status == TILEK_OK; ++index)
         job->run.machine.tile_extent = tilek_maximum(job->run.machine.tile_extent, job->run.sizes[index]);
     job->run.context = job;

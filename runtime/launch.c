@@ -57,8 +57,10 @@ static int may_use_devices(const tilek_state *state, const tilek_candidate candi
 static void adapt(tilek_state *state, tilek_call *call, const tilek_candidate *candidate)
 {
     const tilek_kernel *kernel = state->kernel;
-    if (kernel->version_count > 0 || kernel->choice_count + kernel->device_choice_count == 0) return;
-    tilek_adapt(state, call, candidate->target, tilek_runs_host_launches(kernel, call, candidate) == 1);
+    tilek_side side;
+    if (kernel->version_count > 0 || kernel->choice_count + kernel->device_choice_count + kernel->processor_choice_count == 0) return;
+    (void)tilek_find_side(kernel, call, candidate, &side);
+    tilek_adapt(state, call, candidate->target, side);
 }
 
 static tilek_status execute(tilek_state *state, const tilek_call *call, const tilek_candidate candidates[], int count, int queue, tilek_target *ran)
@@ -157,12 +159,11 @@ static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call)
 }
 
 /* The one that is going to run the call, as far as is known; NULL: none. */
-static const tilek_candidate *first_of(const tilek_state *state, const tilek_call *call, const tilek_candidate candidates[], int count, int *is_hosts)
+static const tilek_candidate *first_of(const tilek_state *state, const tilek_call *call, const tilek_candidate candidates[], int count, tilek_side *side)
 {
     for (int index = 0; index < count; ++index) {
         if (is_device(candidates[index].target) && is_refused(state, candidates[index].target)) continue;
-        *is_hosts = tilek_runs_host_launches(state->kernel, call, &candidates[index]);
-        if (*is_hosts >= 0) return &candidates[index];
+        if (tilek_find_side(state->kernel, call, &candidates[index], side)) return &candidates[index];
     }
     return NULL;
 }
@@ -173,14 +174,14 @@ int tilek_version(const tilek_kernel *kernel, tilek_call *call)
     tilek_candidate candidates[TILEK_TARGETS];
     const tilek_candidate *candidate;
     tilek_state *state;
-    int is_hosts;
+    tilek_side side;
     if (!tilek_start() || kernel->abi != TILEK_ABI || !call->enabled || (state = tilek_state_of(kernel)) == NULL) return 0;
     if (wanted == 0 || wanted > kernel->version_count) return 0;
-    candidate = first_of(state, call, candidates, tilek_candidates(kernel, candidates), &is_hosts);
+    candidate = first_of(state, call, candidates, tilek_candidates(kernel, candidates), &side);
     if (candidate == NULL) return 0;
-    if (wanted > 0) return is_hosts || kernel->versions[wanted - 1]->device_launch_count > 0 ? (int)wanted : 0;
-    tilek_adapt(state, call, candidate->target, is_hosts);
-    if (call->layout == 0) tilek_take_layout(kernel, call, tilek_layout_chosen(kernel, call, is_hosts, tilek_bytes_on_hosts(kernel, call)));
+    if (wanted > 0) return side != TILEK_SIDE_DEVICE || kernel->versions[wanted - 1]->device_launch_count > 0 ? (int)wanted : 0;
+    tilek_adapt(state, call, candidate->target, side);
+    if (call->layout == 0) tilek_take_layout(kernel, call, tilek_layout_chosen(kernel, call, side, tilek_bytes_on_hosts(kernel, call)));
     return tilek_version_of(kernel, call->layout)->version;
 }
 

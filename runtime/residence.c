@@ -121,7 +121,7 @@ static tilek_status place_array(tilek_residence *residence, int index, tilek_mes
 static int works_in_place(const tilek_residence *residence, const tilek_temporary *temporary)
 {
     const tilek_place *place = &residence->place;
-    return residence->form->is_hosts && place->backend->share != NULL && place->backend->limits(place->device)->shares_memory && !temporary->span.is_rows &&
+    return tilek_is_hosts(residence->form) && place->backend->share != NULL && place->backend->limits(place->device)->shares_memory && !temporary->span.is_rows &&
            !temporary->apart && (residence->kernel->arrays[temporary->array].flags & TILEK_UNKNOWN_EXTENT) == 0;
 }
 

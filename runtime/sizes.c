@@ -20,22 +20,31 @@ int64_t tilek_bytes_on_hosts(const tilek_kernel *kernel, const tilek_call *call)
     return (uint64_t)total < INT64_MAX ? (int64_t)total : INT64_MAX;
 }
 
-int tilek_choice_count(const tilek_kernel *kernel, int is_hosts) { return is_hosts ? kernel->choice_count : kernel->device_choice_count; }
+int tilek_layout_at(const tilek_kernel *kernel, tilek_side side, int number)
+{
+    const int count = side == TILEK_SIDE_DEVICE ? kernel->device_choice_count : kernel->choice_count, sign = side == TILEK_SIDE_DEVICE ? -1 : 1;
+    const int before = side == TILEK_SIDE_PROCESSOR ? kernel->processor_choice_count : 0;
+    if (number < before) return TILEK_USUAL + 1 + kernel->choice_count + number;
+    if (number < before + count) return sign * (TILEK_USUAL + 1 + number - before);
+    return number == before + count ? sign * TILEK_USUAL : 0;
+}
 
 const tilek_choice *tilek_choice_of(const tilek_kernel *kernel, int layout)
 {
-    if (abs(layout) <= TILEK_USUAL) return NULL;
-    return layout > 0 ? &kernel->choices[layout - TILEK_USUAL - 1] : &kernel->device_choices[-layout - TILEK_USUAL - 1];
+    const int index = abs(layout) - TILEK_USUAL - 1;
+    if (index < 0) return NULL;
+    if (layout < 0) return &kernel->device_choices[index];
+    return index < kernel->choice_count ? &kernel->choices[index] : &kernel->processor_choices[index - kernel->choice_count];
 }
 
-int tilek_layout_chosen(const tilek_kernel *kernel, const tilek_call *call, int is_hosts, int64_t bytes)
+int tilek_layout_chosen(const tilek_kernel *kernel, const tilek_call *call, tilek_side side, int64_t bytes)
 {
-    const tilek_choice *const choices = is_hosts ? kernel->choices : kernel->device_choices;
     const int64_t trips = call->trips >= 0 ? call->trips : INT64_MAX;
-    const int sign = is_hosts ? 1 : -1;
-    for (int index = 0; index < tilek_choice_count(kernel, is_hosts); ++index)
-        if (bytes <= choices[index].bytes && trips <= choices[index].trips) return sign * (TILEK_USUAL + 1 + index);
-    return sign * TILEK_USUAL;
+    for (int number = 0;; ++number) {
+        const int layout = tilek_layout_at(kernel, side, number);
+        const tilek_choice *choice = tilek_choice_of(kernel, layout);
+        if (choice == NULL || (bytes <= choice->bytes && trips <= choice->trips)) return layout;
+    }
 }
 
 const tilek_kernel *tilek_version_of(const tilek_kernel *kernel, int layout)
@@ -69,21 +78,21 @@ void tilek_take_layout(const tilek_kernel *kernel, tilek_call *call, int layout)
 }
 
 /* What the call takes, as far as it is of this version and this side. */
-static const int64_t *sizes_of(const tilek_kernel *kernel, const tilek_call *call, int is_hosts)
+static const int64_t *sizes_of(const tilek_kernel *kernel, const tilek_call *call, tilek_side side)
 {
     const tilek_choice *choice;
-    if (call->layout != 0) return (call->layout > 0) == is_hosts ? call->sizes : NULL;
-    if (tilek_choice_count(kernel, is_hosts) == 0) return NULL;
-    choice = tilek_choice_of(kernel, tilek_layout_chosen(kernel, call, is_hosts, tilek_bytes_on_hosts(kernel, call)));
+    if (call->layout != 0) return (call->layout > 0) == (side != TILEK_SIDE_DEVICE) ? call->sizes : NULL;
+    if (tilek_choice_of(kernel, tilek_layout_at(kernel, side, 0)) == NULL) return NULL;
+    choice = tilek_choice_of(kernel, tilek_layout_chosen(kernel, call, side, tilek_bytes_on_hosts(kernel, call)));
     return choice != NULL && choice->version == 0 ? choice->sizes : NULL;
 }
 
-tilek_status tilek_choose_sizes(const tilek_kernel *kernel, const tilek_call *call, int is_hosts, int64_t sizes[], tilek_message *why)
+tilek_status tilek_choose_sizes(const tilek_kernel *kernel, const tilek_call *call, tilek_side side, int64_t sizes[], tilek_message *why)
 {
-    const int64_t *const taken = sizes_of(kernel, call, is_hosts);
+    const int64_t *const taken = sizes_of(kernel, call, side);
     for (int index = 0; index < kernel->size_count; ++index) {
         const tilek_size *size = &kernel->sizes[index];
-        sizes[index] = tilek_given_size(kernel->name, size->name, taken != NULL ? taken[index] : is_hosts ? size->host : size->device);
+        sizes[index] = tilek_given_size(kernel->name, size->name, taken != NULL ? taken[index] : side == TILEK_SIDE_DEVICE ? size->device : size->host);
         if (sizes[index] >= 1) continue;
         tilek_say(why, "the tile size %s is %" PRId64, size->name, sizes[index]);
         return TILEK_INVALID;

@@ -57,7 +57,7 @@ tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const t
         tilek_say(why, "a nest has %d tiled loops, and the runtime takes %d", run->launches[index].loop_count, (int)TILEK_MAX_LOOPS);
         return TILEK_UNSUPPORTED;
     }
-    return tilek_choose_sizes(kernel, call, form->is_hosts, run->sizes, why);
+    return tilek_choose_sizes(kernel, call, form->side, run->sizes, why);
 }
 
 static int64_t bounded_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }

@@ -61,9 +61,13 @@ def named_layouts(subject: Subject, processor: Processor, chooser: Processor | N
     if ranking.reason:
         raise SubjectError(f"the model says nothing: {ranking.reason}")
     choosing = plan if chooser is None else with_model_choices(plan, chooser)
+    default, chosen = (
+        sizes_on_hosts(one, scalars, processor.cores, processor.is_opencl)
+        for one in (replace(plan, choices=()), choosing)
+    )
     return {
-        "default": sizes_on_hosts(replace(plan, choices=()), scalars, processor.cores),
-        "chosen": sizes_on_hosts(choosing, scalars, processor.cores),
+        "default": default,
+        "chosen": chosen,
         "first": ranking.layouts[0].sizes,
     }
 

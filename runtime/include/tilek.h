@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 7
+#define TILEK_ABI 8
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -243,6 +243,8 @@ typedef struct tilek_kernel {
     const struct tilek_kernel *const *versions; /* the same region in other ways; tilek_version says which one a call is to be launched with */
     int version;                /* of one of these: its number, from 1 */
     const char *version_text;   /* and what it is, for readers */
+    int processor_choice_count;
+    const tilek_choice *processor_choices; /* of launches of hosts on OpenCL devices that are processors, which look at them before `choices` */
 } tilek_kernel;
 
 /* ---- What a launch is ------------------------------------------------------------------------------------------ */

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.choosing import with_choices
 from tests.support.programs import COMPILER, FLAGS, Workshop, run_command, tool_environment
-from tests.support.targets import TargetEnvironment
+from tests.support.targets import TargetEnvironment, target_environment
 from tilepragma.driver import TranslateRequest
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 
@@ -39,6 +39,11 @@ def choose(plan: KernelPlan) -> tuple[SizeChoice, ...]:
     )
 
 
+def choose_on_processors(plan: KernelPlan) -> tuple[SizeChoice, ...]:
+    """One choice for small arrays, with other sizes than hosts have."""
+    return (SizeChoice(len(plan.arrays) * 20 * 20 * 8, None, tuple(5 + size for size in range(len(plan.sizes)))),)
+
+
 @dataclass(frozen=True)
 class Programs:
     """The original, the translated program, and its plans by the kernels' names."""
@@ -47,11 +52,12 @@ class Programs:
     translated: Path
     plans: dict[str, KernelPlan]
 
-    def taken(self, name: str, choice: int | str) -> dict[str, int]:
+    def taken(self, name: str, choice: int | str, on_processors: bool = False) -> dict[str, int]:
         """The tile sizes of a choice, by name."""
         plan = self.plans[name]
         usual = tuple(size.host for size in plan.sizes)
-        sizes = plan.choices[choice].sizes if isinstance(choice, int) else usual
+        choices = plan.processor_choices if on_processors else plan.choices
+        sizes = choices[choice].sizes if isinstance(choice, int) else usual
         return {size.object.name: value for size, value in zip(plan.sizes, sizes, strict=True)}
 
 
@@ -62,7 +68,7 @@ def programs(workshop: Workshop) -> Programs:
     folder = workshop.folder / "size_choices"
     folder.mkdir(parents=True, exist_ok=True)
     source = Path(shutil.copy(SOURCE, folder))
-    text, plans = with_choices(TranslateRequest(str(source), options=FLAGS), choose)
+    text, plans = with_choices(TranslateRequest(str(source), options=FLAGS), choose, choose_on_processors)
     output = folder / "translated.c"
     output.write_bytes(text)
     program = folder / "translated"
@@ -130,11 +136,57 @@ def test_the_user_goes_before_choices(
     assert traced(trace, "product") == [programs.taken("product", 0) | {names["product"]: 6}]
 
 
-def test_devices_that_run_the_hosts_launches_choose_too(
+def test_devices_that_run_the_hosts_launches_choose_by_their_own_rules_first(
     workshop: Workshop, programs: Programs, device_target: TargetEnvironment, tmp_path: Path
 ) -> None:
     trace = tmp_path / "trace.json"
-    workshop.run(programs.translated, device_target, *LAUNCHES[0], TILEK_PROFILE=str(trace))
     plan = programs.plans["product"]
     usual = {size.object.name: size.device for size in plan.sizes}
-    assert traced(trace, "product") == [programs.taken("product", 0) if device_target.name == "opencl" else usual]
+    for launch, own in zip(
+        LAUNCHES[:2], (programs.taken("product", 0, on_processors=True), programs.taken("product", 1)), strict=True
+    ):
+        workshop.run(programs.translated, device_target, *launch, TILEK_PROFILE=str(trace))
+        assert traced(trace, "product") == [own if device_target.name == "opencl" else usual]
+
+
+#: Arrays of 64 KiB, of 256 KiB and of a little more, in a few tiles each.
+LINE = """\
+#include <stdio.h>
+
+static double a[32769];
+
+static void relax(int steps, int n)
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++)
+        for (int i = 1; i < n - 1; i++) a[i] = 0.3 * (a[i - 1] + a[i] + a[i + 1]);
+}
+
+int main(void)
+{
+    const int lengths[] = {8192, 32768, 32769};
+    for (int which = 0; which < 3; which++) {
+        double sum = 0;
+        for (int i = 0; i < 32769; i++) a[i] = i * 7 % 101;
+        relax(9, lengths[which]);
+        for (int i = 0; i < 32769; i++) sum = sum / 2 + a[i];
+        printf("%.17g\\n", sum);
+    }
+    return 0;
+}
+"""
+
+
+def test_relaxations_have_longer_tiles_on_opencl_processors(workshop: Workshop, tmp_path: Path) -> None:
+    opencl = target_environment("opencl", workshop.cache)
+    if opencl.absent:
+        pytest.skip(opencl.absent)
+    source = tmp_path / "line.c"
+    source.write_text(LINE)
+    expected = workshop.run(workshop.build_original(source), TargetEnvironment("original", ()))
+    program = workshop.build_translated(source, FLAGS)
+    for name, taken in (("opencl", [64, 256, 4096]), ("serial", [16])):
+        trace = tmp_path / f"{name}.json"
+        target = opencl if name == "opencl" else target_environment(name, workshop.cache)
+        assert workshop.run(program, target, TILEK_PROFILE=str(trace)) == expected
+        assert [one["t_i_size"] for one in traced(trace, "relax")] == taken

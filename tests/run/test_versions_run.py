@@ -38,6 +38,10 @@ KEPT = {
 TAKEN = {"add": (1, 2, 0), "smooth": (1, 1, 0)}
 TAKEN_ON_DEVICES = {"add": (2, 3, 0), "smooth": (0, 0, 0)}
 
+#: Those that there are besides the plans; devices have none that only cores take.
+VERSIONS = {"add": (1, 2, 3), "smooth": (1,)}
+VERSIONS_ON_DEVICES: dict[str, tuple[int, ...]] = {"add": (2, 3), "smooth": ()}
+
 
 @dataclass(frozen=True)
 class Programs:
@@ -62,24 +66,46 @@ def expected(workshop: Workshop, programs: Programs) -> str:
     return workshop.run(programs.original, TargetEnvironment("original", ()), *SIDES)
 
 
-@pytest.mark.parametrize("version", ["", "0", "1", "2", "3"])
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_every_version_leaves_what_the_original_does(
-    workshop: Workshop, programs: Programs, target: TargetEnvironment, version: str
+    workshop: Workshop, programs: Programs, target: TargetEnvironment, tmp_path: Path, version: int
 ) -> None:
-    assert workshop.run(programs.translated, target, *SIDES, TILEK_VERSION=version) == expected(workshop, programs)
+    trace = tmp_path / "trace.json"
+    said = {"TILEK_VERSION": str(version), "TILEK_PROFILE": str(trace)}
+    assert workshop.run(programs.translated, target, *SIDES, **said) == expected(workshop, programs)
+    versions = VERSIONS if runs_on_host(target) else VERSIONS_ON_DEVICES
+    for name, own in versions.items():
+        assert set(traced(trace, name)) == {version if version in own else 0}, name
 
 
 def test_versions_are_verified(workshop: Workshop, programs: Programs, host_target: TargetEnvironment) -> None:
     found = workshop.run(programs.translated, host_target, *SIDES, TILEK_VERIFY="1", TILEK_TOLERANCE="0")
-    lines = [line for line in found.splitlines(keepends=True) if "tilek: verify:" not in line]
+    said, lines = [], []
+    for line in found.splitlines(keepends=True):
+        (said if "tilek: verify:" in line else lines).append(line)
     assert "".join(lines) == expected(workshop, programs)
+    assert all("largest difference 0 absolute" in line for line in said)
+    # A line for each version that ran, of each array that it writes.
+    assert sum("kernel add," in line for line in said) == 3
+    assert sum("kernel smooth," in line for line in said) == 4
 
 
-def test_what_is_tried_leaves_the_same(workshop: Workshop, programs: Programs, target: TargetEnvironment) -> None:
+def test_what_is_tried_leaves_the_same(
+    workshop: Workshop, programs: Programs, target: TargetEnvironment, tmp_path: Path
+) -> None:
     """The first launches of a kind take one version each, then one again."""
-    sides = ("30",) * 12
-    found = workshop.run(programs.translated, target, *sides, TILEK_ADAPT="1")
+    sides, trace = ("30",) * 12, tmp_path / "trace.json"
+    found = workshop.run(programs.translated, target, *sides, TILEK_ADAPT="1", TILEK_PROFILE=str(trace))
+    # At the end a trace says what was learned, which no test can know.
+    found = found.partition("tilek: adapted")[0]
     assert found == workshop.run(programs.original, TargetEnvironment("original", ()), *sides)
+    taken = TAKEN if runs_on_host(target) else TAKEN_ON_DEVICES
+    assert set(traced(trace, "add")) == set(taken["add"])
+
+
+def runs_on_host(target: TargetEnvironment) -> bool:
+    """Whether launches of hosts run there; processors under OpenCL have them, too."""
+    return target.name in ("serial", "threads", "opencl")
 
 
 def traced(trace: Path, name: str) -> dict[int, str]:
@@ -91,7 +117,7 @@ def traced(trace: Path, name: str) -> dict[int, str]:
 def test_launches_take_what_the_rules_say(
     workshop: Workshop, programs: Programs, target: TargetEnvironment, tmp_path: Path
 ) -> None:
-    on_host = target.name in ("serial", "threads", "opencl")  # processors under OpenCL run the launches of hosts
+    on_host = runs_on_host(target)
     for place, side in enumerate(SIDES[2:]):
         trace = tmp_path / f"{side}.json"
         workshop.run(programs.translated, target, side, TILEK_PROFILE=str(trace))

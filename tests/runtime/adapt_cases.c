@@ -94,6 +94,8 @@ void adapts_to_many(void)
     }
     launch_often(2, 1, INT64_C(1) << (MANY - 1));
     CHECK(taken[4] == 2);
+    launch_often(2, 1, 1); /* the first kind is told apart */
+    CHECK(taken[4] == 0 && taken[3] == 1 && taken[5] == 1);
 }
 
 /* What fails is not tried for ever: three times, as all others are. */

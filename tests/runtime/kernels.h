@@ -86,6 +86,7 @@ void steps_size(void);
 void steps_chosen(void);
 void steps_chosen_extremes(void);
 void steps_chosen_arrays(void);
+void steps_chosen_sides(void);
 void steps_misled(void);
 void steps_even(void);
 void steps_choice_cost(void);

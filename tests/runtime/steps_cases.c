@@ -394,9 +394,38 @@ void steps_chosen_arrays(void)
         const tilek_kernel made = {.name = "made", .array_count = 5, .arrays = shapes, .size_count = 1, .sizes = sizes, .choice_count = 1, .choices = tables[table]};
         tilek_message why;
         int64_t taken;
-        CHECK(tilek_choose_sizes(&made, &call, 1, &taken, &why) == TILEK_OK && taken == (table == 0 ? 4 : 3));
-        CHECK(tilek_choose_sizes(&made, &call, 0, &taken, &why) == TILEK_OK && taken == 3);
+        CHECK(tilek_choose_sizes(&made, &call, TILEK_SIDE_HOST, &taken, &why) == TILEK_OK && taken == (table == 0 ? 4 : 3));
+        CHECK(tilek_choose_sizes(&made, &call, TILEK_SIDE_PROCESSOR, &taken, &why) == TILEK_OK && taken == (table == 0 ? 4 : 3));
+        CHECK(tilek_choose_sizes(&made, &call, TILEK_SIDE_DEVICE, &taken, &why) == TILEK_OK && taken == 3);
     }
+}
+
+/* Processors look at their own choices, then at those of hosts; nobody else looks at theirs. All layouts of a side are numbered, and each says what it has. */
+void steps_chosen_sides(void)
+{
+    static const int64_t of_hosts[] = {6}, of_devices[] = {7};
+    static const tilek_choice hosts[] = {{100, INT64_MAX, of_hosts, 0}}, devices[] = {{200, INT64_MAX, of_devices, 0}};
+    static const tilek_choice processors[] = {{80, 5, in_small, 0}, {50, INT64_MAX, in_short, 0}};
+    static const tilek_kernel made = {.name = "made", .array_count = 1, .arrays = arrays, .size_count = 1, .sizes = sizes, .choice_count = 1, .choices = hosts,
+                                      .device_choice_count = 1, .device_choices = devices, .processor_choice_count = 2, .processor_choices = processors};
+    static const struct { int64_t length, trips, sizes[3]; } cases[] = {
+        {10, 5, {7, 6, 4}}, {10, 6, {7, 6, 6}}, {6, 6, {7, 6, 5}}, {12, 5, {7, 6, 6}}, {13, 5, {7, 3, 3}}, {26, 5, {3, 3, 3}}};
+    static const int64_t layouts[][5] = {{7, 3}, {6, 3}, {4, 5, 6, 3}};
+    for (size_t index = 0; index < sizeof cases / sizeof cases[0]; ++index)
+        for (int side = TILEK_SIDE_DEVICE; side <= TILEK_SIDE_PROCESSOR; ++side) {
+            tilek_array own[] = {{.length = {cases[index].length}}};
+            const tilek_call call = {.arrays = own, .trips = cases[index].trips};
+            tilek_message why;
+            int64_t taken;
+            CHECK(tilek_choose_sizes(&made, &call, (tilek_side)side, &taken, &why) == TILEK_OK && taken == cases[index].sizes[side]);
+        }
+    for (int side = TILEK_SIDE_DEVICE; side <= TILEK_SIDE_PROCESSOR; ++side)
+        for (int number = 0;; ++number) {
+            const int layout = tilek_layout_at(&made, (tilek_side)side, number);
+            CHECK((layout != 0) == (layouts[side][number] != 0));
+            if (layout == 0) break;
+            CHECK(tilek_layout_size(&made, layout, 0) == layouts[side][number]);
+        }
 }
 
 /* A choice that breaks the contract: nothing has run when that is found. */

@@ -410,6 +410,11 @@ def test_arrays_that_count_for_choices(program: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_opencl_processors_have_choices_of_their_own(program: Path) -> None:
+    done = run(program, "steps_chosen_sides")
+    assert done.returncode == 0, done.stderr
+
+
 def test_devices_have_no_choices(program: Path) -> None:
     assert run(program, "steps_chosen", TILEK_TARGET="opencl").stdout == "3 3 3 3 3 "
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from tilepragma.base.resources import resource_folder
 from tilepragma.driver import PASSES, TranslateRequest, device_named, explain, kernel_reports, translate
 from tilepragma.model.descriptor_files import write_descriptor
-from tilepragma.model.devices import Device
+from tilepragma.model.devices import Device, Overheads, Processor
 from tilepragma.plan.kernel_plan import SizeChoice
 
 KERNEL = """\
@@ -244,5 +245,10 @@ def test_sizes_are_chosen_for_cores_that_were_calibrated(monkeypatch: pytest.Mon
     assert choices and measured == (calibration,)
     assert chosen(device_named("h100")) == (choices, measured)
     assert chosen(processor) == (choices, ())
+    measured_costs = Overheads(1e-5, ((1, 0.0),), ((1, 1e-6),), 1e-5, 1e10, 1e10)
+    assert isinstance(processor, Processor)
+    assert chosen(replace(processor, overheads=measured_costs)) == (choices, measured), (
+        "under OpenCL: no cores of hosts"
+    )
     plain = translate(TranslateRequest("t.c", text=b"void f(int n) { /* tilek */ }", last="plan"))
     assert plain.dependencies == ("t.c",)

@@ -1,9 +1,11 @@
-"""Hashes and texts that are computed once: those of the LoopTree's values go through all that lies below them."""
+"""What is computed once of a frozen value, hashes and texts for instance: those of the LoopTree's values go through all that lies below them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 _HASH, _TEXT = "_hash", "_text"
@@ -31,3 +33,18 @@ def text_once(value: object) -> str:
     if found is None:
         found = fields[_TEXT] = repr(value)
     return found
+
+
+def once(compute: Callable[[S], T]) -> Callable[[S], T]:
+    """A function of one frozen value, computed once for each and kept like its hash."""
+    name = f"{compute.__module__}.{compute.__qualname__}"
+
+    def remembered(value: S) -> T:
+        fields = vars(value)
+        if name not in fields:
+            fields[name] = compute(value)
+        found: T = fields[name]
+        return found
+
+    remembered.__doc__ = compute.__doc__
+    return remembered

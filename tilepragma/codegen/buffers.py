@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tilepragma.ir.buffers import place_in_buffer
 from tilepragma.ir.dump import expression_text
-from tilepragma.ir.expressions import Access, Assignment, Expression, conjunction
+from tilepragma.ir.expressions import Access, Assignment, Conditional, Expression, conjunction, integer
 from tilepragma.ir.looptree import (
     Block,
     Buffer,
@@ -18,7 +18,7 @@ from tilepragma.ir.looptree import (
     If,
     Statement,
 )
-from tilepragma.ir.substitution import with_accesses
+from tilepragma.ir.substitution import with_accesses, with_each
 from tilepragma.ir.types import ArrayType
 
 
@@ -43,9 +43,13 @@ def with_buffers(node: Buffered, fresh: Callable[[str], str]) -> BufferedParts:
     """The parts of a Buffered. `fresh` makes names that nothing else has."""
     return BufferedParts(
         tuple(one for buffer in node.buffers for one in _declared(buffer, fresh)),
-        tuple(_copied(buffer, _local(buffer), buffer.access) for buffer in node.buffers),
+        tuple(_filled(buffer) for buffer in node.buffers),
         _body(node),
-        tuple(_copied(buffer, buffer.access, _local(buffer)) for buffer in node.buffers if buffer.stored),
+        tuple(
+            _copied(buffer, buffer.access, _local(buffer), buffer.conditions)
+            for buffer in node.buffers
+            if buffer.stored
+        ),
     )
 
 
@@ -70,7 +74,7 @@ def comment(node: Buffered) -> str:
     parts = [f"a tile of {one} that stays in registers: all bounds are constants" for one in kept]
     parts += [f"what a worker has of {one} stays in registers" for one in alone]
     parts += [f"what the tiles below read of {one}, packed in their order" for one in packed]
-    text = "; ".join(parts)
+    text = "; ".join(parts) + (", zeros beside" if any(buffer.padded for buffer in node.buffers) else "")
     return f"/* {text[0].upper()}{text[1:]}. */"
 
 
@@ -78,10 +82,17 @@ def _local(buffer: Buffer) -> Access:
     return Access(buffer.object, buffer.subscripts, (), buffer.access.type)
 
 
-def _copied(buffer: Buffer, target: Access, source: Access) -> Statement:
+def _filled(buffer: Buffer) -> Statement:
+    if not buffer.padded:
+        return _copied(buffer, _local(buffer), buffer.access, buffer.conditions)
+    source = Conditional(conjunction(buffer.conditions), buffer.access, integer(0), buffer.access.type)
+    return _copied(buffer, _local(buffer), source, ())
+
+
+def _copied(buffer: Buffer, target: Access, source: Expression, conditions: tuple[Expression, ...]) -> Statement:
     copy: Statement = ExpressionStatement(Assignment("=", target, source, target.type))
-    if buffer.conditions:
-        copy = If(conjunction(buffer.conditions), Block((copy,)), None)
+    if conditions:
+        copy = If(conjunction(conditions), Block((copy,)), None)
     body = Block((*buffer.declarations, copy))
     for loop in reversed(buffer.loops):
         body = Block((replace(loop, body=body),))
@@ -96,4 +107,10 @@ def _body(node: Buffered) -> Block:
                 return Access(buffer.object, place, access.path, access.type)
         return access
 
-    return with_accesses(node.body, local)
+    body = with_accesses(node.body, local)
+    return with_each(body, If, _without_test) if any(buffer.padded for buffer in node.buffers) else body
+
+
+def _without_test(node: If) -> Statement:
+    """Compilers keep no array in registers around a test."""
+    return node.then if node.padded else node

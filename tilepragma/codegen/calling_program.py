@@ -161,13 +161,14 @@ class CallingProgram:
 
     def text(self, source: bytes) -> bytes:
         """The program of a source that has the function, whatever its directives say."""
-        return source + "".join(self._lines(is_timed=False)).encode()
+        return source + "".join(self._lines(is_timed=False, fills_once=False)).encode()
 
-    def timed_text(self, source: bytes) -> bytes:
+    def timed_text(self, source: bytes, fills_once: bool = False) -> bytes:
         """The same, which says on standard output, how long each call takes, and a digest of what the arrays hold after the last
-        one; `calls_said` reads it. It is linked with `clock_text`.
+        one; `calls_said` reads it. It is linked with `clock_text`. All calls have the same numbers; where it `fills_once` each has what the
+        one before left.
         """
-        return source + "".join(self._lines(is_timed=True)).encode()
+        return source + "".join(self._lines(is_timed=True, fills_once=fills_once)).encode()
 
     @property
     def clock_text(self) -> bytes:
@@ -210,7 +211,7 @@ class CallingProgram:
             whole += size
         return whole
 
-    def _lines(self, is_timed: bool) -> Iterator[str]:
+    def _lines(self, is_timed: bool, fills_once: bool) -> Iterator[str]:
         yield _BEGINNING
         if is_timed:
             yield _TIMED
@@ -245,7 +246,8 @@ class CallingProgram:
                 arguments[one.name] = f"tilek_rows_{place}"
             first += one.rank
         yield "        for (call = 0; call < numbers[0]; ++call) {\n            tilek_calling_state = 88172645463325252ull;\n"
-        yield from (f"            {fill}\n" for fill in fills)
+        first_alone = "if (call == 0) " if fills_once else ""
+        yield from (f"            {first_alone}{fill}\n" for fill in fills)
         said = ", ".join(self._argument(one, arguments) for one in self.enclosing.parameters)
         name = self.enclosing.function
         if is_timed:

@@ -99,6 +99,7 @@ def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = T
         sizes=tuple(SizeShape(size.object.name, size.host, size.device) for size in plan.sizes),
         choices=_choices(plan.choices),
         device_choices=_choices(plan.device_choices if on_device else ()),
+        processor_choices=_choices(plan.processor_choices if processors else ()),
         versions=tuple(kernel_symbol(one.plan.kernel.name) for one in plan.versions),
         divisions=tuple(
             _division(plan, on_device[place], own) for place, own in enumerate(plan.divisions if on_device else ())

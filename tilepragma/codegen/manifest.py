@@ -161,8 +161,8 @@ class KernelManifest:
     `opencl`, `cuda` and `processors` are whole programs, None where the target is not wanted or the region has no launches. `host_steps` and
     `device_steps` are names of C functions, None where every launch runs once, in order. The last of `device_launches`, as many as there are
     `persistent`, are persistent forms of the launches with these numbers, in the CUDA program alone. `device_choices` are those of launches of
-    devices. `versions` are the symbols of other kernels that do the same; of these, `version` is the number from 1, `version_text` says what it
-    is, and `kernel` is the name of the one that they are of.
+    devices, `processor_choices` those that OpenCL processors look at before `choices`. `versions` are the symbols of other kernels that do the
+    same; of these, `version` is the number from 1, `version_text` says what it is, and `kernel` is the name of the one that they are of.
     """
 
     name: str
@@ -188,6 +188,7 @@ class KernelManifest:
     divisions: tuple[DivisionShape, ...]
     row_base_count: int
     device_choices: tuple[ChoiceShape, ...] = ()
+    processor_choices: tuple[ChoiceShape, ...] = ()
     versions: tuple[str, ...] = ()
     version: int = 0
     version_text: str = ""

@@ -22,6 +22,8 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
+        # The package's own files, which are what they are while it runs.
+        auto_reload=False,
     )
 
 

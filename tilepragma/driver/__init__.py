@@ -261,14 +261,14 @@ def _registers(plan: KernelPlan, gpu: devices.Gpu) -> RegisterCounts:
 
 def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tuple[Planned, ...], tuple[str, ...]]:
     """With what the model chooses for cores: those that are planned for, or this machine's where it is calibrated, and then the file that says so.
-    What is proven of a plan is so whatever its sizes are.
+    What is proven of a plan is so whatever its sizes are. OpenCL processors have what the plan says of them.
     """
     from tilepragma.model.devices import Processor
     from tilepragma.plan.model_choices import with_model_choices
 
     if not any(one.plan.sizes for one in planned):
         return tuple(planned), ()
-    named = isinstance(device, Processor)
+    named = isinstance(device, Processor) and not device.is_opencl
     processor = device if named else calibrated_device()
     if not isinstance(processor, Processor):
         return tuple(planned), ()

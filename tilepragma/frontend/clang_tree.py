@@ -186,6 +186,25 @@ class ClangUnit:
         """All declarations at file scope."""
         return (Node(cursor, self) for cursor in self.handle.cursor.get_children())
 
+    def macros(self) -> dict[str, bytes]:
+        """The names of the macros that the user's files and options define anywhere, each with the text of all its definitions."""
+        found: dict[str, bytes] = {}
+        system: dict[str, bool] = {}
+        for cursor in self.handle.cursor.get_children():
+            if cursor.kind != CursorKind.MACRO_DEFINITION:
+                continue
+            name, file = str(cursor.spelling), cursor.location.file
+            path = "" if file is None else str(file.name)
+            if path not in system:
+                # Without a file are the compiler's own, and those of options.
+                system[path] = bool(path) and self.is_system(path)
+            if system[path] or (not path and name.startswith("_")):
+                continue
+            extent = cursor.extent
+            text = self.text(path)[extent.start.offset + len(name) : extent.end.offset] if path else b""
+            found[name] = found.get(name, b"") + b" " + text
+        return found
+
     def is_system(self, path: str) -> bool:
         """Whether the file was found in a system folder."""
         file = cindex.File.from_name(self.handle, path)

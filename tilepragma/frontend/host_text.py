@@ -16,6 +16,7 @@ from tilepragma.frontend.type_conversion import is_array, is_pointer, is_record
 _COMPARISONS = ("==", "!=")
 _REFERENCES = (CursorKind.DECL_REF_EXPR, CursorKind.MEMBER_REF_EXPR)
 _OPAQUE = (CursorKind.ASM_STMT, CursorKind.MS_ASM_STMT, CursorKind.StmtExpr)
+_BYTES = (TypeKind.CHAR_S, TypeKind.CHAR_U, TypeKind.SCHAR, TypeKind.UCHAR)
 _ELSEWHERE = "call it before or after the region, or put the kernel before the loops inside"
 _IGNORED = re.compile(r"\b(?:const|volatile|restrict|unsigned|signed)\b\s*")
 
@@ -35,7 +36,8 @@ class Pointer:
 class HostText:
     """Looks through what is to run on the host. `elements`: the types of elements that the loops beside touch.
 
-    Objects of other types are others (C99 6.5p7). `sets` collects pointers that were set to others, `seen` the first place where each pointer is
+    Objects of other types are others (C99 6.5p7), unless characters are their bytes: what pointers to such lead to may be anything, but for constant
+    ones that functions get, which are texts. `sets` collects pointers that were set to others, `seen` the first place where each pointer is
     read, or set. `calls`: whether a function of the user's is called.
     """
 
@@ -108,7 +110,7 @@ class HostText:
         elif kind in _REFERENCES and self._is_held(node.type):
             raise self._touching(node)
         elif kind == CursorKind.ARRAY_SUBSCRIPT_EXPR or _is_dereference(node):
-            if not self.elements.isdisjoint(_types_in(node.type)):
+            if not self.elements.isdisjoint(_types_in(node.type)) or _is_any_byte(node):
                 raise self._touching(node)
             self._look_inside(node)
         elif kind in _OPAQUE:
@@ -148,7 +150,7 @@ class HostText:
         declaration = plain.declaration if plain.kind == CursorKind.DECL_REF_EXPR else None
         if declaration is not None and declaration.kind == CursorKind.FUNCTION_DECL:
             raise self._calling(argument, f"'{function}'", "it gets a function")
-        if plain.kind in _REFERENCES and self._is_held(plain.type):
+        if plain.kind in _REFERENCES and (self._is_held(plain.type) or _may_change_bytes(plain.type)):
             raise source_error(
                 argument.range,
                 f"'{function}' gets '{_text(argument)}', whose newest values may be on a device",
@@ -227,6 +229,23 @@ class HostText:
 
 def _is_dereference(node: Node) -> bool:
     return node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "*"
+
+
+def _is_any_byte(node: Node) -> bool:
+    """Whether an element is a byte that a pointer leads to, of an object of any type."""
+    whole = strip(node.children[0])
+    return _is_byte(node.type) and not is_array(whole.type) and whole.kind != CursorKind.STRING_LITERAL
+
+
+def _may_change_bytes(type_: Any) -> bool:
+    """Whether it is a pointer to characters that are not constant."""
+    to = type_.get_canonical().get_pointee()
+    return _is_byte(to) and not to.is_const_qualified()
+
+
+def _is_byte(type_: Any) -> bool:
+    """Whether it is a type of characters."""
+    return type_.get_canonical().kind in _BYTES
 
 
 def _text(node: Node) -> str:

@@ -89,6 +89,7 @@ def parse_translation_unit(
         dependencies=_dependencies(path, included, system=False),
         system_dependencies=_dependencies(path, included, system=True),
         vectors=vector_registers(answer),
+        macros=unit.macros() if kernels or regions else {},
     )
 
 

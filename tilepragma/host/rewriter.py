@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,15 +17,17 @@ from tilepragma.codegen.steps import step_functions
 from tilepragma.host.data import DataText, data_text, held_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
-from tilepragma.host.user_macros import user_macros, without_macros
+from tilepragma.host.user_macros import clause_macros, without_macros
 from tilepragma.ir.directives import Construct, DataDirective, Target, WaitDirective
 from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile, TranslationUnit
+from tilepragma.ir.traversal import loop_directives
 from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
 _FOREIGN_PRAGMA_LINE = re.compile(_FOREIGN_PRAGMA.pattern + rb"(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _NO_CODE = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*", re.DOTALL | re.MULTILINE)
 _SEMICOLON = re.compile(rb"(?:\s|\\\r?\n|/\*.*?\*/|//[^\n]*\n)*;", re.DOTALL)
+_HEADER = '#include "tilek.h"\n'
 _QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
 
@@ -61,7 +63,7 @@ class _Rewriting:
         self.plans = plans
         self.held = held
         self.targets = targets
-        self.macros = user_macros(unit.files)
+        self.in_clauses = clause_macros(unit.macros, _directives(unit, held))
 
     def edits(self, file: SourceFile) -> tuple[Edit, ...]:
         """All edits of a file, those of the headers inlined in it among them."""
@@ -75,7 +77,11 @@ class _Rewriting:
         return tuple(self._without_macros(edit) for edit in _with_header(edits))
 
     def _without_macros(self, edit: Edit) -> Edit:
-        return replace(edit, text=without_macros(edit.text, self.macros)) if isinstance(edit.text, str) else edit
+        if not isinstance(edit.text, str):
+            return edit
+        # Expressions of clauses stand inside of functions only.
+        needed = frozenset() if edit.rank is Rank.FILE_SCOPE or edit.text == _HEADER else self.in_clauses
+        return replace(edit, text=without_macros(edit.text, self.unit.macros, needed))
 
     def _replaced(self, file: SourceFile) -> list[Edit]:
         """The regions that are computed in another order than the user wrote, even where no launch runs: their text goes, with the pragmas of others
@@ -186,7 +192,15 @@ def _with_header(edits: list[Edit]) -> list[Edit]:
     come before any system header.
     """
     first = min((edit.start for edit in edits if isinstance(edit.text, str)), default=None)
-    return edits if first is None else [Edit(first, first, Rank.END_INNER, '#include "tilek.h"\n'), *edits]
+    return edits if first is None else [Edit(first, first, Rank.END_INNER, _HEADER), *edits]
+
+
+def _directives(unit: TranslationUnit, held: Sequence[HeldRegion]) -> Iterator[object]:
+    """All of which clauses may stand in generated text."""
+    yield from (region.directive for region in unit.data_regions)
+    for kernel in (*unit.kernels, *(one.kernel for one in held)):
+        yield kernel.directive
+        yield from loop_directives(kernel.body)
 
 
 def _is_around(directive: DataDirective | WaitDirective) -> bool:

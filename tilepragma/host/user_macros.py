@@ -1,73 +1,61 @@
 """Macros of the user that are named like something in generated text, or in tilek.h: `#define size 1024`, `#define count (box->n)`.
 
 Expressions of the user's loops stand in generated text with their macros expanded, so that it needs none of them. Those that would change it are put
-aside before it and come back behind it. Clauses stand there as they are written: what they name stays.
+aside before it and come back behind it: where a macro is not defined at that place, it is not behind it either. Expressions of clauses stand there
+as they are written: what they name stays.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
-from pathlib import Path
 
 from tilepragma.base.resources import resource_folder
-from tilepragma.ir.looptree import SourceFile
+from tilepragma.ir.directives import ClauseExpression, Section
 
-_DEFINED = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)((?:\\\r?\n|[^\n])*)", re.MULTILINE)
-_CLAUSES = re.compile(rb"(?:#[ \t]*pragma[ \t]+|_Pragma[ \t]*\([ \t]*\")tilek\b((?:\\\r?\n|[^\n])*)")
-_QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
-_NO_WORDS = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|//[^\n]*', re.DOTALL)
+_NO_WORDS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 #: Words that a program may have to define for its compiler to know them, as generated text means them.
-_OF_THE_LANGUAGE = frozenset(
-    {"bool", "const", "inline", "int", "long", "restrict", "static", "volatile", "void", "NULL"}
-)
-#: Files that are looked through at most.
-_MOST_FILES = 200
+_OF_THE_LANGUAGE = frozenset({"bool", "inline", "restrict", "NULL"})
+_HEADER = '#include "tilek.h"'
 
 
-def user_macros(files: Iterable[SourceFile]) -> frozenset[str]:
-    """Names of the macros that the files define, or those that they include by `#include "…"`, in their own folder, and that clauses do not need."""
-    words: dict[bytes, set[bytes]] = {}
-    needed: set[bytes] = set()
-    for text in _texts(files):
-        for name, replacement in _DEFINED.findall(text):
-            words.setdefault(name, set()).update(_NAME.findall(replacement))
-        for clauses in _CLAUSES.findall(text):
-            needed.update(_NAME.findall(clauses))
-    waiting = list(needed & words.keys())
+def clause_macros(macros: Mapping[str, bytes], directives: Iterable[object]) -> frozenset[str]:
+    """Names of the macros, given with their definitions, that expressions in the directives' clauses need."""
+    words = {name: {found.decode() for found in _NAME.findall(text)} for name, text in macros.items()}
+    needed: set[str] = set()
+    waiting = [word for text in _expressions(tuple(directives)) for word in _WORD.findall(text)]
     while waiting:
-        found = (words[waiting.pop()] & words.keys()) - needed
-        needed |= found
-        waiting += found
-    return frozenset(map(os.fsdecode, words.keys() - needed)) - _OF_THE_LANGUAGE
+        word = waiting.pop()
+        if word in words and word not in needed:
+            needed.add(word)
+            waiting += words[word]
+    return frozenset(needed)
 
 
-def _texts(files: Iterable[SourceFile]) -> Iterator[bytes]:
-    waiting = [(Path(file.path), file.text) for file in files]
-    seen = {path for path, _ in waiting}
-    while waiting:
-        path, text = waiting.pop()
-        yield text
-        for name in _QUOTED.findall(text):
-            included = path.parent / os.fsdecode(name)
-            if included not in seen and len(seen) < _MOST_FILES:
-                seen.add(included)
-                try:
-                    waiting.append((included, included.read_bytes()))
-                except OSError:
-                    continue
+def _expressions(node: object) -> Iterator[str]:
+    """The texts that clauses have of the user's."""
+    if isinstance(node, ClauseExpression):
+        yield node.text
+    elif isinstance(node, tuple):
+        for one in node:
+            yield from _expressions(one)
+    elif is_dataclass(node) and not isinstance(node, type):
+        if isinstance(node, Section):
+            yield node.path
+        for each in fields(node):
+            yield from _expressions(getattr(node, each.name))
 
 
-def without_macros(text: str, macros: frozenset[str]) -> str:
-    """Generated lines that mean the same whatever the user's macros are."""
+def without_macros(text: str, macros: Iterable[str], needed: Collection[str] = ()) -> str:
+    """Generated lines that mean the same whatever the user's macros are, but for those that are `needed` in them."""
     words = set(_WORD.findall(_NO_WORDS.sub(" ", text)))
-    if '#include "tilek.h"' in text:
+    if _HEADER in text:
         words |= _header_words()
-    clashing = sorted(words & macros)
+    clashing = sorted(words.intersection(macros) - _OF_THE_LANGUAGE - frozenset(needed))
     before = "".join(f'#pragma push_macro("{name}")\n#undef {name}\n' for name in clashing)
     after = "".join(f'#pragma pop_macro("{name}")\n' for name in clashing)
     return f"{before}{text.rstrip(chr(10))}\n{after}" if clashing else text

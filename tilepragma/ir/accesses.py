@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilepragma.base.ranges import SourceRange
+from tilepragma.base.remembered import once
 from tilepragma.ir.expressions import (
     Access,
     AddressOf,
@@ -23,6 +24,7 @@ from tilepragma.ir.expressions import (
     Storage,
 )
 from tilepragma.ir.looptree import (
+    Block,
     Break,
     Continue,
     Declarator,
@@ -35,6 +37,8 @@ from tilepragma.ir.looptree import (
     While,
 )
 from tilepragma.ir.traversal import children, walk
+
+_USES = "_uses"
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,16 @@ def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = Fals
     `launch`, bounds that the host evaluates (of TiledLoops with launch bounds) and their iterators are left out:
     what remains is what the kernel's body itself needs.
     """
-    return _uses(node, _Context(functions, launch))
+    found = _uses(node, _Context(functions, launch))
+    if not isinstance(node, (Block, TileNest)):
+        return found
+    # Nodes never change, and passes ask the same of launches again and again: kept as children are.
+    known: list[tuple[tuple[Function, ...], bool, tuple[Use, ...]]] = vars(node).setdefault(_USES, [])
+    for mine, launched, uses_then in known:
+        if mine is functions and launched is launch:
+            return iter(uses_then)
+    known.append((functions, launch, tuple(found)))
+    return iter(known[-1][2])
 
 
 def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
@@ -87,6 +100,7 @@ def function_uses(functions: tuple[Function, ...]) -> Iterator[Use]:
             yield replace(use, loops=())
 
 
+@once
 def implied_objects(node: Any) -> frozenset[DataObject]:
     """The variables of the file that functions use which are called under `node`."""
     return frozenset(
@@ -98,6 +112,7 @@ def implied_objects(node: Any) -> frozenset[DataObject]:
     )
 
 
+@once
 def leaves_early(body: Any) -> bool:
     """Whether a `break` or `continue` of the loop with this body stands in it; a `break` in a switch is the switch's."""
     return _leaves_early(body, (Break, Continue))

@@ -65,12 +65,17 @@ class Block:
 
 @dataclass(frozen=True)
 class If:
-    """`if (condition) then else otherwise`; `otherwise` is None where absent."""
+    """`if (condition) then else otherwise`; `otherwise` is None where absent.
+
+    `padded`: without the condition `then` would do no more than what nobody sees: it writes padding of buffers alone (`Buffer.padded`), and
+    reads that and what is read anyway. Inside these buffers it is left out.
+    """
 
     condition: Expression
     then: Block
     otherwise: Block | None
     range: SourceRange = field(default=NOWHERE, compare=False)
+    padded: bool = False
 
 
 @dataclass(frozen=True)
@@ -244,7 +249,7 @@ class Buffer:
     (outermost first, their bodies empty), after `declarations`, `object[subscripts]` stands for the element `access`: it is read before the
     body and, where `stored`, written after. In the body every access to `access.object` with the same subscripts means the local element:
     `declarations` and `loops` give the objects in them the names that they have there. Where one of
-    `conditions` is 0 nothing is held: they are read in their order, after `declarations`.
+    `conditions` is 0 nothing is held: they are read in their order, after `declarations`. `padded`: such places have a 0 before the body.
     """
 
     object: DataObject
@@ -254,6 +259,7 @@ class Buffer:
     subscripts: tuple[Expression, ...]
     stored: bool
     conditions: tuple[Expression, ...] = ()
+    padded: bool = False
 
 
 @dataclass(frozen=True)
@@ -508,7 +514,8 @@ class TranslationUnit:
     """What the front end hands on. `files[0]` is the main file. `floating` says what the compile flags allow on devices, `vectors` which
     registers they name on the host.
 
-    `dependencies` are the main file and the user's headers, `system_dependencies` the headers of the system.
+    `dependencies` are the main file and the user's headers, `system_dependencies` the headers of the system; `macros` has the names of the user's
+    macros, those of options among them, and the text of all definitions of each.
     """
 
     files: tuple[SourceFile, ...]
@@ -519,6 +526,7 @@ class TranslationUnit:
     dependencies: tuple[str, ...]
     system_dependencies: tuple[str, ...] = ()
     vectors: VectorRegisters = WIDEST_VECTORS
+    macros: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

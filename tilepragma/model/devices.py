@@ -96,6 +96,11 @@ class Processor:
     memories: tuple[Memory, ...]
     overheads: Overheads | None = None
 
+    @property
+    def is_opencl(self) -> bool:
+        """Whether it is an OpenCL device, whose launches are queued one by one: data are copied to it, as calibration has measured."""
+        return self.overheads is not None and self.overheads.copy_in is not None
+
     def with_cores(self, cores: int) -> Processor:
         """The same where only so many of its cores have work: rates and bandwidths of memories that each core has for itself are theirs."""
         part = cores / self.cores

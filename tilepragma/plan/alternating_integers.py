@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.accesses import function_uses, implied_objects, leaves_early, uses
 from tilepragma.ir.expressions import (
     Access,
@@ -38,6 +39,7 @@ from tilepragma.ir.expressions import (
     Increment,
     Scope,
     Storage,
+    Unary,
     access_to,
     integer,
 )
@@ -47,6 +49,7 @@ from tilepragma.ir.substitution import with_accesses, with_objects
 from tilepragma.ir.traversal import flat, loops_and_tiled, mentions, walk
 from tilepragma.ir.types import INT, LONG
 from tilepragma.plan.evaluation import Evaluation, UncountableError
+from tilepragma.plan.inner_scalars import in_subscripts
 from tilepragma.plan.launches import named_in_clauses
 from tilepragma.plan.rows import typed_sum
 
@@ -67,6 +70,50 @@ def with_alternations_written_out(kernel: Kernel) -> Kernel:
             kernel, body=body, objects=tuple(one for one in kernel.objects if one in kept or one not in followed)
         )
     return kernel
+
+
+def left_alternating(kernel: Kernel) -> Iterator[Diagnostic]:
+    """A note for every integer that each round of some loop turns back into what it was two rounds ago, and that is not written out."""
+    needed = in_subscripts(kernel.body)
+    needed |= {node.object for loop in loops_and_tiled(kernel.body) for node in _accesses((loop.lower, loop.upper))}
+    for loop in loops_and_tiled(kernel.body):
+        for one in _of_a_round(loop.body):
+            found = one.expression if isinstance(one, ExpressionStatement) else None
+            if not isinstance(found, Assignment) or found.target.object not in needed or not _turns_back(found):
+                continue
+            name, over = found.target.object.host, loop.iterator.host
+            if found.target.object.name in kernel.read_after:
+                why = "its value may be read after the kernel"
+                remedy = f"let a variable of the region's own begin with it ('int row = {name};' behind the pragma, in braces)"
+            else:
+                why = "its value is not known in all rounds, or not all of them change it"
+                remedy = f"write what it is in terms of '{over}', as in '(first + {over}) % 2'"
+            message = f"'{name}' hands on from round to round of the loop over '{over}' which elements are next: {why}"
+            yield Diagnostic(Severity.NOTE, found.range, f"{message}; {remedy}")
+
+
+def _of_a_round(block: Block) -> Iterator[Statement]:
+    """The statements of a loop's body, those under conditions too, that are no part of loops inside."""
+    for one in flat(block.statements):
+        yield one
+        if isinstance(one, If):
+            for branch in (one.then, one.otherwise):
+                yield from () if branch is None else _of_a_round(branch)
+
+
+def _accesses(nodes: Iterable[Expression]) -> Iterator[Access]:
+    return (node for one in nodes for node in walk(one) if isinstance(node, Access))
+
+
+def _turns_back(assignment: Assignment) -> bool:
+    """Whether the integer has its value again when this is done twice: `c - s`, `-s`, `!s`, `s ^ c`, `(s + 1) % 2`."""
+    target, value = assignment.target, _whole_value(assignment)
+    if isinstance(value, Binary) and value.operator in ("^", "%") and mentions(value.left, target.object):
+        return value.operator == "^" or polynomial(value.right).constant == 2
+    if isinstance(value, Unary) and value.operator == "!":
+        return value.operand == target
+    parts = polynomial(value).split(target)
+    return parts is not None and parts[0].constant == -1
 
 
 def _candidates(kernel: Kernel) -> Iterator[DataObject]:
@@ -191,10 +238,7 @@ class _Following:
     def _assign(self, one: ExpressionStatement, values: _Values, around: tuple[DataObject, ...]) -> None:
         assignment = one.expression
         assert isinstance(assignment, Assignment)
-        value = assignment.value
-        if assignment.operator != "=":
-            value = Binary(assignment.operator[:-1], assignment.target, value, assignment.type)
-        _set(values, assignment.target.object, self._value(value, values, around))
+        _set(values, assignment.target.object, self._value(_whole_value(assignment), values, around))
 
     def _if(self, one: If, values: _Values, around: tuple[DataObject, ...]) -> Statement:
         condition = self._instead(one.condition, values)
@@ -311,6 +355,13 @@ def _target(statement: ExpressionStatement) -> DataObject | None:
     ):
         return None
     return assignment.target.object
+
+
+def _whole_value(assignment: Assignment) -> Expression:
+    """What is assigned, with what was there where the operator needs it."""
+    if assignment.operator == "=":
+        return assignment.value
+    return Binary(assignment.operator[:-1], assignment.target, assignment.value, assignment.type)
 
 
 def _set(values: _Values, object_: DataObject, value: _Value | None) -> None:

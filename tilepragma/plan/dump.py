@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from tilepragma.ir.dump import plain_text, statement_text
 from tilepragma.plan.chains import axis_text
-from tilepragma.plan.kernel_plan import ArrayArgument, FinalValue, HostCondition, HostLoop, KernelPlan, Launch, Step
+from tilepragma.plan.kernel_plan import (
+    ArrayArgument,
+    FinalValue,
+    HostCondition,
+    HostLoop,
+    KernelPlan,
+    Launch,
+    SizeChoice,
+    Step,
+)
 
 
 def plan_text(plan: KernelPlan) -> str:
@@ -41,17 +50,22 @@ def _lines(plan: KernelPlan) -> Iterator[str]:
             yield f"  after it {final.iterator.host} is {plain_text(final.value)}{where}"
     for size in plan.sizes:
         yield f"  tile size {size.object.name}: {size.host} on the host, {size.device} on devices"
-    for choice in plan.choices:
-        limits = [
-            f"{most} {name}" for name, most in (("bytes", choice.bytes), ("trips", choice.trips)) if most is not None
-        ]
-        reach = f" up to {' and '.join(limits)}" if limits else ""
-        yield f"  tile sizes on the host{reach}: {', '.join(map(str, choice.sizes))}"
+    yield from _choices("the host", plan.choices)
+    yield from _choices("OpenCL processors", plan.processor_choices)
     if plan.host_steps == plan.device_steps:
         yield from _steps("", plan.host_steps, "  ")
     else:
         yield from _steps("host ", plan.host_steps, "  ")
         yield from _steps("device ", plan.device_steps, "  ")
+
+
+def _choices(where: str, choices: tuple[SizeChoice, ...]) -> Iterator[str]:
+    for choice in choices:
+        limits = [
+            f"{most} {name}" for name, most in (("bytes", choice.bytes), ("trips", choice.trips)) if most is not None
+        ]
+        reach = f" up to {' and '.join(limits)}" if limits else ""
+        yield f"  tile sizes on {where}{reach}: {', '.join(map(str, choice.sizes))}"
 
 
 def _argument(argument: ArrayArgument) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from tilepragma.base.remembered import once
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.expressions import (
     Access,
@@ -22,6 +23,7 @@ from tilepragma.ir.looptree import Declaration, Kernel
 from tilepragma.ir.traversal import walk
 
 
+@once
 def written_objects(kernel: Kernel) -> frozenset[DataObject]:
     """Every object that a statement of the region other than its own declarations writes."""
     found: set[DataObject] = set()

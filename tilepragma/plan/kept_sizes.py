@@ -226,14 +226,16 @@ def _names(plan: KernelPlan) -> list[str]:
 
 
 def with_kept(plan: KernelPlan, kept: Iterable[KeptSizes]) -> KernelPlan:
-    """The plan with sizes that are `fitting`. Sizes that hosts would choose at launch give way to theirs."""
+    """The plan with sizes that are `fitting`. Sizes that hosts, and OpenCL processors, would choose at launch give way to theirs."""
     for one in kept:
         on_host = one.size_class == HOST
         if one.choices:
             plan = _with_choices(plan, one, on_host)
             continue
         sizes = tuple(_with(size, one.sizes[size.object.name], on_host) for size in plan.sizes)
-        plan = replace(plan, sizes=sizes, choices=() if on_host else plan.choices)
+        plan = replace(plan, sizes=sizes)
+        if on_host:
+            plan = replace(plan, choices=(), processor_choices=())
     places = ", ".join(
         f"those for {one.size_class.people}{f' with {one.tiles.value} tiles' if one.tiles else ''}" for one in kept
     )
@@ -258,7 +260,7 @@ def _with_choices(plan: KernelPlan, kept: KeptSizes, on_host: bool) -> KernelPla
         default = tuple(size.device for size in plan.sizes)
         return replace(plan, device_choices=around(measured, (), default))
     default = tuple(size.host for size in plan.sizes)
-    return replace(plan, measured=measured, choices=around(measured, (), default))
+    return replace(plan, measured=measured, choices=around(measured, (), default), processor_choices=())
 
 
 def _with(size: TileSize, value: int, on_host: bool) -> TileSize:

@@ -67,8 +67,8 @@ class Launch:
     `axes` are those in use, by kind and dimension. `privates` are outside objects that each instance owns a copy of;
     those in `first_privates` start with the outside value. `values` are the iterators of HostLoops around (scope LOCAL) that the
     launch's text mentions: their values at each step are arguments of the kernel. `staged` is the same work with arrays staged in
-    memory of the gangs (`Stage`), for devices: it runs instead of `body` where the boxes fit that memory. `windows` are the arrays
-    that each gang of a device has for itself; what tiles do may then overlap, each in its own window.
+    memory of the gangs (`Stage`, or `staged_windows`, windows of this form), for devices: it runs instead of `body` where the boxes fit that
+    memory. `windows` are the arrays that each gang of a device has for itself; what tiles do may then overlap, each in its own window.
     `pipelined`: it is all that a loop of the host does, which counts wavefronts, and instance c = (c_1, ...) of its nest needs of the wavefront k
     before nothing but what instances c - e have done there, no part of e being negative and their sum k at most, so that tiles of several
     wavefronts may run at once (`plan/tile_columns.py`).
@@ -83,6 +83,7 @@ class Launch:
     first_privates: tuple[DataObject, ...]
     values: tuple[DataObject, ...] = ()
     staged: Block | None = None
+    staged_windows: tuple[Window, ...] = ()
     windows: tuple[Window, ...] = ()
     pipelined: bool = False
 
@@ -143,19 +144,22 @@ class TileSize:
     """A tile's extent as a symbol: `object` (a scalar of type long, scope LOCAL) stands in bounds and bodies for a number, at least 1, that is
     known at launch. `host` and `device` are what is taken where nobody says anything else. Where `unit` is not 0, threads on
     hosts are dealt blocks of so many rows, or columns of tiles in wavefronts: they take a multiple of the unit in place of `host`, so that
-    all have about as much to do (`even_blocks.py`).
+    all have about as much to do (`even_blocks.py`). `processor`: what OpenCL devices that are processors take in place of `host`, each number for
+    arrays of so many bytes together at most (None: however many), in ascending order; none: what hosts take.
     """
 
     object: DataObject
     host: int
     device: int
     unit: int = 0
+    processor: tuple[tuple[int | None, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class SizeChoice:
-    """Values of a plan's tile sizes, in their order, for launches on hosts (and on OpenCL devices that run the hosts' launches), or on devices, whose
-    arrays have `bytes` bytes together at most and whose outermost loop has `trips` iterations at most; None: however many. `version`: these are the
+    """Values of a plan's tile sizes, in their order, for launches on hosts, on OpenCL devices that run the hosts' launches, or on other devices.
+
+    Their arrays have `bytes` bytes together at most, their outermost loop `trips` iterations at most; None: however many. `version`: these are the
     sizes of that version of the plan, from 1; none where its own are taken.
 
     The bytes are those of the sections of `KernelPlan.arrays`, the plan's own ones included but not those of devices only; the loop is
@@ -210,8 +214,8 @@ def forms(launch: Launch) -> tuple[Launch, ...]:
     """The launch by itself, and as it is where its staged form runs."""
     if launch.staged is None:
         return (launch,)
-    plain = replace(launch, staged=None)
-    return plain, replace(plain, body=launch.staged)
+    plain = replace(launch, staged=None, staged_windows=())
+    return plain, replace(plain, body=launch.staged, windows=launch.staged_windows)
 
 
 def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:
@@ -315,6 +319,8 @@ class KernelPlan:
     """what hosts take for `sizes` at launch: the first of these that holds, their own defaults where none does"""
     device_choices: tuple[SizeChoice, ...] = ()
     """the same for launches of devices"""
+    processor_choices: tuple[SizeChoice, ...] = ()
+    """what OpenCL devices that are processors, which run the launches of hosts, look at before `choices`"""
     versions: tuple[PlanVersion, ...] = ()
     """other plans, which choices name by their numbers from 1"""
     reordered: Reordered | None = None

@@ -164,8 +164,9 @@ def _own_sizes(plan: KernelPlan, scalars: Mapping[str, int], target: Target, dev
     """What launches take by themselves. Raises UncountableError where the scalars do not say it."""
     if target not in (Target.SERIAL, Target.THREADS):
         return tuple(size.device for size in plan.sizes)
-    cores = device.cores if isinstance(device, Processor) and target is Target.THREADS else None
-    return sizes_on_hosts(plan, scalars, cores)
+    if not isinstance(device, Processor):
+        return sizes_on_hosts(plan, scalars)
+    return sizes_on_hosts(plan, scalars, device.cores if target is Target.THREADS else None, device.is_opencl)
 
 
 def _predictor(

@@ -7,10 +7,12 @@ What one round or one nest leaves to the next is then as it is in the region, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeGuard
 
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Kernel, Loop, Statement, TileNest
 from tilepragma.ir.traversal import loops_in, walk
 from tilepragma.plan.invariance import written_objects
@@ -38,19 +40,33 @@ def keeps_order(statement: Statement) -> TypeGuard[Loop]:
     return isinstance(statement, Loop) and len(statement.body.statements) > 1
 
 
-def parts_in_order(statements: tuple[Statement, ...], kernel: Kernel) -> tuple[Part, ...]:
-    """The nests in the outermost loops. Raises OperationLimitError."""
+def parts_in_order(
+    statements: tuple[Statement, ...],
+    kernel: Kernel,
+    before: tuple[Part, ...] = (),
+    instead: Mapping[DataObject, DataObject] = MappingProxyType({}),
+) -> tuple[Part, ...]:
+    """The nests in the outermost loops. `before`: the nests of the region whose arrays these are proven to keep elsewhere, `instead` being
+    what is kept in which array: their dependences are the same. Raises OperationLimitError.
+    """
     from tilepragma.polyhedral.dependences import memory_dependences
     from tilepragma.polyhedral.extraction import extract_scop
+    from tilepragma.polyhedral.layout_proof import moved_dependences
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
     written = written_objects(kernel)
+    twins = (one for one in before if one.loop is not None)
     found = []
     for loop, nest in _nests(statements):
         settled = set() if loop is None else {loop.iterator}
-        scop = extract_scop((nest,), kernel.functions, written - settled)
+        twin = None if loop is None else next(twins, None)
+        context = None if twin is None else twin.original.scop.context
+        scop = extract_scop((nest,), kernel.functions, written - settled, context=context)
         with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
-            found.append(Part(loop, nest, Original(scop, memory_dependences(scop))))
+            known = None
+            if twin is not None:
+                known = moved_dependences(twin.original.scop, twin.original.dependences, scop, instead)
+            found.append(Part(loop, nest, Original(scop, memory_dependences(scop) if known is None else known)))
     return tuple(found)
 
 

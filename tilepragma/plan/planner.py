@@ -63,12 +63,13 @@ from tilepragma.plan.ordered_proof import proof_in_order
 from tilepragma.plan.other_arrays import with_other_arrays
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.plain_forms import in_plain_form
+from tilepragma.plan.processor_choices import processor_choices
 from tilepragma.plan.proven_staging import proven_staging
 from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
 from tilepragma.plan.rows import RowKernel, flattened, with_names_written_out, with_rows
 from tilepragma.plan.scalar_arguments import scalar_arguments
 from tilepragma.plan.scalars import ScalarContext
-from tilepragma.plan.strategy import Automatic, Refusal, Region, Strategy
+from tilepragma.plan.strategy import Automatic, Moved, Refusal, Region, Strategy
 from tilepragma.plan.structure import structure
 from tilepragma.plan.subdomain_plan import with_subdomain_tiles
 from tilepragma.plan.subdomain_tiles import subdomain_tiles
@@ -267,6 +268,7 @@ class _Attempt:
     own: OwnKernel | None = None
     source: Kernel | None = None
     """where the kernel has storage of its own: the one that the user wrote"""
+    moved: Moved | None = None
     answers: dict[Strategy, Automatic | Refusal] = field(default_factory=dict)
     trials: list[_Trial] = field(default_factory=list)
     choices: dict[tuple[Strategy, ...], Choice] = field(default_factory=dict)
@@ -279,7 +281,8 @@ class _Attempt:
         final = final_values(self.kernel, live_out, host_evaluable(written))
         names = frozenset(value.iterator.name for value in final)
         ordered = asks_for_layers(self.kernel)
-        return Region(self.kernel, self.said.statements, written, live_out, names, self.floating, self.known, ordered)
+        known = (self.known, ordered, self.moved)
+        return Region(self.kernel, self.said.statements, written, live_out, names, self.floating, *known)
 
     @property
     def statement_count(self) -> int:
@@ -292,7 +295,9 @@ class _Attempt:
         scop = proven_scop(self.region, own, apart.statements)
         if scop is None:
             return None
-        return _Attempt(own.kernel, apart, self.floating, self.targets, scop, own, self.source or self.kernel)
+        moved = Moved(self.region, own.instead) if own.everywhere else None
+        source = self.source or self.kernel
+        return _Attempt(own.kernel, apart, self.floating, self.targets, scop, own, source, moved=moved)
 
     def hoisted(self) -> tuple[_Attempt, frozenset[DataObject]]:
         """The same for the kernel with scalars of loops' bodies outside, and these."""
@@ -315,18 +320,18 @@ class _Attempt:
         for trial in self.trials:
             if trial.answer is choice.taken:
                 diagnostics.add_all(trial.found)
-                return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial.proof)
+                return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial)
         said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
         obstacles = _errors(self.trials[0].found) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
             said = replace(said, obstacles=obstacles)
         return Planned(self._sourced(_plan(self.kernel, said, self.floating, diagnostics, self.targets)))
 
-    def _staged(self, plan: KernelPlan, proof: Proof | None) -> Planned:
+    def _staged(self, plan: KernelPlan, trial: _Trial) -> Planned:
         """The plan with arrays staged where that is proven right."""
         if self.region.ordered:
-            return Planned(plan, proof)
-        return Planned(*proven_staging(plan, proof, self.region.original))
+            return Planned(plan, trial.proof)
+        return Planned(*proven_staging(plan, trial.proof, self.region.original, trial.answer.staged))
 
     def _proof(self, plan: KernelPlan) -> Proof:
         if self.region.ordered:
@@ -493,6 +498,7 @@ def _plan(
         apart=region.automatic is not None,
         operations=operation_counts(kernel, on_host),
         sizes=steps.sizes,
+        processor_choices=processor_choices(steps.sizes),
         rejected=region.rejected,
         conditions=(
             *launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),

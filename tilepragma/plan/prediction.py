@@ -42,6 +42,9 @@ ROW_CYCLES, CONTROL_CYCLES = 8.0, 1.0
 #: Seconds of a step of a host loop up to which one core does it all (BREAK_EVEN in runtime/host.c); and what going from one step to the next takes
 #: on one core and on several where nobody has measured it.
 BREAK_EVEN, USUAL_CROSSING = 8e-6, (2e-7, 5e-6)
+#: Seconds until a second core takes part in a launch of an OpenCL processor: PoCL's threads sleep between launches, and who is awake takes what
+#: there is. By SOR on a line on two cores: tiles of 4 us run one after the other, of 200 us side by side with so much more for each launch.
+JOINING = 2.5e-5
 #: Seconds from one tile of overlapping wavefronts to the next on a core, which another one has to hear of; and wavefronts that overlap at most
 #: (MOST_WAVES in runtime/waves.c).
 TILE_SECONDS, TOGETHER = 2.5e-7, 64
@@ -121,8 +124,7 @@ class _LaunchTerms:
         share = slowest_part(work, processor.cores)
         if share is None:
             share = slowest_share(work, Organisation(processor.cores, 1))
-        # What takes no longer than waking the others does runs on one core (runtime/host.c).
-        alone = (share >= 1) | ((work.launches > 1) & (sum(computing) < BREAK_EVEN * self._steps()))
+        alone = (share >= 1) | self._is_short(share, np.sum(np.broadcast_arrays(*computing), axis=0))
         share = np.where(alone, 1.0, share)
         columns = [*(one * share for one in computing), self._between(alone)]
         levels = zip(processor.memories, processor.memories[1:], nest.moved, strict=False)
@@ -136,18 +138,30 @@ class _LaunchTerms:
             columns.append(every * shared * seen / (memory.bandwidth or float("inf")))
         return np.stack(np.broadcast_arrays(*columns), axis=1)
 
+    def _is_short(self, share: Reals, computing: Reals) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Where launches take so little time that one core does it all."""
+        if self.processor.is_opencl:
+            return np.asarray(computing * (1 - share) < JOINING * self._steps())
+        # What takes no longer than waking the others does runs on one core (runtime/host.c).
+        return np.asarray((self.work.launches > 1) & (computing < BREAK_EVEN * self._steps()))
+
     def _between(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
         """Seconds of going from one launch to the next; where wavefronts overlap, of going from one tile to the next."""
         work, cores = self.work, self.processor.cores
         between = self._steps() * self._crossing(alone)
-        if work.place.launch.pipelined:
+        if self._overlaps:
             tiles = np.add.reduceat(work.repeats * work.tiles(), work.starts)
             between = between + np.where(alone, 0.0, tiles * TILE_SECONDS / cores)
         return np.asarray(between)
 
+    @property
+    def _overlaps(self) -> bool:
+        """Whether wavefronts do: under OpenCL each is a launch, which begins when the one before has ended."""
+        return self.work.place.launch.pipelined and not self.processor.is_opencl
+
     def _steps(self) -> Reals:
         """How often cores begin together: for each launch, or for so many wavefronts as overlap."""
-        together = TOGETHER if self.work.place.launch.pipelined and self.processor.cores > 1 else 1
+        together = TOGETHER if self._overlaps and self.processor.cores > 1 else 1
         return np.asarray(np.ceil(self.work.launches / together))
 
     def _crossing(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> Reals:
@@ -156,7 +170,7 @@ class _LaunchTerms:
         one, every = (
             USUAL_CROSSING if overheads is None else cost_at(overheads.wavefront, np.array([1, self.processor.cores]))
         )
-        return np.where(alone, one, every)
+        return np.where(alone, one, every + JOINING * self.processor.is_opencl)
 
     def _instructions(self) -> tuple[float, float, float]:
         """Of a point: operations, bytes of arrays, and all instructions where no vectors are used."""

@@ -33,13 +33,15 @@ from tilepragma.ir.expressions import (
     Scope,
     Storage,
     access_to,
+    conjunction,
     integer,
 )
+from tilepragma.ir.harmless import is_harmless
 from tilepragma.ir.looptree import Block, Buffer, Buffered, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, expression, number, polynomial
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
-from tilepragma.ir.types import LONG, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarType
 from tilepragma.plan.point_wavefronts import BoundedTile
 from tilepragma.plan.row_loops import Bounds, PlannedPart, RowLoops, base_name, term
 
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 
     Statements = tuple[StatementSchedule, ...]
     Restrictions = tuple[Restriction, ...]
-    Below = Callable[[BoundedTile], tuple[Statement, ...] | None]
+    Below = Callable[["_Tile", BoundedTile], tuple[Statement, ...] | None]
 
 MOST_ROWS, COLUMN_VECTORS, LEAST_COLUMNS = 8, 2, 24
 """Extents of a register tile: 8 rows, or as many as the registers hold sums of, by 2 vectors, or by 24 elements where these are fewer: loops over 16
@@ -163,8 +165,8 @@ def _register_tiles(
     bounds = loops.row_range(statements, rows.row, whole, tile.known)
     own = _Tile(rows, tuple(origins), extents, first, bounds)
     tile = _with_origin(loops, own, statements[0], tile, whole, 1) if rows.column is not None else tile
-    below = partial(_below_each_other, loops, planned, own, whole)
-    body = _panel(loops, planned, own, tile, below) if rows.packed else below(tile)
+    below = partial(_below_each_other, loops, planned, whole)
+    body = _panel(loops, planned, own, tile, below) if rows.packed else below(own, tile)
     if body is None:
         return None
     for loop in reversed(around):
@@ -228,7 +230,7 @@ def _with_origin(
 
 
 def _below_each_other(
-    loops: RowLoops, planned: PlannedPart, own: _Tile, whole: Restrictions, tile: BoundedTile
+    loops: RowLoops, planned: PlannedPart, whole: Restrictions, own: _Tile, tile: BoundedTile
 ) -> tuple[Statement, ...] | None:
     """The loop over the rows' tiles."""
     iterator = own.origins[0]
@@ -249,19 +251,27 @@ def _panel(
 
     (each,) = planned.part.statements
     taken = frozenset(loops.names.taken)
-    found = scan_panel(loops.code, each, own.box, tile.rows, tile.known, loops.next_index, taken)
+    may_be_padded = own.rows.alike and is_harmless(_source(loops, planned).node)
+    box = replace(own.box, padded=may_be_padded)
+    found = scan_panel(loops.code, each, box, tile.rows, tile.known, loops.next_index, taken)
     if found is None:
         return None
     if found.otherwise is not None:
         loops.next_index = found.otherwise.next_index
-    body = below(replace(tile, known=found.known))
-    if body is None:
-        return None
-    buffers = tuple(_packed(loops, planned, own, place, found) for place in own.rows.packed)
-    full = Buffered(buffers, Block(body))
-    if found.condition is None:
-        return (full,)
-    return (If(found.condition, Block((full,)), Block(_statements(found.otherwise))),)
+    panels = tuple(panel for panel in (found.full, found.padded) if panel is not None)
+    bodies = []
+    for panel in panels:
+        beside = replace(own, last=panel.last)
+        body = below(beside, replace(tile, known=panel.known))
+        if body is None:
+            return None
+        buffers = tuple(_packed(loops, planned, beside, place, panel) for place in own.rows.packed)
+        bodies.append((Buffered(buffers, Block(body)),))
+    instead = _statements(found.otherwise)
+    for panel, full in reversed(tuple(zip(panels, bodies, strict=True))):
+        otherwise = Block(instead) if instead else None
+        instead = full if panel.condition is None else (If(panel.condition, Block(full), otherwise),)
+    return instead
 
 
 def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel: PanelScan) -> Buffer:
@@ -288,10 +298,11 @@ def _packed(loops: RowLoops, planned: PlannedPart, own: _Tile, place: int, panel
         ),
     )
     subscripts = (_beyond(local[through], first), _beyond(local[column], start))
+    there = own.there(access_to(local[column]))
     name = loops.names.scalar(f"{reference.object.name}_panel").name
     lengths = (integer(THROUGH_TILE), integer(own.extents[1]))
     panel_object = DataObject(name, name, reference.object.element, Storage.CONTIGUOUS, Scope.LOCAL, lengths)
-    return Buffer(panel_object, heads, (), with_objects(access, local), subscripts, False)
+    return Buffer(panel_object, heads, (), with_objects(access, local), subscripts, False, there, bool(there))
 
 
 def _beyond(iterator: DataObject, start: DataObject) -> Expression:
@@ -302,7 +313,7 @@ def _beyond(iterator: DataObject, start: DataObject) -> Expression:
 class _Tile:
     """A register tile: the iterators of the loops over its origins, row first, and its extents; `first` is that of the loop around over
     the origins of what runs through. `bounds` are those of the origins of rows: no tile of what runs through narrows them, so that
-    all tiles of one column begin at the same origins.
+    all tiles of one column begin at the same origins. Columns beyond the `last` are padding; None where all columns are there.
     """
 
     rows: RegisterRows
@@ -310,13 +321,18 @@ class _Tile:
     extents: tuple[int, ...]
     first: DataObject | None
     bounds: Bounds
+    last: Expression | None = None
+
+    def there(self, column: Expression) -> tuple[Expression, ...]:
+        """The condition that the column is there; none where it always is."""
+        return () if self.last is None else (Binary("<=", column, self.last, INT),)
 
     @property
     def box(self) -> RegisterBox:
         """The same for the engine."""
         from tilepragma.polyhedral.register_tiles import RegisterBox
 
-        return RegisterBox(self.rows, tuple(map(access_to, self.origins)), self.extents)
+        return RegisterBox(self.rows, tuple(map(access_to, self.origins)), self.extents, self.last is not None)
 
 
 def _tile(loops: RowLoops, planned: PlannedPart, own: _Tile, inside: BoundedTile) -> tuple[Statement, ...] | None:
@@ -371,11 +387,22 @@ def _full(loops: RowLoops, planned: PlannedPart, own: _Tile, through: Block) -> 
     kept = tuple(
         instead.get(_declared_by(one), one) if isinstance(one, Declaration) else one for one in leaf.statements
     )
+    there = own.there(expression(term(own.origins[-1]) + term(steps[-1][0])))
     buffer = _buffer(loops, own, Block(kept), tuple(steps))
     if buffer is None or _names_any(buffer, {loop.iterator for loop in loops_in(through)}):
         return None
+    if there:
+        buffer = replace(buffer, conditions=there, padded=True)
+        kept = _where(there, kept)
     body = _replaced(through, leaf, Block(_over(loops, tuple(steps), Block(kept))))
     return (*origin, Buffered((buffer,), body))
+
+
+def _where(there: tuple[Expression, ...], leaf: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The declarations of a leaf, and what runs in it where the column is there."""
+    declarations = tuple(one for one in leaf if isinstance(one, Declaration))
+    points = tuple(one for one in leaf if not isinstance(one, Declaration))
+    return (*declarations, If(conjunction(there), Block(points), None, padded=True))
 
 
 def _names_any(buffer: Buffer, iterators: set[DataObject]) -> bool:

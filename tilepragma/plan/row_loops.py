@@ -113,10 +113,19 @@ class TileSizes:
     names: Names
     found: dict[tuple[int, int], TileSize] = field(default_factory=dict)
 
-    def of(self, part: int, level: int, base: str, host: int, device: int, unit: int = 0) -> DataObject:
-        """The symbol for a row's tile size; the first that asks says what it is by default, and `unit` (TileSize)."""
+    def of(
+        self,
+        part: int,
+        level: int,
+        base: str,
+        host: int,
+        device: int,
+        unit: int = 0,
+        processor: tuple[tuple[int | None, int], ...] = (),
+    ) -> DataObject:
+        """The symbol for a row's tile size; the first that asks says what it is by default, and `unit` and `processor` (TileSize)."""
         if (part, level) not in self.found:
-            self.found[part, level] = TileSize(self.names.scalar(f"{base}_size"), host, device, unit)
+            self.found[part, level] = TileSize(self.names.scalar(f"{base}_size"), host, device, unit, processor)
         return self.found[part, level].object
 
 

@@ -42,19 +42,27 @@ def is_of_devices_only(plan: KernelPlan, argument: ArrayArgument) -> bool:
     return object_.scope is Scope.TEMPORARY and not any(mentions(launch.body, object_) for launch in plan.host)
 
 
-def sizes_on_hosts(plan: KernelPlan, scalars: Mapping[str, int], threads: int | None = None) -> tuple[int, ...]:
+def sizes_on_hosts(
+    plan: KernelPlan, scalars: Mapping[str, int], threads: int | None = None, by_opencl: bool = False
+) -> tuple[int, ...]:
     """The tile sizes of a launch on a host where the plan's scalars have these values, by name: the runtime's, where TILEK_SIZES says nothing.
-    Without its `threads` those that depend on them are the defaults.
+    `by_opencl`: of the same launch on an OpenCL device that is a processor. Without its `threads` those that depend on them are the defaults.
 
     Raises UncountableError where the values do not say which choice holds.
     """
     from tilepragma.plan.even_blocks import with_even_sizes
 
     taken = tuple(size.host for size in plan.sizes)
-    if plan.choices:
+    choices = choices_on_hosts(plan, by_opencl)
+    if choices:
         found = found_by_launch(plan, scalars, with_trips=by_trips(plan))
-        taken = chosen_sizes(plan.choices, found) or taken
+        taken = chosen_sizes(choices, found) or taken
     return taken if threads is None else with_even_sizes(plan, taken, scalars, threads)
+
+
+def choices_on_hosts(plan: KernelPlan, by_opencl: bool) -> tuple[SizeChoice, ...]:
+    """What launches of hosts look through in this order, on cores or on OpenCL devices that are processors."""
+    return (*plan.processor_choices, *plan.choices) if by_opencl else plan.choices
 
 
 def chosen_sizes(choices: Sequence[SizeChoice], found: tuple[int, int]) -> tuple[int, ...] | None:
@@ -103,14 +111,18 @@ def around(measured: MeasuredSizes, others: Sequence[SizeChoice], default: tuple
 
 def by_trips(plan: KernelPlan) -> bool:
     """Whether a launch must know the iterations of the outermost loop."""
-    return any(choice.trips is not None for choice in (*plan.choices, *plan.device_choices))
+    return any(choice.trips is not None for choices in _tables(plan) for choice in choices)
+
+
+def _tables(plan: KernelPlan) -> tuple[tuple[SizeChoice, ...], ...]:
+    return plan.choices, plan.device_choices, plan.processor_choices
 
 
 def wrong_choices(plan: KernelPlan) -> Iterator[str]:
     """What is wrong with a plan's choices: sizes and limits in range, in ascending order of bytes and then of trips, and each of use."""
     if by_trips(plan) and outermost_loop(plan) is None:
         yield "a choice asks for the iterations of the outermost loop, which the launch does not know"
-    for choices in (plan.choices, plan.device_choices):
+    for choices in _tables(plan):
         if choices and not plan.sizes and not plan.versions:
             yield "there are choices of tile sizes, but no tile sizes"
         for place, choice in enumerate(choices):

@@ -6,7 +6,7 @@ them: `plan/drafts.py` makes launches of drafts and looks at scalars, not at dep
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import FloatingRules, Kernel, Statement
 from tilepragma.ir.traversal import loops_in
+from tilepragma.plan.boxed_tiles import StagedForm
 from tilepragma.plan.kernel_plan import Step, TileSize
 from tilepragma.plan.ordered_proof import Part, parts_in_order
 from tilepragma.plan.verifier_proofs import Original
@@ -43,6 +44,7 @@ class Region:
     """the Scop, where somebody has found it before"""
     ordered: bool = False
     """its outermost loops, and the nests in them, run one after another, whatever depends on what: the host does that around launches"""
+    moved: Moved | None = None
 
     @cached_property
     def scop(self) -> Scop:
@@ -67,7 +69,9 @@ class Region:
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The nests that an ordered region runs one after another, each by itself. Raises OperationLimitError."""
-        return parts_in_order(self.statements, self.kernel)
+        if self.moved is None:
+            return parts_in_order(self.statements, self.kernel)
+        return parts_in_order(self.statements, self.kernel, self.moved.before.parts, self.moved.instead)
 
     @property
     def assumptions(self) -> tuple[Expression, ...]:
@@ -108,6 +112,14 @@ class Region:
     def first_index(self) -> int:
         """The first number that is no loop's index: new loops are numbered from here."""
         return 1 + max((loop.index for loop in loops_in(self.kernel.body)), default=-1)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What a region was `before` some of its arrays came to lie elsewhere, in the keys of `instead`; it is proven to compute the same."""
+
+    before: Region
+    instead: Mapping[DataObject, DataObject]
 
 
 @dataclass(frozen=True)
@@ -155,6 +167,8 @@ class Automatic:
     strips: bool = False
     split: tuple[str, ...] = ()
     """clauses on loops that are taken apart"""
+    staged: Mapping[str, StagedForm] = field(default_factory=dict, compare=False)
+    """staged forms that launches for devices may have, by their names, where they are proven right"""
     plainer: Automatic | None = None
     """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
     jammed: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)

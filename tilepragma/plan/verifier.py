@@ -8,6 +8,7 @@ from dataclasses import InitVar, dataclass
 from math import prod
 from typing import Any
 
+from tilepragma.base.remembered import once
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.directives import Live, Target, TileKind
 from tilepragma.ir.expressions import TABLE_BYTES, DataObject, IntegerLiteral, Scope, Storage
@@ -76,8 +77,9 @@ def _forms(plan: KernelPlan) -> tuple[Launch, ...]:
     return tuple(form for launch in _launches(plan) for form in forms(launch))
 
 
-def _nests(launch: Launch) -> Iterator[TileNest]:
-    return (node for node in walk(launch.body) if isinstance(node, TileNest))
+@once
+def _nests(launch: Launch) -> tuple[TileNest, ...]:
+    return tuple(node for node in walk(launch.body) if isinstance(node, TileNest))
 
 
 def _tiles_complete(plan: KernelPlan) -> Iterator[str]:

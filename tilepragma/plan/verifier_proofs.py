@@ -64,6 +64,7 @@ class Proof:
         mine = self.plan
         plan = replace(plan, rejected=mine.rejected, obstacles=mine.obstacles, choices=mine.choices)
         plan = replace(plan, device_choices=mine.device_choices, versions=mine.versions)
+        plan = replace(plan, processor_choices=mine.processor_choices)
         plan = replace(plan, measured=mine.measured, kept=mine.kept)
         return replace(plan, storage=mine.storage, source=mine.source, registers=mine.registers) == mine
 

@@ -48,7 +48,8 @@ def plan_version(
     if not floating.fast and any(map(_sums_reals, (plan, usual))) and _launches(plan) != _launches(usual):
         raise RefusalError("would add real numbers up in another order")
     conditions = tuple(dict.fromkeys((*usual.conditions, *plan.conditions)))
-    plan = replace(plan, apart=plan.apart or usual.apart, conditions=conditions)
+    # What launches of a version take is said by the choices of the plan that it is a version of.
+    plan = replace(plan, apart=plan.apart or usual.apart, conditions=conditions, processor_choices=())
     proof = made.proof if made.proof is not None and made.proof.is_of(plan) else proof_of(plan)
     if proof.faults:
         raise RefusalError(f"is not proven right: {proof.faults[0].message}")

@@ -35,6 +35,7 @@ from tilepragma.plan.row_loops import (
     term,
     total,
 )
+from tilepragma.plan.tile_boxes import boxed_tile
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.part_scan import Restriction, Restrictions
@@ -57,6 +58,9 @@ LINE_CHAIN, SHORT_CHAIN, FEW_READS = 16, 4, 6
 """The chain of such tiles on a line; and that where a point reads more than a few elements, so that fewer of them fill a processor: seidel-2d takes
 0.85 of the time with 8.
 """
+PROCESSOR_LINE_CHAIN = ((2**16, 64), (2**18, 256), (None, 4096))
+PROCESSOR_PLANE_STEPS, PROCESSOR_PLANE_ROWS = 2, 64
+"""The chain of such tiles on a line for OpenCL processors, by the bytes of all arrays, and the time steps and rows of those over a plane."""
 TALL_HOST_TILE, NARROW_HOST_TILE = 256, 64
 """Of tiles of two rows without a chain: along the other row, and along the one that vectors run along. gcc has vectors only in tiles that
 what is read of the written row is not in, so that these are narrow; and tall, since few tiles have few wavefronts: floyd-warshall takes 0.8
@@ -129,10 +133,12 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     tile = (*outside, *(row.inside for row in rows))
     bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
     inner, tiles = inner_tiles(loops, planned, inner_levels, bounded)
+    staged = loops.device and not planned.pair and not inner_levels
+    boxed = boxed_tile(loops, planned, tile, tiles) if staged else None
     fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
     every = bounds_of(fronts.range())
     dealt = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
-    launch = _launch(loops, wavefront, rows, dealt, inner, tiles)
+    launch = replace(_launch(loops, wavefront, rows, dealt, inner, tiles), boxed=boxed)
     return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "")
 
 
@@ -146,7 +152,8 @@ def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restri
         # Wavefronts of a pair are parallel to time where its tiles have one size.
         named = planned.pair[-1]
         base = base_name(part.statements, named)
-    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit)
+    own = () if loops.device else _processor_tile(planned, level)
+    size = loops.sizes.of(planned.number, named, base, _host_tile(planned, level), device, unit, own)
     tiles = loops.tile_range(part.statements, level, size, inside)
     return _TiledRow(
         level, size, loops.names.scalar(f"{base}_block"), loops.names.scalar(f"{base}_first"), tiles.lower, tiles.upper
@@ -168,7 +175,7 @@ def _host_tile(planned: PlannedPart, level: int) -> int:
         return CHAINED_HOST_TILE
     if rows == 2 and points.repeating is None and points.along is not None:
         return NARROW_HOST_TILE if level == points.along else TALL_HOST_TILE
-    if points.repeating is None or points.along is None or rows < min(STENCIL_TILES):
+    if points.repeating in (None, points.along) or points.along is None or rows < min(STENCIL_TILES):
         return LONG_HOST_TILE if level == points.along else HOST_STEPS if level == points.repeating else HOST_TILE
     steps, others, along = STENCIL_TILES[min(rows, max(STENCIL_TILES))]
     if level == points.repeating:
@@ -186,11 +193,27 @@ def _relaxation_tile(planned: PlannedPart, level: int) -> int:
     if level == points.chained and len(levels) == min(RELAXATION_TILES):
         return LINE_CHAIN
     if level == points.chained:
-        most = max(each.statement.elements_read for each in planned.part.statements)
-        return SHORT_CHAIN if most > FEW_READS else CHAINED_HOST_TILE
+        return CHAINED_HOST_TILE if _reads_little(planned) else SHORT_CHAIN
     if level == points.repeating:
         return steps
     return following if level == next(each for each in levels if each != points.repeating) else others
+
+
+def _reads_little(planned: PlannedPart) -> bool:
+    """Whether no point reads more than a few elements."""
+    return max(each.statement.elements_read for each in planned.part.statements) <= FEW_READS
+
+
+def _processor_tile(planned: PlannedPart, level: int) -> tuple[tuple[int | None, int], ...]:
+    """What OpenCL processors take in place of the host's (TileSize)."""
+    points, levels = planned.points, planned.part.carrying
+    if planned.pair or points.chained is None or points.repeating in (None, points.chained):
+        return ()
+    if len(levels) == 2:
+        return PROCESSOR_LINE_CHAIN if level == points.chained else ()
+    if len(levels) == 3 and level != points.chained and _reads_little(planned):
+        return ((None, PROCESSOR_PLANE_STEPS if level == points.repeating else PROCESSOR_PLANE_ROWS),)
+    return ()
 
 
 def _diamond_tile(planned: PlannedPart, level: int) -> int:

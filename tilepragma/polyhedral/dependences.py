@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import reduce
 
 import islpy as isl
 
@@ -31,6 +32,9 @@ class DependenceKind(Enum):
 _NAMING = 20_000
 _MOST_DIVISIONS = 6
 
+_MOST_COALESCED = 16
+"""pieces of a union of dependences"""
+
 FALSE_AND_TRUE = (DependenceKind.FLOW, DependenceKind.ANTI, DependenceKind.OUTPUT)
 
 
@@ -51,6 +55,11 @@ class Dependence:
     loops: tuple[Loop, ...]
     distances: isl.Set
     exact: bool
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The names of the statements."""
+        return self.source_statement.name, self.sink_statement.name
 
 
 def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
@@ -91,6 +100,19 @@ def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TR
                 _dependence(one.kind, one.source_statement, one.source, one.sink_statement, one.sink, relation)
             )
     return tuple(found)
+
+
+def together(dependences: Iterable[Dependence]) -> isl.Map:
+    """The union of the relations of dependences, which are some, between the same two statements. Coalesced where it has few pieces: that takes
+    time by their square.
+    """
+    found: list[isl.Map] = []
+    for one in dependences:
+        # What is written and then read at a distance is often what is read and then written at the opposite one.
+        if not any(one.relation.plain_is_equal(other) for other in found):
+            found.append(one.relation)
+    union = reduce(isl.Map.union, found)
+    return union.coalesce() if union.n_basic_map() <= _MOST_COALESCED else union
 
 
 def carried_at(dependence: Dependence) -> tuple[Loop, ...]:

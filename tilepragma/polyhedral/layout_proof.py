@@ -14,12 +14,14 @@ so that places have the values of their elements at all times. Copies back are o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 
 import islpy as isl
 
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.traversal import walk
+from tilepragma.polyhedral.dependences import Dependence
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.scop import Reference, Scop
 from tilepragma.polyhedral.storage_proof import (
@@ -47,6 +49,33 @@ def layout_fault(original: Version, changed: Version, own: OwnStorage, touching:
             return _fault(original, changed, own, added, touching or original.scop)
     except OperationLimitError as unknown:
         return str(unknown).rstrip(".")
+
+
+def moved_dependences(
+    original: Scop, dependences: Sequence[Dependence], changed: Scop, instead: Mapping[DataObject, DataObject]
+) -> tuple[Dependence, ...] | None:
+    """The dependences of statements whose arrays lie elsewhere, where `layout_fault` found nothing wrong with that: those of the original
+    ones, as two accesses touch one place where they touched one element. None where they are not the same statements.
+    """
+    pairs = list(zip(original.statements, changed.statements, strict=False))
+    if len(original.statements) != len(changed.statements) or not all(is_twin(*pair, instead) for pair in pairs):
+        return None
+    statements = {one.name: twin for one, twin in pairs if one.name == twin.name}
+    references = {
+        id(mine): theirs for one, twin in pairs for mine, theirs in zip(one.references, twin.references, strict=True)
+    }
+    if len(statements) < len(pairs):
+        return None
+    return tuple(
+        replace(
+            one,
+            source_statement=statements[one.source_statement.name],
+            sink_statement=statements[one.sink_statement.name],
+            source=references[id(one.source)],
+            sink=references[id(one.sink)],
+        )
+        for one in dependences
+    )
 
 
 def _fault(original: Version, changed: Version, own: OwnStorage, added: frozenset[int], touching: Scop) -> str | None:

@@ -69,13 +69,13 @@ def unheld(
 
 
 def _outside(array: HeldArray, references: list[Reference], frame: Frame) -> Iterator[Finding]:
+    ranges = [reference.relation.range().reset_tuple_id() for reference in references]
     for place, bounds in enumerate(array.section):
         held = _between(bounds, frame)
         if held is None:
             continue
         beyond = _at(place, _extent(array.object, place, frame).subtract(held).coalesce(), array.object.rank)
-        for reference in references:
-            touched = reference.relation.range().reset_tuple_id()
+        for reference, touched in zip(references, ranges, strict=True):
             if touched.dim(_SET) != array.object.rank or not _comparable(held, touched, frame):
                 continue
             outside = touched.intersect(beyond)

@@ -7,6 +7,9 @@ In each instance L is one to one with E and lies in the buffer. An access inside
 element that E has, at the place that L gives it; or it meets no element of E, if any is written. What is filled, and
 written back, is surely accessed, and written, inside: nothing outside the array is touched, and nothing that others write.
 
+Where conditions are left out because buffers are padded, what runs besides assigns to places alone that no element has, and reads
+places of buffers, or elements that are read anyway.
+
 Where workers wait for each other meanwhile, barriers order nothing that a buffer has: no other instance in the launch may access
 an element of E at all.
 """
@@ -21,6 +24,7 @@ import islpy as isl
 from tilepragma.ir.accesses import Use, uses
 from tilepragma.ir.buffers import place_in_buffer
 from tilepragma.ir.expressions import Access, Call, Callee, DataObject, Expression, Storage
+from tilepragma.ir.harmless import is_harmless
 from tilepragma.ir.looptree import Barrier, Buffer, Stage, TileNest
 from tilepragma.ir.traversal import walk
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine_tuple, product_of
@@ -35,15 +39,21 @@ _RULE = "buffers hold what they are for"
 def broken_buffers(held: tuple[Held, ...], scop: Scop, all_leaves: tuple[Leaf, ...]) -> Iterator[Finding]:
     """A sentence for every buffer that would change what the statements around it stand for compute, or is not shown not to."""
     for one in held:
-        name = one.buffer.access.object.host
-        try:
-            yield from (
-                Finding(_RULE, f"the buffer of '{name}' {fault}", True) for fault in _faults(one, scop, all_leaves)
-            )
-        except NotAffineError as error:
-            yield Finding(_RULE, f"the buffer of '{name}' is not understood: {error.why.reason}", False)
-        except _NotShownError as error:
-            yield Finding(_RULE, f"the buffer of '{name}' {error}", False)
+        yield from _told(f"the buffer of '{one.buffer.access.object.host}'", _faults(one, scop, all_leaves))
+    padded = tuple(one for one in held if one.buffer.padded)
+    for leaf in {id(leaf): leaf for one in padded for leaf in one.leaves if leaf.padded is not None}.values():
+        around = tuple(one for one in padded if any(leaf is inner for inner in one.leaves))
+        yield from _told("what runs besides, around padding,", _faults_beside(leaf, around, scop))
+
+
+def _told(what: str, faults: Iterator[str]) -> Iterator[Finding]:
+    """A sentence about `what` for each of the faults, or that these cannot be told."""
+    try:
+        yield from (Finding(_RULE, f"{what} {fault}", True) for fault in faults)
+    except NotAffineError as error:
+        yield Finding(_RULE, f"{what} is not understood: {error.why.reason}", False)
+    except _NotShownError as error:
+        yield Finding(_RULE, f"{what} {error}", False)
 
 
 class _NotShownError(Exception):
@@ -92,6 +102,33 @@ def _faults(held: Held, scop: Scop, all_leaves: tuple[Leaf, ...]) -> Iterator[st
         yield "has elements that are not surely accessed"
     if held.waits and any(_is_shared(held, kept, leaf, scop) for leaf in all_leaves if leaf.launch is held.launch):
         yield "has elements that others access between barriers"
+
+
+def _faults_beside(leaf: Leaf, around: tuple[Held, ...], scop: Scop) -> Iterator[str]:
+    """What is wrong with running the leaf, inside these padded buffers, where its padded conditions do not hold."""
+    assert leaf.padded is not None, "asked of those with padded conditions"
+    if leaf.opaque or leaf.padded.dim(isl.dim_type.set) != leaf.depth or not all(map(is_harmless, leaf.evaluated)):
+        raise _NotShownError("is more than sums and products of numbers")
+    beside = leaf.padded.subtract(leaf.domain)
+    for use in (use for part in leaf.evaluated for use in uses(part)):
+        placed = [(one, place_in_buffer(use.object, use.subscripts, one.buffer)) for one in around]
+        found = next(((one, place) for one, place in placed if place is not None), None)
+        if found is not None:
+            held, place = found
+            places = affine_tuple(place, leaf.frame)
+            lengths = [_length(held.buffer, at) for at in range(len(place))]
+            if not places.intersect_domain(leaf.padded).range().is_subset(_array(lengths, places.get_ctx())):
+                yield f"leaves the buffer of '{use.object.host}'"
+            own = _over_instances(affine_tuple(held.buffer.subscripts, held.frame), held.domain, held.depth)
+            if use.writes and not own.is_disjoint(_over_instances(places, beside, held.depth)):
+                yield f"changes elements in the buffer of '{use.object.host}'"
+        elif use.writes:
+            yield f"changes '{use.object.host}'"
+        elif use.subscripts:
+            depth = max(one.depth for one in around)
+            elements = _elements(use.object, use.subscripts, leaf.frame, leaf.domain, scop)
+            if not _over_instances(elements, beside, depth).is_subset(_over_instances(elements, leaf.domain, depth)):
+                yield f"reads elements of '{use.object.host}' that nothing else does"
 
 
 def _is_shared(held: Held, kept: isl.Map, leaf: Leaf, scop: Scop) -> bool:

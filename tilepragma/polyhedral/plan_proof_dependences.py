@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import reduce
 
 import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Declaration
-from tilepragma.polyhedral.dependences import Dependence, DependenceKind, carried_at, distances_between
+from tilepragma.polyhedral.dependences import Dependence, DependenceKind, carried_at, distances_between, together
 from tilepragma.polyhedral.legality import Violation
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding
 from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order
@@ -45,14 +44,12 @@ def broken_dependences(
 
 def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iterator[Finding]:
     shared = [one for one in group if not _is_local(one) and not _exempt(one.source.object, first, second)]
-    if shared:
-        relation = reduce(isl.Map.union, (one.relation for one in shared)).coalesce()
-        if _broken(first, second, relation) is not None:
-            for one in shared:
-                broken = _broken(first, second, one.relation)
-                if broken is not None:
-                    yield _finding(one, broken, first, second)
-                    break
+    if shared and _broken(first, second, together(shared)) is not None:
+        for one in shared:
+            broken = _broken(first, second, one.relation)
+            if broken is not None:
+                yield _finding(one, broken, first, second)
+                break
     for one in group:
         broken = _broken_local(one, first, second) if _is_local(one) else _lost(one, first, second)
         if broken is not None:

@@ -140,7 +140,8 @@ class Leaf:
     """A statement of the tree, or the evaluation of an If's condition or a Loop's bounds: `node` is that If or Loop; or a Stage.
 
     `domain`: { [i] : … }, its instances. `frame` knows what iterators and settled scalars are here. `scopes` has the
-    declaration of every local in scope.
+    declaration of every local in scope. `padded`: the instances that there are besides, and more, where padded conditions are left out; None
+    where there are no such.
     """
 
     node: Any
@@ -150,6 +151,7 @@ class Leaf:
     opaque: tuple[Opaque, ...]
     scopes: Mapping[DataObject, Leaf]
     launch: ProvenLaunch | None
+    padded: isl.Set | None = None
 
     @property
     def evaluated(self) -> tuple[Any, ...]:
@@ -230,6 +232,7 @@ class _Here:
     opaque: tuple[Opaque, ...] = ()
     scopes: Mapping[DataObject, Leaf] = field(default_factory=dict)
     launch: ProvenLaunch | None = None
+    padded: isl.Set | None = None
 
     def then(self, element: Element) -> _Here:
         return replace(self, path=(*self.path, element))
@@ -279,7 +282,8 @@ class _Walk:
         elif isinstance(statement, If):
             sequence = next(self.sequences)
             self._leaf(statement, here.then(At(sequence, 0)))
-            self._block(statement.then, self._restrict(statement.condition, here.then(At(sequence, 1)), holds=True))
+            inside = self._restrict(statement.condition, here.then(At(sequence, 1)), holds=True)
+            self._block(statement.then, replace(inside, padded=here.domain) if statement.padded else inside)
             if statement.otherwise is not None:
                 inside = self._restrict(statement.condition, here.then(At(sequence, 2)), holds=False)
                 self._block(statement.otherwise, inside)
@@ -307,7 +311,9 @@ class _Walk:
             )
 
     def _leaf(self, node: Any, here: _Here) -> None:
-        self.found.append(Leaf(node, here.path, here.frame, here.domain, here.opaque, here.scopes, here.launch))
+        self.found.append(
+            Leaf(node, here.path, here.frame, here.domain, here.opaque, here.scopes, here.launch, here.padded)
+        )
 
     def _restrict(self, expression: Expression, here: _Here, *, holds: bool) -> _Here:
         try:

@@ -39,11 +39,12 @@ import islpy as isl
 
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.polyhedral.affine import Frame, NotAffineError
-from tilepragma.polyhedral.dependences import Dependence, DependenceKind
+from tilepragma.polyhedral.dependences import Dependence, DependenceKind, together
 from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_between, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Finding, where
 from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
+from tilepragma.polyhedral.plan_proof_pipelines import out_of_columns
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
 from tilepragma.polyhedral.window_tiles import STEP, Computed, Copied, Tiles, WrongError, window_tiles
@@ -71,6 +72,7 @@ def wrong_windows(
             _in_order,
             _closed,
             _ordered_copies,
+            _in_columns,
             _rings,
             _columns,
             _filled,
@@ -136,21 +138,55 @@ def _in_tile(relation: isl.Map, depth: int) -> isl.Map:
 
 def _in_order(region: _Region, tiles: Tiles) -> None:
     """No dependence goes to an earlier step, and inside a tile all run forward."""
-    for one in region.dependences:
-        source, sink = one.source_statement.name, one.sink_statement.name
-        steps = one.relation.apply_domain(tiles.step_of[source]).apply_range(tiles.step_of[sink])
-        if not steps.intersect(isl.Map.lex_gt(steps.domain().get_space())).is_empty():
-            raise WrongError(
-                f"the {one.kind.value} dependence of '{one.source.object.host}' goes to an earlier step of the host"
-            )
+    for group in _by_ends(region.dependences):
+        every = together(group)
         for first in tiles.computed:
             for second in tiles.computed:
-                named = (first.executed.statement.name, second.executed.statement.name) == (source, sink)
-                if named and first.place == second.place:
-                    taken = first.executed.relation.apply_range(one.relation)
-                    pairs = taken.apply_range(second.executed.relation.reverse())
-                    what = f"the {one.kind.value} dependence of '{one.source.object.host}'"
-                    _check_order(first.executed.leaf, second.executed.leaf, pairs, tiles.depth, what)
+                if (first.executed.statement.name, second.executed.statement.name) == group[0].ends:
+                    _check_dependences(first, second, group, every, tiles)
+
+
+def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
+    """Those between the same two statements together."""
+    groups: dict[tuple[str, str], list[Dependence]] = {}
+    for one in dependences:
+        groups.setdefault(one.ends, []).append(one)
+    return list(groups.values())
+
+
+def _check_dependences(
+    first: Computed, second: Computed, group: list[Dependence], every: isl.Map, tiles: Tiles
+) -> None:
+    """Whether dependences, whose relations together are `every`, are kept: each by itself only if not all together are."""
+    if _why_broken(first, second, every, tiles) is None:
+        return
+    for one in group:
+        why = _why_broken(first, second, one.relation, tiles)
+        if why is not None:
+            raise WrongError(f"the {one.kind.value} dependence of '{one.source.object.host}' {why}")
+
+
+def _why_broken(first: Computed, second: Computed, relation: isl.Map, tiles: Tiles) -> str | None:
+    """What a dependence { S[i] -> T[j] } does between instances of S and T that are executed there, if it is not kept."""
+    pairs = first.executed.relation.apply_range(relation).apply_range(second.executed.relation.reverse())
+    if not _to_earlier_steps(pairs, first, second, tiles.rounds).is_empty():
+        return "goes to an earlier step of the host"
+    if first.place != second.place:
+        return None
+    leaves = first.executed.leaf, second.executed.leaf
+    broken = out_of_order(*leaves, _of_one_tile(pairs, tiles.depth))
+    if broken is not None:
+        return f"is broken in a tile: its instances {broken.reason}"
+    broken = out_of_columns(*leaves, pairs)
+    return None if broken is None else f"is broken: tiles that touch the same elements {broken.reason}"
+
+
+def _to_earlier_steps(pairs: isl.Map, first: Computed, second: Computed, rounds: int) -> isl.Map:
+    """Of pairs of instances those whose second one is of an earlier step."""
+    earlier = isl.Map.empty(pairs.get_space()) if first.place <= second.place else pairs
+    for outer in reversed(range(rounds)):
+        earlier = earlier.equate(_IN, outer, _OUT, outer).union(pairs.order_gt(_IN, outer, _OUT, outer))
+    return earlier
 
 
 def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
@@ -177,24 +213,60 @@ def _closed(region: _Region, tiles: Tiles) -> None:
             )
 
 
-def _ordered_copies(region: _Region, tiles: Tiles) -> None:
+def _ordered_copies(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
     """Windows are filled before, and stored after, all that computes in them."""
     for fill in tiles.fills:
-        for one, reference in _computing(tiles, fill):
-            accessed = one.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
-            pairs = fill.places.apply_range(accessed.reverse())
-            _check_order(fill.leaf, one.executed.leaf, pairs, tiles.depth, f"filling the window of '{fill.array.host}'")
+        what = f"filling the window of '{fill.array.host}'"
+        for one in _computing(tiles, fill):
+            for reference in _unordered(fill.leaf, one.executed.leaf, fill.array, one, tiles):
+                pairs = fill.places.apply_range(_accessed(one, reference).reverse())
+                _check_order(fill.leaf, one.executed.leaf, pairs, tiles.depth, what)
         for store in tiles.stores:
-            if store.place == fill.place and store.array == fill.array:
+            together = store.place == fill.place and store.array == fill.array
+            if together and not _all_before(fill.leaf, store.leaf, tiles.depth):
                 pairs = fill.places.apply_range(store.places.reverse())
-                _check_order(fill.leaf, store.leaf, pairs, tiles.depth, f"filling the window of '{fill.array.host}'")
+                _check_order(fill.leaf, store.leaf, pairs, tiles.depth, what)
     for store in tiles.stores:
-        for one, reference in _computing(tiles, store):
-            if reference.writes:
-                accessed = one.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
-                pairs = accessed.apply_range(store.places.reverse())
-                what = f"storing the window of '{store.array.host}'"
-                _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
+        what = f"storing the window of '{store.array.host}'"
+        for one in _computing(tiles, store):
+            for reference in _unordered(one.executed.leaf, store.leaf, store.array, one, tiles):
+                if reference.writes:
+                    pairs = _accessed(one, reference).apply_range(store.places.reverse())
+                    _check_order(one.executed.leaf, store.leaf, pairs, tiles.depth, what)
+
+
+def _unordered(first: Leaf, second: Leaf, array: DataObject, computed: Computed, tiles: Tiles) -> Iterator[Reference]:
+    """The accesses to an array of what is computed, if it matters which: where a tile does not do all of one leaf before all of the other."""
+    mine = [one for one in computed.executed.statement.references if one.object == array]
+    yield from () if not mine or _all_before(first, second, tiles.depth) else mine
+
+
+def _accessed(computed: Computed, reference: Reference) -> isl.Map:
+    """{ [plan instance] -> x }"""
+    return computed.executed.relation.apply_range(reference.relation.reset_tuple_id(_OUT))
+
+
+def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
+    """Whether whatever a leaf does in a tile runs before whatever another one does there: mostly the text says so, which is soon seen."""
+    anything = isl.Map.universe(isl.Space.alloc(first.frame.context, 0, first.depth, second.depth))
+    everything = isl.Map.from_domain_and_range(first.domain, second.domain)
+    return any(out_of_order(first, second, _of_one_tile(pairs, depth)) is None for pairs in (anything, everything))
+
+
+def _in_columns(region: _Region, tiles: Tiles) -> None:
+    """Where tiles of several wavefronts may run at once, those wait for each other of which one stores what the other copies."""
+    for store in tiles.stores:
+        for copy in (*tiles.fills, *tiles.stores):
+            if copy.other == store.other and store.leaf.launch is not None and store.leaf.launch.pipelined:
+                pairs = copy.places.apply_range(store.places.reverse())
+                _check_columns(copy.leaf, store.leaf, pairs)
+                _check_columns(store.leaf, copy.leaf, pairs.reverse())
+
+
+def _check_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> None:
+    broken = out_of_columns(first, second, pairs)
+    if broken is not None:
+        raise WrongError(f"tiles that touch the same elements {broken.reason}")
 
 
 def _rings(region: _Region, tiles: Tiles) -> None:
@@ -223,11 +295,9 @@ def _columns(region: _Region, tiles: Tiles) -> None:  # noqa: ARG001
                     )
 
 
-def _computing(tiles: Tiles, copy: Copied) -> Iterator[tuple[Computed, Reference]]:
-    """What a launch computes of the array that is copied there."""
-    for one in tiles.computed:
-        if one.place == copy.place:
-            yield from ((one, each) for each in one.executed.statement.references if each.object == copy.array)
+def _computing(tiles: Tiles, copy: Copied) -> Iterator[Computed]:
+    """What a launch computes where that copy is made."""
+    return (one for one in tiles.computed if one.place == copy.place)
 
 
 def _union(maps: Iterable[isl.Map], like: isl.Map) -> isl.Map:
@@ -242,15 +312,19 @@ def _filled(region: _Region, tiles: Tiles) -> None:
         for reference in statement.references:
             if reference.writes or reference.object not in arrays:
                 continue
+            mine = _union(
+                (one.tiles for one in tiles.fills if one.array == reference.object), _read(all_tiles, reference)
+            )
+            # All that is read, or what is left of it where tiles do not fill what they compute themselves.
+            if _read(all_tiles, reference).is_subset(mine):
+                continue
             left = statement.domain
             for one in region.flow:
                 if one.sink is reference and one.source.kind is AccessKind.MUST_WRITE:
                     steps = tiles.step_of[one.source_statement.name]
                     same = steps.apply_range(tiles.step_of[name].reverse())
                     left = left.subtract(one.relation.intersect(same).range())
-            old = all_tiles.intersect_range(left).apply_range(reference.relation.reset_tuple_id(_OUT))
-            mine = (one.tiles for one in tiles.fills if one.array == reference.object)
-            if not old.is_subset(_union(mine, old)):
+            if not _read(all_tiles.intersect_range(left), reference).is_subset(mine):
                 raise WrongError(
                     f"a window lacks elements of '{reference.object.host}' that are read from before the step"
                 )
@@ -261,6 +335,11 @@ def _filled(region: _Region, tiles: Tiles) -> None:
         for store in tiles.stores:
             if store.other == fill.other and store.place == fill.place and _meet(fill, store):
                 raise WrongError(f"'{fill.other.host}' is read and written by tiles that do not wait for each other")
+
+
+def _read(tiles: isl.Map, reference: Reference) -> isl.Map:
+    """{ b -> x : b has S[i], which accesses x }"""
+    return tiles.apply_range(reference.relation.reset_tuple_id(_OUT))
 
 
 def _meet(fill: Copied, store: Copied) -> bool:
@@ -295,6 +374,9 @@ def _written(region: _Region, tiles: Tiles, array: DataObject, like: isl.Map) ->
 def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
     """What a window is filled with is what the region has left there before the step."""
     _check_copy_of(tiles, fill)
+    if fill.other == fill.array and _each_stores_its_own(region, tiles, fill.array):
+        # Whatever an earlier step has written it has stored there.
+        return
     stored = _stored_to(tiles, fill.other, fill.steps)
     written = _written(region, tiles, fill.array, fill.steps)
     # { [s, x] -> p }
@@ -420,5 +502,8 @@ def _inside(region: _Region, tiles: Tiles) -> None:
             ),
         )
         copied = copy.tiles.range()
+        # Without divisions these are more, and mostly no more than there is.
+        if lies_in_section(held, copied.remove_divs().coalesce(), touched, frame):
+            continue
         if not lies_in_section(held, copied, touched, frame) and not lies_between(held, copied, touched):
             raise WrongError(f"elements of '{copy.other.host}' outside its section are copied")

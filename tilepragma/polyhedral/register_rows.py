@@ -23,6 +23,7 @@ class RegisterRows:
     `array` is the array's name. `packed` are the accesses, by their places among the statement's, that step through memory in strides along
     a column: what they read of a tile's columns is the same for all of its rows, and can be packed. So can what those read that are `crossing`,
     along a column but from one row of memory to another along what runs through: rows that are a power of two apart share few sets of a cache.
+    `alike`: where all of these are packed, what else is read is the same for all columns.
 
     Without a `column` a tile is a few values of the row alone, each with a sum of its own, which the same values run through.
     """
@@ -34,6 +35,7 @@ class RegisterRows:
     outside: tuple[int, ...]
     packed: tuple[int, ...] = ()
     crossing: tuple[int, ...] = ()
+    alike: bool = False
 
     @property
     def tile(self) -> tuple[int, ...]:
@@ -107,6 +109,15 @@ class _Update:
                 found.append(place)
         return tuple(found)
 
+    def alike(self, column: int, packed: frozenset[int]) -> bool:
+        """Whether all but the element that is updated, and what is packed, is read and stays along the column."""
+        others = [one for place, one in enumerate(self.statement.accesses) if place not in packed]
+        others = [one for one in others if not one.relation.is_equal(self.target.relation)]
+        moves = [
+            _move(one, self.statement, self.directions[column]) for one in others if one.relation.dim(isl.dim_type.out)
+        ]
+        return not any(one.write for one in others) and all(one is not None and not any(one) for one in moves)
+
     def outside(self, *tile: int) -> tuple[int, ...]:
         """The rows that move the element and are none of the tile's."""
         return tuple(level for level in self.moving if level not in tile)
@@ -149,7 +160,8 @@ def _rows_and_columns(update: _Update, dealt: int | None) -> RegisterRows | None
         for place in update.crossing(column)
         if _can_be_packed(update, update.statement.accesses[place], (row, *outside))
     )
-    return RegisterRows(update.target.array, row, column, update.through, outside, packed, crossing)
+    alike = update.alike(column, frozenset((*packed, *crossing)))
+    return RegisterRows(update.target.array, row, column, update.through, outside, packed, crossing, alike)
 
 
 def _can_be_packed(update: _Update, access: Access, still: tuple[int, ...]) -> bool:

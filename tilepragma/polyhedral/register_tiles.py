@@ -34,11 +34,14 @@ _ORIGINS = ("tilek_row_origin", "tilek_column_origin")
 
 @dataclass(frozen=True)
 class RegisterBox:
-    """The tile: its origins in the rows of tiles, expressions of integer type, and its extents in each."""
+    """The tile: its origins in the rows of tiles, expressions of integer type, and its extents in each. `padded`: columns are known to be
+    alike, the first to be there, and others may not be.
+    """
 
     rows: RegisterRows
     origins: tuple[Expression, ...]
     extents: tuple[int, ...]
+    padded: bool = False
 
     @property
     def limits(self) -> tuple[tuple[str, int, int], ...]:
@@ -64,13 +67,24 @@ class RegisterScan:
 @dataclass(frozen=True)
 class PanelScan:
     """Inside tiles of the rows that run through, and of columns: `condition`: each column is there at all of their values, from `lower` to
-    `upper`; None where they always are. `known` is what holds then, `otherwise` are loops over all points where it does not.
+    `upper`; None where they always are. `known` is what holds then.
+
+    Of a `padded` one that holds of the columns up to `last`, the first of them included, and all rows have the same columns.
     """
 
     condition: Expression | None
     lower: Expression
     upper: Expression
     known: Known
+    last: Expression | None = None
+
+
+@dataclass(frozen=True)
+class PanelScans:
+    """The panel that is full, the one that is padded where that is not, and loops over all points where neither is; None where there is no such."""
+
+    full: PanelScan
+    padded: PanelScan | None
     otherwise: Scanned | None
 
 
@@ -194,10 +208,11 @@ def scan_panel(
     known: Known,
     first_index: int,
     taken: frozenset[str],
-) -> PanelScan | None:
+) -> PanelScans | None:
     """The panel that tiles below each other have in common: the columns of the box, at the values of the one row that runs through.
 
-    Arguments as for `scan_register_tile`. None where it has no simple form. Raises OperationLimitError.
+    Arguments as for `scan_register_tile`; one that is padded is looked for where the box may be. None where it has no simple form. Raises
+    OperationLimitError.
     """
     (inside,) = code.inside((each,), restrictions)
     (_, column), (through,) = box.rows.tile, box.rows.through
@@ -207,32 +222,65 @@ def scan_panel(
         domain = inside.times.intersect_domain(inside.statement.domain).range()
         whole = _columns(domain, box)
         points = domain.intersect(whole)
-        used = points.project_out(isl.dim_type.set, box.rows.row, 1)
-        at = column - (box.rows.row < column)
-        every = used.project_out(isl.dim_type.set, at, 1)
-        lifted = every.insert_dims(isl.dim_type.set, at, 1).insert_dims(isl.dim_type.set, box.rows.row, 1)
-        needed = lifted.intersect(whole).project_out(isl.dim_type.set, box.rows.row, 1)
-        wanted = _joined(every.params().subtract(needed.subtract(used).params()))
-        if wanted.is_empty() or wanted.n_basic_set() != 1:
+        full = _simple_condition(_full_columns(points, whole, box), context)
+        if full is None:
             return None
-        condition = _in_parameters(wanted, context)
-        if condition is None:
-            return None
-        given = context.intersect(condition)
-        always = context.is_subset(condition)
-        test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
+        rest = context.subtract(full)
+        padded = _simple_condition(_alike_columns(points, box), rest) if box.padded else None
+        left = rest if padded is None else rest.subtract(padded)
     narrow = replace(inside, times=inside.times.intersect_range(points))
-    bounds = row_range((narrow,), through, symbols, given)
-    if bounds is None:
+
+    def panel(condition: isl.Set, facts: isl.Set, *, padded: bool) -> PanelScan | None:
+        given = facts.intersect(condition)
+        through_range = row_range((narrow,), through, symbols, given)
+        last = row_range((narrow,), column, symbols, given) if padded else None
+        if through_range is None or (padded and last is None):
+            return None
+        with operation_limit(code.scop.context, DEFAULT_LIMIT, "finding what a panel holds"):
+            always = facts.is_subset(condition)
+            test = None if always else isl.AstBuild.from_context(context).expr_from_set(condition.gist(context))
+        told = None if test is None else symbol_reader(symbols).condition(test)
+        within = Known(given if given.n_basic_set() == 1 else known.facts.intersect(condition))
+        return PanelScan(told, through_range.lower, through_range.upper, within, None if last is None else last.upper)
+
+    first = panel(full, context, padded=False)
+    if first is None:
         return None
+    second = None if padded is None or rest.is_empty() else panel(padded, rest, padded=True)
+    left = rest if second is None else left
     otherwise = None
-    if not always:
+    if not points.intersect_params(left).is_empty():
         across = (*box.rows.outside, box.rows.row, *box.rows.through, column)
         times = code.times(each, tuple(each.rows[level] for level in across))
         own = replace(inside, times=times.intersect_domain(narrow.times.domain()))
         otherwise = scan((own,), symbols, first_index, context)
-    told = None if test is None else symbol_reader(symbols).condition(test)
-    return PanelScan(told, bounds.lower, bounds.upper, Known(known.facts.intersect(condition)), otherwise)
+    return PanelScans(first, second, otherwise)
+
+
+def _full_columns(points: isl.Set, whole: isl.Set, box: RegisterBox) -> isl.Set:
+    """[p] -> { : what some column of the panel has, of the values that run through, all columns of it have }"""
+    (row, column) = box.rows.tile
+    used = points.project_out(isl.dim_type.set, row, 1)
+    every = _without(points, (row, column))
+    needed = _with(every, (row, column)).intersect(whole).project_out(isl.dim_type.set, row, 1)
+    return every.params().subtract(needed.subtract(used).params())
+
+
+def _alike_columns(points: isl.Set, box: RegisterBox) -> isl.Set:
+    """[p] -> { : of the columns that there are, each has all rows, at all values that run through, that any of them has; the first is there }"""
+    _, column = box.rows.tile
+    others = tuple(level for level in range(points.dim(isl.dim_type.set)) if level != column)
+    alike = _with(_without(points, others), others).intersect(_with(_without(points, (column,)), (column,)))
+    first = points.intersect(_columns(points, replace(box, extents=(box.extents[0], 1))))
+    return first.params().subtract(alike.subtract(points).params())
+
+
+def _simple_condition(condition: isl.Set, context: isl.Set) -> isl.Set | None:
+    """The condition as one convex set without integers of its own, in that context; None where it is none."""
+    wanted = _joined(condition)
+    if wanted.is_empty() or wanted.n_basic_set() != 1:
+        return None
+    return _in_parameters(wanted, context)
 
 
 def _with_origins(symbols: Symbols, box: RegisterBox) -> Symbols:
@@ -279,7 +327,8 @@ def _pieces(inside: ScannedStatement, box: RegisterBox, elements: _Elements, con
     points = domain.intersect(whole)
     levels = box.rows.tile
     every = _without(points, levels)
-    missed = _without(_with(every, levels).intersect(whole).subtract(points), levels)
+    there = _box(domain, replace(box, extents=(box.extents[0], 1))) if box.padded else whole
+    missed = _without(_with(every, levels).intersect(there).subtract(points), levels)
     full = _joined(every.subtract(missed))
     if full.is_empty() or full.n_basic_set() != 1:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tilepragma.base.diagnostics import Diagnostic, Severity
 from tilepragma.ir.traversal import loops_in
+from tilepragma.plan.alternating_integers import left_alternating
 from tilepragma.plan.doubted_extents import doubts
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.report.facts import KernelFacts, carried_text
@@ -34,6 +35,7 @@ def _remedies(plan: KernelPlan) -> Iterator[Diagnostic]:
         if place > 0 or not obstacle.notes:
             yield Diagnostic(Severity.NOTE, obstacle.range, obstacle.message)
         yield from obstacle.notes
+    yield from left_alternating(plan.kernel)
     if not plan.obstacles and any(loops_in(plan.kernel.body)):
         remedy = "'tilepragma explain' shows all dependences; say 'independent' only where you know that there are none"
         yield Diagnostic(Severity.NOTE, plan.kernel.directive.range, remedy)

@@ -23,6 +23,7 @@ from tilepragma.plan.ordered_proof import keeps_order
 from tilepragma.plan.rows import with_rows
 from tilepragma.plan.summary import has_shapes, used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
+from tilepragma.report.colour_facts import unsplit_colours
 from tilepragma.report.division_facts import division_rows
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
 from tilepragma.report.register_facts import register_rows
@@ -157,7 +158,7 @@ def kernel_facts(plan: KernelPlan, source: SourceText, sizes: Sizes, device: Dev
         work=work_facts(plan, sizes, device),
         split=plan.split,
         counted=tuple(dict.fromkeys(_counted(plan))),
-        rejected=tuple(dict.fromkeys((*_other_reasons(plan), *_without_devices(plan), *_long_arrays(plan, sizes)))),
+        rejected=tuple(dict.fromkeys(_rejected(plan, sizes))),
         checks=tuple(_checks(plan)),
         divisions=tuple(division_rows(plan)),
         tile_sizes=_tile_sizes(plan),
@@ -210,11 +211,14 @@ def _tile_sizes(plan: KernelPlan) -> str:
     choices, others = [], []
     if not plan.versions:
         choices, others = size_rules(plan, plan.choices), size_rules(plan, plan.device_choices, on_host=False)
-    if choices and device:
+    own = size_rules(plan, plan.processor_choices)
+    if choices and (device or own):
         choices[0] = f"on cores {choices[0]}"
+    if own:
+        own[0] = f"on OpenCL processors, where each wavefront is a launch of its own, {own[0]}"
     if others:
         others[0] = f"on devices {others[0]}"
-    return "; ".join(filter(None, (usual, *choices, *others, *_measured(plan), plan.kept)))
+    return "; ".join(filter(None, (usual, *choices, *own, *others, *_measured(plan), plan.kept)))
 
 
 def _measured(plan: KernelPlan) -> Iterator[str]:
@@ -239,6 +243,13 @@ def _targets(plan: KernelPlan) -> str:
 def _with_value(object_: DataObject, sizes: Sizes) -> str:
     value = sizes.of(object_)
     return object_.host if value is None else f"{object_.host} = {value}"
+
+
+def _rejected(plan: KernelPlan, sizes: Sizes) -> Iterator[str]:
+    yield from _other_reasons(plan)
+    yield from unsplit_colours(plan)
+    yield from _without_devices(plan)
+    yield from _long_arrays(plan, sizes)
 
 
 def _other_reasons(plan: KernelPlan) -> Iterator[str]:

@@ -11,14 +11,15 @@ from tilepragma.report.sizes import byte_text
 
 
 def size_rules(plan: KernelPlan, choices: Sequence[SizeChoice], on_host: bool = True) -> list[str]:
-    """`32 for arrays up to 1.0 MB`, or `version 1 for …`, for each choice; sizes have their names where there are several. None where no launch has
-    tile sizes or versions.
+    """`32 for arrays up to 1.0 MB`, or `version 1 for …`, for each choice; sizes have their names where there are several, and one choice for all
+    launches is `32`. None where no launch has tile sizes or versions.
     """
     found = []
     for choice in choices:
         taken = _taken(plan, choice, on_host)
         if taken:
-            found.append(f"{taken} for {_limits(plan, choice) or 'all others'}")
+            limits = _limits(plan, choice) or ("all others" if choice != choices[0] else "")
+            found.append(f"{taken} for {limits}" if limits else taken)
     return found
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
 from tilepragma.ir.directives import Target
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.plan.size_choices import choices_on_hosts
 from tilepragma.report.choice_facts import planned_target
 from tilepragma.report.sizes import Sizes, byte_text
 
@@ -62,8 +63,11 @@ def work_facts(plan: KernelPlan, sizes: Sizes, device: Device | None) -> WorkFac
     numbers = sizes.by_name(plan.kernel)
     if not numbers or plan.as_written is not None:
         return WorkFacts()
+    from tilepragma.model.devices import Processor
     from tilepragma.plan.work import PlanWork, plan_work
 
+    if isinstance(device, Processor) and device.is_opencl:
+        plan = replace(plan, choices=choices_on_hosts(plan, by_opencl=True))
     found = plan_work(plan, numbers, {}, planned_target(device))
     if not isinstance(found, PlanWork):
         return WorkFacts(limits=f"not known: {found.reason}")

@@ -121,12 +121,13 @@ def tuning_of(
     known = {one.value: one for one in ALL_TARGETS}
     if target not in known:
         raise TuningError(f"ran on {target}, where sizes are of no use", "name another target with --target")
-    # Processors under OpenCL run the launches of hosts, with the hosts' sizes.
+    # Processors under OpenCL run the launches of hosts; what is measured of them is kept for hosts.
     serves = known["threads" if times.on_host and target == "opencl" else target]
     size_class = HOST if times.on_host else DEVICE
     taken = taken_sizes(plan, times)
     runs_on = device(target)
-    built = _built(plan, times.on_host, numbers, runs_on.cores if isinstance(runs_on, Processor) else None)
+    threads = runs_on.cores if isinstance(runs_on, Processor) else None
+    built = _built(plan, times.on_host, numbers, threads, target == "opencl")
     plain = tuple(size.host if times.on_host else size.device for size in plan.sizes)
     mine = kept.get(size_class)
     chosen = [*taken, *(one for one in (mine, built, plain) if one is not None)]
@@ -152,12 +153,14 @@ def taken_sizes(plan: KernelPlan, times: KernelTimes) -> tuple[Sizes, ...]:
     return tuple(tuple(sizes[name] for name in names) for sizes in times.sizes)
 
 
-def _built(plan: KernelPlan, on_host: bool, numbers: Mapping[str, int], threads: int | None) -> Sizes | None:
+def _built(
+    plan: KernelPlan, on_host: bool, numbers: Mapping[str, int], threads: int | None, by_opencl: bool
+) -> Sizes | None:
     """What a build takes by itself, with nothing kept, for launches of these numbers; None where they do not say it."""
     if not on_host:
         return tuple(size.device for size in plan.sizes)
     try:
-        return sizes_on_hosts(plan, numbers, threads)
+        return sizes_on_hosts(plan, numbers, threads, by_opencl)
     except UncountableError:
         return None
 

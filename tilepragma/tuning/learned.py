@@ -116,7 +116,7 @@ def lesson_of(
     lessons = []
     for name, build in taken.items():
         if build.plan is not None and (build.plan.sizes or (embed is not None and not name)):
-            occasions = _occasions(results, name, build.plan, on_host)
+            occasions = _occasions(results, name, build.plan, target, on_host)
             decision = decided(list(occasions.values()), most=MOST)
             if decision is not None and len(decision.shares) == len(occasions):
                 before = tuple(
@@ -147,7 +147,7 @@ def _with_versions(usual: Lesson, results: Results, builds: Mapping[str, Build],
     """What launches reach that choose among the source as it stands and other builds."""
 
     def sizes(plan: KernelPlan, version: Version, text: str) -> Sizes:
-        return _sizes(plan, usual.on_host, version, plan.kernel.by_name(sizes_of(text)))
+        return _sizes(plan, usual.target, usual.on_host, version, plan.kernel.by_name(sizes_of(text)))
 
     rules = version_rules(results, builds, usual.occasions, sizes, embed, MOST)
     if rules is not None:
@@ -165,7 +165,7 @@ def _others(results: Results, name: str, sizes: Iterable[str]) -> dict[str, int]
     return {one: builds.count(one) for one in dict.fromkeys(builds) if one != name}
 
 
-def _occasions(results: Results, name: str, plan: KernelPlan, on_host: bool) -> dict[str, Occasion]:
+def _occasions(results: Results, name: str, plan: KernelPlan, target: str, on_host: bool) -> dict[str, Occasion]:
     """What was measured of one build, by the text of the sizes, where the default ran too. Raises NoLessonError where no numbers say what launches
     find.
     """
@@ -183,7 +183,7 @@ def _occasions(results: Results, name: str, plan: KernelPlan, on_host: bool) -> 
             for version in ordered:
                 one, typical = version_of(version), results.typical(version, text)
                 if one.build == name and typical is not None:
-                    sizes = _sizes(plan, on_host, one, scalars)
+                    sizes = _sizes(plan, target, on_host, one, scalars)
                     seconds[sizes] = min(typical, seconds.get(sizes, typical))
                     default = sizes if version == DEFAULT else default
             length, _ = found_by_launch(plan, scalars, with_trips=False)
@@ -204,9 +204,9 @@ def _trips(plan: KernelPlan, scalars: Mapping[str, int]) -> int:
         return 0
 
 
-def _sizes(plan: KernelPlan, on_host: bool, version: Version, scalars: Mapping[str, int]) -> Sizes:
+def _sizes(plan: KernelPlan, target: str, on_host: bool, version: Version, scalars: Mapping[str, int]) -> Sizes:
     """All tile sizes of a version of the plan. Raises UncountableError."""
     if on_host and not version.sizes:
-        return sizes_on_hosts(plan, scalars)
+        return sizes_on_hosts(plan, scalars, by_opencl=target == "opencl")
     said = dict(version.sizes)
     return tuple(said.get(one.object.name, one.host if on_host else one.device) for one in plan.sizes)

@@ -111,3 +111,16 @@ void macro(int n, double *u, double tol)
         CHANGE(res);
     }
 }
+
+void bytes(int n, double *u, double tol)
+{
+    double res = 1;
+    char *parts = (char *)u;
+#pragma tilek kernel
+    while (res > tol) {
+        for (int i = 0; i < n; i++)
+            u[i] *= 0.5;
+        fwrite(parts, 1, 8, stdout);
+        res = u[0];
+    }
+}

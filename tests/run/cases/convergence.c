@@ -241,3 +241,31 @@ CASE(changed_by_functions)
         free(a); free(b); free(level.now); free(level.next);
     }
 }
+
+// case bytes_between: characters are the bytes of what the loops change, and the host looks at them, and sets one
+static int bytes_between(int n, int *a, const int *b)
+{
+    unsigned char *const bytes = (unsigned char *)a;
+    int it = 0, first = 1;
+#pragma tilek kernel
+    while (first != 0 && it < 9) {
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < 3; j++)
+                a[3 * i + j] += b[i] + it;
+        first = bytes[0] % 5;
+        bytes[4] = 7;
+        it++;
+    }
+    return it;
+}
+CASE(bytes_between)
+{
+    EACH_SIDE(n) {
+        int a[300] = {0}, b[100];
+        for (int i = 0; i < 100; i++)
+            b[i] = 1 + i;
+        int it = bytes_between((int)(n < 99 ? n : 99) + 1, a, b);
+        check_record("rounds", &it, sizeof it);
+        check_record("a", a, sizeof a);
+    }
+}

@@ -312,15 +312,28 @@ static void named_like_ours(const struct span_of_cells *box, float *values)
     for (int trip = first; trip < last; trip++)
         values[trip] = values[trip] * 2 + (float)trip;
 }
+#define kernel 3
+# /* over two lines, behind a comment */ define \
+    bytes (count * 2)
+static void named_in_clauses(const struct span_of_cells *box, float *values)
+{
+#pragma tilek kernel num_gangs(count) num_workers(2) data(values[0:first + bytes])
+#pragma tilek loop tile(gang) tile(worker) tile(dynamic)
+    for (int trip = first; trip < last; trip++)
+        values[trip] = values[trip] * kernel + (float)bytes;
+}
 #undef first
 #undef count
 #undef last
+#undef bytes
+#undef kernel
 
 CASE(named_like_ours)
 {
-    float *const values = check_floats(100);
+    float *const values = check_floats(200);
     const struct span_of_cells box = {7, 50};
     named_like_ours(&box, values);
-    check_record("values", values, 100 * sizeof *values);
+    named_in_clauses(&box, values);
+    check_record("values", values, 200 * sizeof *values);
     free(values);
 }

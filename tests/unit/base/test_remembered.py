@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from tilepragma.base.remembered import hashed_once, text_once
+from tilepragma.base.remembered import hashed_once, once, text_once
 
 
 @dataclass
@@ -51,3 +51,16 @@ def test_comparisons_do_not_see_what_is_kept() -> None:
 def test_values_stay_frozen() -> None:
     with pytest.raises(AttributeError):
         Value(Counted(3)).name = "w"  # type: ignore[misc]
+
+
+def test_what_is_found_of_a_value_is_found_once() -> None:
+    found = []
+
+    @once
+    def name_of(value: Value) -> str:
+        found.append(value.name)
+        return value.name
+
+    value = Value(Counted(3))
+    assert (name_of(value), name_of(value), name_of(replace(value, name="w"))) == ("v", "v", "w")
+    assert found == ["v", "w"]

@@ -387,7 +387,9 @@ def test_what_launches_would_choose_at_these_sizes_is_tried(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ranked(monkeypatch)
-    monkeypatch.setattr(kernels, "sizes_on_hosts", lambda _plan, numbers, _threads: (numbers["n"], 16))
+    monkeypatch.setattr(
+        kernels, "sizes_on_hosts", lambda _plan, numbers, _threads, by_opencl: (numbers["n"], 17 if by_opencl else 16)
+    )
     assert tune(program({}, takes=[{"t_size": 256, "t_i_size": 16}]), "--size", "n=12,steps=7") == 0
     assert "t_size=12 t_i_size=16" in rows_of(capsys.readouterr().out)
 

@@ -18,7 +18,7 @@ def printed(source: str) -> list[str]:
 
 
 def test_a_register_tile_is_loaded_updated_and_stored() -> None:
-    panel, text = printed("""
+    panel, text, padded_panel, padded = printed("""
     void f(int n, float c[n][n], float a[n][n], float b[n][n])
     {
     #pragma tilek kernel
@@ -26,18 +26,30 @@ def test_a_register_tile_is_loaded_updated_and_stored() -> None:
             for (int j = 0; j < n; j++)
                 for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];
     }""")
-    lines = [line.strip() for line in text.splitlines()]
-    assert lines[0] == "float c_tile[8][32];"
-    assert [line for line in lines if "=" in line and line.endswith(";") and not line.startswith("int")] == [
+    assert assignments(text) == [
         "c_tile[i_step][j_step] = c[i][j];",
         "c_tile[i_step][j_step] += a[i][k] * b[k][j];",
         "c[i][j] = c_tile[i_step][j_step];",
     ]
+    assert text.strip().startswith("float c_tile[8][32];")
     assert "b_panel[k - k_first][j - j_tile] = b[k][j];" in panel
+    assert [line.replace("_2", "") for line in assignments(padded)] == [
+        "c_tile[i_step][j_step] = (((long)j_step + j_tile) <= ((long)n - 1) ? c[i][j] : 0);",
+        "c_tile[i_step][j_step] += a[i][k] * b[k][j];",
+        "c[i][j] = c_tile[i_step][j_step];",
+    ]
+    assert padded.count("if (") == 1, "where elements are written back; around what is summed up there is no test"
+    assert "[k - k_first][j - j_tile] = (j <= ((long)n - 1) ? b[k][j] : 0);" in padded_panel
+
+
+def assignments(text: str) -> list[str]:
+    """What is assigned, in order, without declarations."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if "=" in line and line.endswith(";") and not line.startswith("int")]
 
 
 def test_a_panel_is_filled_only_and_reached_through_a_pointer() -> None:
-    panel, _ = printed("""
+    panel, *_ = printed("""
     void f(int n, double c[n][n], double a[n][n], double b[n][n])
     {
     #pragma tilek kernel

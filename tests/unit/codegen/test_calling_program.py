@@ -132,3 +132,29 @@ static double sum(int n, const double *x)
     subprocess.run([COMPILER, "-std=c99", "-O3", "-w", "-o", "timed", "timed.c", "clock.c"], cwd=tmp_path, check=True)
     symbols = subprocess.run(["nm", "timed"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert [line for line in symbols.splitlines() if line.split()[-1] == "sum"], "the compiler left the calls out"
+
+
+def test_calls_have_the_same_numbers_or_what_the_one_before_left(tmp_path: Path) -> None:
+    calling = made(
+        tmp_path,
+        """\
+void shift(int n, double *x)
+{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++)
+        x[i] += 1;
+}
+""",
+    )
+    (tmp_path / "clock.c").write_bytes(calling.clock_text)
+    digests = []
+    for fills_once in (False, True):
+        (tmp_path / "timed.c").write_bytes(calling.timed_text((tmp_path / "a.c").read_bytes(), fills_once))
+        subprocess.run([COMPILER, "-std=c99", "-w", "-o", "timed", "timed.c", "clock.c"], cwd=tmp_path, check=True)
+        for calls in (1, 2):
+            command = ["./timed", *calling.command_line({"n": 4}, calls)]
+            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+            said = calling.calls_said(done.stdout)
+            assert len(said.seconds) == calls
+            digests.append(said.digest)
+    assert digests[0] == digests[1] == digests[2] != digests[3]

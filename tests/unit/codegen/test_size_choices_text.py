@@ -63,6 +63,22 @@ def test_the_table_can_be_read() -> None:
     ]
 
 
+def test_opencl_processors_have_a_table_of_their_own() -> None:
+    plain, text, without = (
+        kernel_constants(describe(replace(wavefronts(), processor_choices=choices), targets))
+        for choices, targets in (((), list(Target)), (CHOICES[:1], list(Target)), (CHOICES[:1], [Target.THREADS]))
+    )
+    assert [line for line in added(plain, text) if not line.startswith((" *", "/*"))] == [
+        "static const tilek_choice tilek_wavefronts_processor_choices[] = {",
+        "    {1048576, INT64_MAX, (const int64_t[]){16}, 0},",
+        "};",
+        "    .processor_choice_count = 1,",
+        "    .processor_choices = tilek_wavefronts_processor_choices,",
+    ]
+    assert "launches on OpenCL processors take what the first line says" in text
+    assert "processor_choices" not in without
+
+
 def test_iterations_are_counted_where_a_choice_asks_for_them() -> None:
     plain = with_region(wavefronts())
     without, by_bytes, by_trips = (

@@ -4,39 +4,63 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tilepragma.host.user_macros import user_macros, without_macros
-from tilepragma.ir.looptree import SourceFile
+from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.frontend.compiler import CompilerFlags
+from tilepragma.frontend.translation_unit import parse_translation_unit
+from tilepragma.host.user_macros import clause_macros, without_macros
+from tilepragma.ir.looptree import TranslationUnit
+
+NEST = "void f(int n, int *a) {\n#pragma tilek kernel num_gangs(count(n))\nfor (int i = 0; i < n; i++) a[i] = i;\n}\n"
 
 
-def test_macros_of_included_files_are_known(tmp_path: Path) -> None:
-    (tmp_path / "sizes.h").write_text('#include "more.h"\n#include "absent.h"\n#  define count(x) (x)\n')
-    (tmp_path / "more.h").write_text('#include "sizes.h"\n#define restrict\n#define first 0\n')
-    main = SourceFile(str(tmp_path / "main.c"), b'#include "sizes.h"\n#define size 3\nint define;\n', ())
-    assert user_macros([main]) == {"count", "first", "size"}
+def unit(folder: Path, text: str, *options: str) -> TranslationUnit:
+    (folder / "main.c").write_text(text + NEST)
+    found = parse_translation_unit(str(folder / "main.c"), None, CompilerFlags(options), Diagnostics())
+    assert found is not None
+    return found
 
 
-def test_macros_that_clauses_need_stay() -> None:
-    text = b"""#define first 1
+def test_all_macros_of_files_and_options_are_known(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "sizes.h").write_text("#  define counts(x) (x)\n")
+    text = """#include <sizes.h>
+#include <stdint.h>
+# /* a comment */ define bytes 11
+#define \\
+    lower 3 /* that
+    goes on */ + 4
+%:define status 1
+#undef status
+#if 0
+#define absent
+#endif
+int define;
+"""
+    found = unit(tmp_path, text, f"-I{tmp_path}/elsewhere", "-Darrays=7").macros
+    assert set(found) - {"linux", "unix"} == {"counts", "bytes", "lower", "status", "arrays"}
+    assert b"4" in found["lower"]
+
+
+def test_macros_that_clauses_need_stay(tmp_path: Path) -> None:
+    text = """#define first 1
 #define count(x) \\
     (size + (x))
 #define size 3
 #define other first
-#pragma tilek kernel \\
-    num_gangs(count(n))
+#define kernel 5
 """
-    assert user_macros([SourceFile("main.c", text, ())]) == {"first", "other"}
+    found = unit(tmp_path, text)
+    assert clause_macros(found.macros, [one.directive for one in found.kernels]) == {"count", "size"}
+    assert without_macros("int size, first;", found.macros, {"size"}).splitlines()[0] == '#pragma push_macro("first")'
 
 
 def test_clashing_macros_are_put_aside_and_come_back() -> None:
-    assert without_macros("int size = last;\n", frozenset({"size", "sizes"})) == (
+    assert without_macros("int size = last;\n", {"size", "sizes"}) == (
         '#pragma push_macro("size")\n#undef size\nint size = last;\n#pragma pop_macro("size")\n'
     )
 
 
-def test_what_the_header_declares_clashes_too() -> None:
-    assert '#pragma push_macro("count")\n' in without_macros('#include "tilek.h"\n', frozenset({"count"}))
-
-
 def test_texts_and_comments_clash_with_nothing() -> None:
-    text = 'const char *s = "size \\" first"; /* size */ // first\n'
-    assert without_macros(text, frozenset({"size", "first"})) == text
+    text = """const char *s = "size \\" first"; /* size */ // first\nif (c == '"' || c == 'x') return '"';\n"""
+    assert without_macros(text, {"size", "first"}) == text
+    assert "push" in without_macros("c == '\"' || size || c == '\"'", {"size"})

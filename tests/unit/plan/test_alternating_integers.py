@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from source import plan
 
+from tilepragma.plan.alternating_integers import left_alternating
 from tilepragma.plan.kernel_plan import KernelPlan
 
 
@@ -96,3 +97,16 @@ def test_colours_in_a_loop_change_where_rows_begin() -> None:
 def test_what_does_not_alternate_in_sight_stays(change: str, after: str) -> None:
     found = rows("s = 1;", change, after=after)
     assert "s" in {one.name for one in found.kernel.objects}
+
+
+def test_why_one_stays_is_said_where_it_changes() -> None:
+    (note,) = left_alternating(rows("s = 1;", "s = 3 - s;", after="return s;").kernel)
+    assert "its value may be read after the kernel; let a variable of the region's own begin with it" in note.message
+    assert note.range.start.line == 10
+    assert dealt(rows("int row = s;", "row = 3 - row;", begin="row", after="return s;")) > 0
+    (note,) = left_alternating(rows("s = 1;", "if (u[i][0] > 9) s = 3 - s;").kernel)
+    assert "not all of them change it; write what it is in terms of 'i'" in note.message
+
+
+def test_nothing_is_said_of_sums() -> None:
+    assert not list(left_alternating(rows("s = 1;", "s = s + 2;").kernel))

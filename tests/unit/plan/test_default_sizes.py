@@ -91,12 +91,10 @@ void f(int n, double a[n][n], double *restrict x, double *restrict y, double *re
 }
 
 
-def documented() -> list[tuple[str, str, str, str]]:
-    """The rows of the table: tiles, sizes on cores, on devices, the nest."""
-    section = (ROOT / "docs" / "MODEL.md").read_text().split("\n## Default sizes\n")[1].split("\n## ")[0]
-    rows = [
-        tuple(cell.strip() for cell in line.strip("|").split("|")) for line in section.splitlines() if line[:1] == "|"
-    ]
+def documented(section: str = "Default sizes") -> list[tuple[str, str, str, str]]:
+    """The rows of a section's table: tiles, sizes on cores, on devices, the nest; for OpenCL processors: tiles, length of arrays, sizes, the nest."""
+    text = (ROOT / "docs" / "MODEL.md").read_text().split(f"\n## {section}\n")[1].split("\n## ")[0]
+    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in text.splitlines() if line[:1] == "|"]
     return [(tiles, cores, devices, nest.strip("`")) for tiles, cores, devices, nest in rows[2:]]
 
 
@@ -111,6 +109,23 @@ def test_default_sizes(tiles: str, cores: str, devices: str, nest: str) -> None:
         return ", ".join(map(str, sizes)) or "–"
 
     assert (used(found.host_steps, True), used(found.device_steps, False)) == (cores, devices)
+
+
+def test_sizes_on_opencl_processors() -> None:
+    said: dict[str, list[tuple[str, str]]] = {nest: [] for nest in ("sor-1d", "seidel-2d", "seidel-2d-9", "jacobi-1d")}
+    for _, most, sizes, nest in documented("Sizes on OpenCL processors"):
+        said[nest].append((most, sizes))
+    for nest, rows in said.items():
+        found = plan(NESTS[nest])
+        places = [found.sizes.index(size) for size in used_sizes(found.host_steps, found.sizes)]
+        assert rows == [
+            (
+                "–" if one.bytes is None else f"{one.bytes // 2**10} KiB",
+                ", ".join(str(one.sizes[place]) for place in places),
+            )
+            for one in found.processor_choices
+        ]
+        assert all(one.trips is None for one in found.processor_choices)
 
 
 def test_every_nest_stands_in_the_table() -> None:

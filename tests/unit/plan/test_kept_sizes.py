@@ -155,10 +155,12 @@ def test_the_proof_is_of_the_kept_sizes(tmp_path: Path) -> None:
 
 def test_hosts_choose_at_launch_no_more(plain: TranslateResult) -> None:
     [plan] = plain.plans
+    assert plan.processor_choices
     plan = replace(plan, choices=(SizeChoice(None, None, (8, 8)),))
     kept = read_kept(text_of(host=SIZES, device=SIZES), "sweep.tilek.json", Diagnostics())
-    assert with_kept(plan, [one for one in kept if one.size_class == HOST]).choices == ()
-    assert with_kept(plan, [one for one in kept if one.size_class == DEVICE]).choices == plan.choices
+    on_hosts, on_devices = (with_kept(plan, [one for one in kept if one.size_class == own]) for own in (HOST, DEVICE))
+    assert (on_hosts.choices, on_hosts.processor_choices) == ((), ())
+    assert (on_devices.choices, on_devices.processor_choices) == (plan.choices, plan.processor_choices)
 
 
 def test_text_is_read_back_and_others_stay() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,7 @@ from tilepragma.model.devices import Memory, Overheads, Processor
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.footprint_boxes import Groups, Reals
 from tilepragma.plan.nest_work import NestCounter, launch_nest
-from tilepragma.plan.prediction import BREAK_EVEN, TILE_SECONDS, predicted_terms
+from tilepragma.plan.prediction import BREAK_EVEN, JOINING, TILE_SECONDS, predicted_terms
 from tilepragma.plan.tile_traffic import element_bytes, is_of_memory
 from tilepragma.plan.work import PlanWork, Uncounted, plan_work
 
@@ -120,6 +120,15 @@ def test_rows_and_points_are_those_of_the_loops() -> None:
     assert found.moved[0, 0] == pytest.approx(2 * 101 * (53 * 8 + 56))
 
 
+def test_panels_are_packed_for_each_block_of_rows() -> None:
+    """A block packs what it reads of B by 40 rows for each of two tiles of 32 columns; all else is the same in blocks of 24 and of 48 rows."""
+    scalars, [size] = {"n": 96, "m": 64, "p": 40}, planned("sgemm").sizes
+    work = plan_work(planned("sgemm"), scalars, {size.object.name: np.array([24, 48])}, Target.THREADS)
+    assert isinstance(work, PlanWork)
+    found = launch_nest(work.launches[-1], NestCounter((1024,), 64))
+    assert found.rows[0] - found.rows[1] == (96 / 24 - 96 / 48) * 40 * 2
+
+
 @pytest.mark.parametrize(
     ("index", "count", "least"),
     [
@@ -175,6 +184,21 @@ def test_tiles_of_overlapping_wavefronts_are_handed_on_one_by_one() -> None:
     # Ten columns, in each of them a tile for every 4 or 16 points and some more at the slanted ends.
     tiles = [10 * 65536 / width for width in (4, 16)]
     assert between == pytest.approx([TILE_SECONDS * one / PROCESSOR.cores for one in tiles], rel=0.2)
+
+
+def test_under_opencl_each_wavefront_is_a_launch() -> None:
+    overheads = Overheads(
+        kernel=5e-5, barrier=(), wavefront=((1, 2e-6), (4, 4e-6)), copy=1e-5, copy_in=1e10, copy_out=1e10
+    )
+    opencl = replace(PROCESSOR, overheads=overheads)
+    scalars, sizes = {"n": 65536, "steps": 320}, [[160, 4], [160, 8192]]
+    terms = terms_of("sor 1-d", scalars, sizes, opencl)
+    between = terms.seconds[:, terms.names.index("launches")]
+    # Short tiles run one after the other on whatever core is awake; of long ones several cores take part, which takes until they are.
+    waves = [-(-(65536 + 320) // width) + 1 for width in (4, 8192)]
+    assert between == pytest.approx([waves[0] * 2e-6, waves[1] * (4e-6 + JOINING)])
+    short, whole = (one.seconds[0, one.names.index("rows")] for one in (terms, terms_of("sor 1-d", scalars, sizes)))
+    assert short > 1.9 * whole, "two columns, which one core has or two"
 
 
 def test_what_fits_no_cache_comes_from_memory() -> None:

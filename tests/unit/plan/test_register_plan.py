@@ -47,20 +47,41 @@ def described(found: list[Buffer]) -> list[str]:
     ]
 
 
-def held(found: KernelPlan) -> list[str]:
-    """The register tiles."""
-    return described([one for one in buffers(found) if one.stored])
+def held(found: KernelPlan, *, padded: bool = False) -> list[str]:
+    """The register tiles, of the columns that fill them or of those that are left."""
+    return described([one for one in buffers(found) if one.stored and one.padded == padded])
 
 
-def packed(found: KernelPlan) -> list[str]:
-    """The panels."""
-    return described([one for one in buffers(found) if not one.stored])
+def packed(found: KernelPlan, *, padded: bool = False) -> list[str]:
+    """The panels, of the columns that fill them or of those that are left."""
+    return described([one for one in buffers(found) if not one.stored and one.padded == padded])
 
 
 @pytest.mark.parametrize("order", ["".join(order) for order in itertools.permutations("ijk")])
 def test_a_product_in_any_order_of_its_loops_keeps_elements_in_registers(order: str) -> None:
     assert held(product(order)) == [f"{ROWS}x{COLUMNS} c[i][j]"]
     assert packed(product(order)) == [f"{THROUGH_TILE}x{COLUMNS} b[k][j]"]
+
+
+@pytest.mark.parametrize("factor", ["b[k][j]", "d[j][k]", "(b[k][j] - d[j][k])"])
+def test_columns_that_are_left_run_in_a_tile_of_their_own_with_zeros_beside(factor: str) -> None:
+    found = product("ijk", update=f"c[i][j] += a[i][k] * {factor};")
+    assert held(found, padded=True) == held(found) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+    assert packed(found, padded=True) == packed(found) != []
+    assert prove(found) == ()
+
+
+@pytest.mark.parametrize(
+    ("update", "type_"),
+    [
+        ("c[i][j] += a[i][k] / b[k][j];", "int"),  # a 0 in the panel ends the program
+        ("c[i][j] += a[i][k] * b[k][j] * d[0][j];", "float"),  # what lies beyond the last column of d is nobody's
+    ],
+)
+def test_columns_that_are_left_keep_their_loops_where_more_than_panels_would_be_read(update: str, type_: str) -> None:
+    found = product("ijk", type_, update=update)
+    assert held(found) == [f"{ROWS}x{COLUMNS} c[i][j]"]
+    assert held(found, padded=True) == packed(found, padded=True) == []
 
 
 def test_vectors_hold_fewer_doubles() -> None:
@@ -287,8 +308,15 @@ def with_buffers(found: KernelPlan, change: Callable[[Buffered], Statement]) -> 
 
 
 def with_buffer(change: Callable[[Buffer], Buffer]) -> Callable[[Buffered], Buffered]:
-    """With what changes register tiles; panels stay."""
-    return lambda node: replace(node, buffers=tuple(change(one) if one.stored else one for one in node.buffers))
+    """With what changes full register tiles; panels stay."""
+    return lambda node: replace(
+        node, buffers=tuple(change(one) if one.stored and not one.padded else one for one in node.buffers)
+    )
+
+
+def with_padded(change: Callable[[Buffer], Buffer]) -> Callable[[Buffered], Buffered]:
+    """With what changes padded buffers; others stay."""
+    return lambda node: replace(node, buffers=tuple(change(one) if one.padded else one for one in node.buffers))
 
 
 def extent(number: int, place: int) -> Callable[[Buffer], Buffer]:
@@ -348,6 +376,22 @@ def test_an_element_spelled_with_an_iterator_inside_is_refused() -> None:
 
     broken = with_buffers(product(), change)
     assert "names an iterator of a loop inside" in " ".join(fault.message for fault in prove(broken))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda one: replace(one, padded=not one.stored), "changes 'c'"),
+        (lambda one: replace(one, conditions=()) if one.stored else one, "changes elements in the buffer of 'c'"),
+        (
+            lambda one: one if one.stored else lengths(THROUGH_TILE, COLUMNS - 1)(one),
+            "leaves the buffer of 'b'",
+        ),
+    ],
+)
+def test_wrong_padding_is_refused(change: Callable[[Buffer], Buffer], sentence: str) -> None:
+    found = prove(with_buffers(product(), with_padded(change)))
+    assert sentence in " ".join(fault.message for fault in found)
 
 
 def test_a_buffer_around_nothing_but_reads_is_not_written_back() -> None:

@@ -9,12 +9,14 @@ from source import plan
 
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.codegen.steps import step_functions
-from tilepragma.ir.expressions import Access, DataObject, Scope, integer
+from tilepragma.ir.expressions import Access, DataObject, Scope, Storage, integer
 from tilepragma.ir.looptree import Block, ExpressionStatement
+from tilepragma.ir.types import LONG
 from tilepragma.plan.dump import plan_text
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.even_blocks import even_parts
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SizeChoice
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SizeChoice, TileSize
+from tilepragma.plan.processor_choices import processor_choices
 from tilepragma.plan.sections import whole_section
 from tilepragma.plan.size_choices import outermost_loop, sizes_on_hosts, wrong_choices
 from tilepragma.plan.verifier import PlanFault, proof_of, verify, verify_rules
@@ -146,6 +148,30 @@ def test_iterations_that_no_launch_knows() -> None:
     choices = (SizeChoice(None, 3, tuple(1 for _ in found.sizes)),)
     assert not any("does not know" in one for one in wrong_choices(replace(found, choices=choices)))
     assert any("does not know" in one for one in wrong_choices(replace(endless, choices=choices)))
+
+
+def test_opencl_processors_look_at_their_own_first(product: KernelPlan) -> None:
+    own = range(len(product.sizes))
+    mine = (SizeChoice(8000, None, tuple(5 + place for place in own)),)
+    found = replace(chosen(product, (None, None, 3)), processor_choices=mine)
+    numbers = [{"n": length, "m": length} for length in (10, 1000)]
+    assert [sizes_on_hosts(found, one, by_opencl=True)[0] for one in numbers] == [5, 3]
+    assert [sizes_on_hosts(found, one)[0] for one in numbers] == [3, 3]
+    assert f"tile sizes on OpenCL processors up to 8000 bytes: {', '.join(map(str, mine[0].sizes))}" in plan_text(found)
+    with pytest.raises(PlanFault, match="choice 0 has 0 sizes"):
+        verify_rules(replace(found, processor_choices=(SizeChoice(None, None, ()),)))
+
+
+def test_processors_have_sizes_by_bytes() -> None:
+    names = [DataObject(name, name, LONG, Storage.SCALAR, Scope.LOCAL) for name in ("t", "i", "j")]
+    sizes = (
+        TileSize(names[0], 8, 16),
+        TileSize(names[1], 8, 16, processor=((100, 1), (200, 2))),
+        TileSize(names[2], 8, 16, processor=((150, 3), (None, 4))),
+    )
+    found = [(one.bytes, one.sizes) for one in processor_choices(sizes)]
+    assert found == [(100, (8, 1, 3)), (150, (8, 2, 3)), (200, (8, 2, 4)), (None, (8, 8, 4))]
+    assert processor_choices(sizes[:1]) == ()
 
 
 def test_a_proof_holds_for_other_choices(product: KernelPlan) -> None:

@@ -37,14 +37,14 @@ Planned = Callable[[str, Choices], TranslateResult]
 
 @pytest.fixture(scope="module")
 def planned() -> Planned:
-    """The one plan of a text, with choices of (bytes, trips, all sizes)."""
+    """The one plan of a text, with choices of (bytes, trips, all sizes) for hosts, and none for OpenCL processors."""
     known: dict[str, TranslateResult] = {}
 
     def of(text: str, rows: Choices) -> TranslateResult:
         result = known.setdefault(text, translate(TranslateRequest("t.c", text=text.encode(), last="plan")))
         (found,) = result.plans
         choices = tuple(SizeChoice(most, trips, (size,) * len(found.sizes)) for most, trips, size in rows)
-        return replace(result, plans=(replace(found, choices=choices),))
+        return replace(result, plans=(replace(found, choices=choices, processor_choices=()),))
 
     return of
 
@@ -61,10 +61,25 @@ def test_choices_stand_behind_the_usual_size(planned: Planned) -> None:
     choices = tuple(replace(choice, sizes=choice.sizes[:1]) for choice in found.choices)
     usual = sizes_said(planned(ROW, ())).split(", ")[0]
     assert usual.endswith(" on devices)")
-    assert sizes_said(replace(result, plans=(replace(found, sizes=found.sizes[:1], choices=choices),))) == (
+    assert sizes_said(
+        replace(result, plans=(replace(found, sizes=found.sizes[:1], choices=choices, device_steps=found.host_steps),))
+    ) == (
         f"{usual}; on cores 32 for arrays up to 1.0 MB; 16 for arrays up to 8.0 MB and up to 4 iterations of t; "
         "7 for up to 1 iteration of t; 9 for all others"
     )
+
+
+def test_opencl_processors_have_sizes_of_their_own(planned: Planned) -> None:
+    result = planned(ROW, ())
+    (found,) = result.plans
+    mine = (SizeChoice(10**6, None, (9,) * len(found.sizes)),)
+    said = sizes_said(replace(result, plans=(replace(found, choices=(), processor_choices=mine),)))
+    only = "on OpenCL processors, where each wavefront is a launch of its own, "
+    assert said.split("; ")[-1].startswith(only) and said.endswith("= 9 for arrays up to 1.0 MB")
+    for_all = (replace(mine[0], bytes=None),)
+    said = sizes_said(replace(result, plans=(replace(found, choices=mine, processor_choices=for_all),)))
+    assert said.split("; ")[-2].startswith("on cores ") and said.split("; ")[-1].startswith(only)
+    assert said.endswith("= 9")
 
 
 def test_several_sizes_are_named(planned: Planned) -> None:

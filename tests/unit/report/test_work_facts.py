@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from tilepragma.driver import TranslateRequest, device_named, explain, kernel_reports, translate
+from tilepragma.model.devices import Device, Overheads, Processor
 from tilepragma.report.sizes import parse_sizes
 
 SCALED = """
@@ -23,9 +25,17 @@ void f(int n, const int ends[restrict n], double a[restrict n]) {
 }"""
 
 
-def said(source: str, sizes: list[str], device: str | None) -> str:
+IN_PLACE = """
+void f(int n, int m, double a[n]) {
+#pragma tilek kernel
+  for (int t = 0; t < m; t++)
+    for (int i = 1; i < n - 1; i++) a[i] = a[i - 1] + a[i] + a[i + 1];
+}"""
+
+
+def said(source: str, sizes: list[str], device: str | Device | None) -> str:
     result = translate(TranslateRequest("t.c", text=source.encode(), last="plan"))
-    named = None if device is None else device_named(device)
+    named = device_named(device) if isinstance(device, str) else device
     return re.sub(r"\s+", " ", explain(kernel_reports(result, parse_sizes(sizes), named)))
 
 
@@ -49,6 +59,15 @@ def test_what_limits_a_stream_is_memory() -> None:
     # 3 * 8 * 1e8 bytes by 40 GB/s, 2e8 operations by 384 GFLOP/s
     assert "limits at least 60 ms on a processor: arithmetic 521 us (200 million operations)" in text
     assert "DRAM 60 ms (2.4 GB, each array once)" in text
+
+
+def test_launches_of_opencl_processors_are_those_of_their_tile_sizes() -> None:
+    processor = device_named("processor")
+    assert isinstance(processor, Processor)
+    opencl = replace(processor, overheads=Overheads(1e-5, ((1, 0.0),), ((1, 1e-6),), 1e-5, 1e10, 1e10))
+    sizes = ["n=1000000", "m=20"]
+    assert ": 245 launches, 20 million points" in said(IN_PLACE, sizes, opencl)
+    assert ": 245 launches" not in said(IN_PLACE, sizes, processor)
 
 
 def test_a_machine_that_nobody_measured_has_no_limits() -> None:

@@ -1,0 +1,235 @@
+"""What adapting costs over whole runs: a program that chooses among four versions at each launch against one that has the best alone.
+
+    python -m benchmarks.adaptive_overhead [--target threads] [--repeats N] [--only KERNEL …] [--markdown FILE]
+
+Of each of the TileK paper's kernels four programs are made that have one version each (the plan itself and three of the paper's
+Table 2), and one that has all of them, with rules that name at each size the one that was the fastest there. A run is many calls of
+the function on small arrays, or some on large ones; its seconds are those of all its calls. The best program, the one with rules, the
+best once more and the one with rules under TILEK_ADAPT=1 run in turn, so that what disturbs the machine meets them all; what counts is
+the fastest run of each. What the best program differs from itself by is noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.explored import OPTIONS, NotExploredError, translated
+from benchmarks.measure import markdown, output_of, show
+from benchmarks.tilek_paper.subjects import SUBJECTS, Subject
+from tilepragma.cli.devices import host_devices
+from tilepragma.cli.exploration_programs import OPTIONS as OWN_MAIN
+from tilepragma.cli.exploration_programs import compiled, local_headers, tilecc
+from tilepragma.driver import calling_program, source_text
+from tilepragma.plan.kept_sizes import kept_file
+from tilepragma.plan.size_choices import found_by_launch
+from tilepragma.tuning.candidates import Build, builds_of
+from tilepragma.tuning.size_ranges import sizes_of
+
+if TYPE_CHECKING:
+    from tilepragma.driver import CallingProgram, KernelPlan
+
+#: The versions of each program, as `tilepragma tune` names its builds; the first is the plan itself.
+VERSIONS = ("", "thread1", "thread3", "thread4")
+#: A small and a large input of each kernel.
+INPUTS: Mapping[str, tuple[str, str]] = {
+    "2d-conv": ("n=128,m=128", "n=3200,m=3200"),
+    "sgemm": ("n=64,m=64,p=64", "n=400,m=400,p=400"),
+    "syr2k": ("n=64,m=64", "n=400,m=400"),
+    "doitgen": ("R=10,Q=10,P=40", "R=40,Q=40,P=160"),
+}
+#: Seconds of calls that a run has, and calls that it has at least and at most.
+SECONDS, FEWEST, MOST = 0.2, 10, 20000
+#: Calls of the runs that find the best version, of which the first counts for nothing.
+TRIED = 10
+
+
+@dataclass(frozen=True)
+class Programs:
+    """The programs of a kernel: one for each of VERSIONS, and the one that has all."""
+
+    folder: Path
+    calling: CallingProgram
+    plan: KernelPlan
+    target: str
+
+    def seconds(self, program: str, numbers: Mapping[str, int], calls: int, **variables: str) -> tuple[float, ...]:
+        """Of each call; the script ends where the program fails."""
+        command = (str(self.folder / program), *self.calling.command_line(numbers, calls))
+        output = output_of(command, self.folder, TILEK_TARGET=self.target, TILEK_STRICT="1", **variables)
+        return self.calling.calls_said(output).seconds
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel at one input: the seconds of the fastest run of each program, of so many calls."""
+
+    kernel: str
+    text: str
+    version: str
+    calls: int
+    best: float
+    again: float
+    adaptive: float
+    trying: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """For a table."""
+        return (
+            self.kernel,
+            self.text,
+            self.version or "plan",
+            str(self.calls),
+            f"{self.best:.4f}",
+            f"{self.adaptive:.4f}",
+            percent(self.adaptive, self.best),
+            percent(self.again, self.best),
+            percent(self.trying, self.best),
+        )
+
+
+#: "trying": under TILEK_ADAPT=1.
+HEAD = ("kernel", "input", "best", "calls", "best s", "rules s", "overhead", "noise", "trying")
+
+
+def percent(seconds: float, base: float) -> str:
+    """How much longer than the base."""
+    return f"{100 * (seconds / base - 1):+.2f} %"
+
+
+def rules_text(
+    kernel: str, choices: Sequence[tuple[int, str]], texts: Mapping[str, str], sizes: Mapping[str, int]
+) -> str:
+    """A file of kept rules: `choices` are versions with the bytes up to which they are taken. What they do not name is in the program,
+    too, for larger arrays. `texts` are those of the versions, `sizes` the plan's own tile sizes, which the plan itself takes.
+    """
+    largest = max(most for most, _ in choices)
+    missing = [name for name in texts if name not in {chosen for _, chosen in choices}]
+    named = [*choices, *((largest * 2 ** (place + 1), name) for place, name in enumerate(missing))]
+    found: list[dict[str, Any]] = []
+    for most, name in named:
+        found.append({"bytes": most, "version": texts[name]} if name else {"bytes": most, "sizes": dict(sizes)})
+    return json.dumps({"version": 1, "kernels": {kernel: {"host": {"least_bytes": 0, "choices": found}}}}, indent=1)
+
+
+def make(folder: Path, subject: Subject, program: str, text: bytes, calling: CallingProgram) -> None:
+    """One program, from a folder of its own, where its kept rules may lie already."""
+    own = folder / f"of-{program}"
+    own.mkdir(exist_ok=True)
+    source, clock = own / subject.source.name, own / "tilek_calling_clock.c"
+    source.write_bytes(calling.timed_text(text, fills_once=True))
+    clock.write_bytes(calling.clock_text)
+    words = [*tilecc(), *OWN_MAIN, *OPTIONS, "-w", *local_headers(subject.source)]
+    compiled([*words, "-o", str(folder / program), str(source), str(clock), "-lm"], own, {})
+
+
+def fixed_name(version: str) -> str:
+    """The file of the program that has a version alone."""
+    return f"fixed-{version or 'plan'}"
+
+
+def best_at(programs: Programs, numbers: Mapping[str, int], versions: Sequence[str]) -> tuple[str, float]:
+    """The version whose calls are the fastest, and the seconds of one."""
+    found = {name: min(programs.seconds(fixed_name(name), numbers, TRIED)[1:]) for name in versions}
+    return min(found.items(), key=lambda one: one[1])
+
+
+def fastest(repeats: int, *runs: Callable[[], float]) -> list[float]:
+    """The least of several measurements taken in turn."""
+    found = [run() for run in runs]
+    for _ in range(repeats - 1):
+        found = [min(known, run()) for known, run in zip(found, runs, strict=True)]
+    return found
+
+
+def measured(subject: Subject, target: str, repeats: int, folder: Path) -> list[Row]:
+    """Make the programs of a kernel and run them. Raises NotExploredError, NotBuiltError."""
+    request, result = translated(subject.source)
+    plan = result.plans[0]
+    calling = calling_program(result, plan)
+    made: Mapping[str, Build] = builds_of(request, result, plan, target, ("paper8",), host_devices()[-1].compute_units)
+    builds = {name: made[name] for name in VERSIONS}
+    programs = Programs(folder, calling, plan, target)
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        list(pool.map(lambda name: make(folder, subject, fixed_name(name), builds[name].source, calling), VERSIONS))
+    inputs = {text: sizes_of(text) for text in INPUTS[subject.name]}
+    best = {text: best_at(programs, numbers, VERSIONS) for text, numbers in inputs.items()}
+    choices = [(bytes_of(plan, numbers), best[text][0]) for text, numbers in inputs.items()]
+    own = folder / "of-adaptive"
+    own.mkdir()
+    kept_file(str(own / subject.source.name)).write_text(
+        rules_text(
+            plan.kernel.name,
+            choices,
+            {name: one.version for name, one in builds.items()},
+            {size.object.name: size.host for size in plan.sizes},
+        )
+    )
+    make(folder, subject, "adaptive", source_text(result), calling)
+    return [row(programs, subject, text, inputs[text], best[text], repeats) for text in inputs]
+
+
+def bytes_of(plan: KernelPlan, numbers: Mapping[str, int]) -> int:
+    """What a launch finds its arrays to have."""
+    scalars = {one.name: numbers[one.host] for one in plan.kernel.objects if one.host in numbers}
+    return found_by_launch(plan, scalars, with_trips=False)[0]
+
+
+def row(
+    programs: Programs, subject: Subject, text: str, numbers: Mapping[str, int], best: tuple[str, float], repeats: int
+) -> Row:
+    """Runs of the best program and of the one with rules in turn, and of that one while it tries its versions."""
+    version, seconds = best
+    calls = min(max(FEWEST, round(SECONDS / seconds)), MOST)
+
+    def run(program: str, **variables: str) -> Callable[[], float]:
+        return lambda: sum(programs.seconds(program, numbers, calls, **variables))
+
+    alone, adaptive = fixed_name(version), "adaptive"
+    found = fastest(repeats, run(alone), run(adaptive), run(alone), run(adaptive, TILEK_ADAPT="1"))
+    return Row(subject.name, text, version, calls, found[0], found[2], found[1], found[3])
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.adaptive_overhead", description=(__doc__ or "").split("\n\n")[0]
+    )
+    parser.add_argument("--target", choices=("serial", "threads"), default="threads")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each program at each input")
+    parser.add_argument("--only", nargs="+", choices=tuple(INPUTS), default=list(INPUTS), metavar="KERNEL")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="the table for a page")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Print the table."""
+    given = arguments()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for subject in SUBJECTS:
+            if subject.name not in given.only:
+                continue
+            folder = Path(scratch) / subject.sample
+            folder.mkdir()
+            try:
+                rows += measured(subject, given.target, given.repeats, folder)
+            except NotExploredError as error:
+                print(f"{subject.name} is left out: {error}", file=sys.stderr)
+    cells = [one.cells for one in rows]
+    show(f"adapting, over whole runs on {given.target}", HEAD, cells)
+    if given.markdown is not None:
+        given.markdown.write_text(markdown(HEAD, cells))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""Why the points of one colour of a mesh do not lie side by side on devices, where a condition of the user's says the colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.expressions import Binary, DataObject, Expression
+from tilepragma.ir.looptree import Block, If, Statement
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.kernel_plan import KernelPlan
+from tilepragma.report.source_text import plain_text
+
+
+def unsplit_colours(plan: KernelPlan) -> Iterator[str]:
+    """A clause for each array that is relaxed under a condition on the parity of its place, once."""
+    if plan.as_written is not None or not plan.device:
+        return
+    said: set[DataObject] = set()
+    for condition, statement in _conditions(plan.kernel.body):
+        for array in _relaxed(statement):
+            if array not in said:
+                said.add(array)
+                yield (
+                    f"arrays split by colour, on devices: '{plain_text(condition)}' on line {condition.range.start.line} keeps every other element "
+                    f"of '{array.host}' from being computed, and loops go through all of them; sor(redblack) on the loops without this condition, "
+                    "once a sweep, has an array for each class of elements (the mesh's first one has the first colour)"
+                )
+
+
+def _conditions(body: Block) -> Iterator[tuple[Expression, Statement]]:
+    """Conditions that compare the parity of a sum of two values or more with something, and what they decide."""
+    for node in (one for one in walk(body) if isinstance(one, If)):
+        condition = node.condition
+        if isinstance(condition, Binary) and condition.operator in ("==", "!="):
+            yield from ((condition, node.then) for one in (condition.left, condition.right) if _is_parity(one))
+
+
+def _is_parity(value: Expression) -> bool:
+    if not isinstance(value, Binary) or (value.operator, polynomial(value.right).constant) not in (("%", 2), ("&", 1)):
+        return False
+    return sum(1 for product, _ in polynomial(value.left).terms if product) > 1
+
+
+def _relaxed(statement: Statement) -> Iterator[DataObject]:
+    """The arrays of which elements are written, and others are read for it."""
+    found = list(uses(statement))
+    for one in found:
+        if one.writes and one.object.rank:
+            others = (use for use in found if use.reads and use.object == one.object)
+            if any(use.subscripts != one.subscripts for use in others):
+                yield one.object
