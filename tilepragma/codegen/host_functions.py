@@ -68,9 +68,10 @@ class _HostFunction:
         apart = {
             object_: self._array(index, replace(object_, restrict=True))
             for index, object_ in self.objects.arrays
-            if is_checked_apart(plan, object_) and not self._is_written_out(object_)
+            if is_checked_apart(plan, object_)
         }
-        self.parameters = [(one.declared, one.value) for each in apart.values() for one in each]
+        handed = (each for object_, each in apart.items() if not self._is_written_out(object_))
+        self.parameters = [(one.declared, one.value) for each in handed for one in each]
         passed = {object_: tuple((one.name, one.declared) for one in each) for object_, each in apart.items()}
         self.rows = Rows(f"tilek_{launch.name}_row", frozenset(apart), passed)
 
