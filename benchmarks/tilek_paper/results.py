@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from tilepragma.base.spreads import Spread, spread_of
 from tilepragma.plan.size_choices import chosen_sizes
 from tilepragma.tuning.decisions import Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
-from tilepragma.tuning.input_space import Spread, spread_of
 
 #: Inputs from which on rules are learned from one half of them and judged at the other.
 ENOUGH_FOR_HALVES = 16
@@ -54,29 +54,19 @@ class Comparison:
     own: Spread | None
 
     @property
-    def mean(self) -> float:
-        """A over B, of the means."""
-        return self.adaptive.mean / self.best.mean
+    def speedup(self) -> tuple[float, float]:
+        """A over B: of the means, and at the inputs where each is worst."""
+        return self.adaptive.over(self.best)
 
     @property
-    def worst(self) -> float:
-        """A over B, at the input where each is worst."""
-        return self.adaptive.least / self.best.least
-
-    @property
-    def rules_share(self) -> float:
-        """What the rules reach over B, of the means."""
-        return self.rules.column.mean / self.best.mean
-
-    @property
-    def rules_worst(self) -> float:
-        """What the rules reach over B, where each is worst."""
-        return self.rules.column.least / self.best.least
+    def rules_speedup(self) -> tuple[float, float]:
+        """What the rules reach over B, likewise."""
+        return self.rules.column.over(self.best)
 
     @property
     def unseen_share(self) -> float | None:
         """The same at inputs that the rules were not learned from."""
-        return None if self.halves is None else self.halves[0].column.mean / self.halves[1].mean
+        return None if self.halves is None else self.halves[0].column.over(self.halves[1])[0]
 
 
 Rates = Mapping[str, Mapping[str, float]]

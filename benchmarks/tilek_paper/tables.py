@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.measure import markdown
 from benchmarks.tilek_paper.results import Row
 from benchmarks.tilek_paper.subjects import SUBJECTS
-from tilepragma.tuning.input_space import Spread
+from tilepragma.base.spreads import Spread
 
 #: What the adaptive kernel is to reach of the best on average at least.
 GOAL = 0.98
@@ -21,6 +21,10 @@ def _three(of: Spread) -> tuple[str, ...]:
     return tuple(f"{one:.2f}" for one in (of.mean, of.least, of.most))
 
 
+def _times(speedup: tuple[float, float]) -> tuple[str, ...]:
+    return tuple(f"{one:.2f}" for one in speedup)
+
+
 def table_4(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     """As the paper's, for one target: the ideal adaptive kernel (A), the best version on average (B), and A over B."""
     papers = {one.name: one.paper for one in SUBJECTS}
@@ -29,9 +33,7 @@ def table_4(rows: Sequence[Row]) -> list[tuple[str, ...]]:
         own = row.comparison
         mean, worst = papers[row.name]["threads" if row.target == "threads" else "accelerator"]
         rates = (*_three(own.adaptive), *_three(own.best), own.version)
-        found.append(
-            (row.name, str(own.inputs), *rates, f"{own.mean:.2f}", f"{own.worst:.2f}", f"{mean:.2f} {worst:.2f}")
-        )
+        found.append((row.name, str(own.inputs), *rates, *_times(own.speedup), f"{mean:.2f} {worst:.2f}"))
     return found
 
 
@@ -42,8 +44,7 @@ def rules_table(rows: Sequence[Row]) -> list[tuple[str, ...]]:
         own = row.comparison
         unseen = "" if own.unseen_share is None else f"{own.unseen_share:.2f}"
         untuned = "" if own.own is None else f"{own.own.mean / own.best.mean:.2f}"
-        shares = (f"{own.rules_share:.2f}", f"{own.rules_worst:.2f}")
-        found.append((row.name, str(own.rules.count), *shares, unseen, untuned))
+        found.append((row.name, str(own.rules.count), *_times(own.rules_speedup), unseen, untuned))
     return found
 
 
@@ -75,12 +76,12 @@ def all_tables(rows: Sequence[Row]) -> list[Table]:
 
 def summary(rows: Sequence[Row]) -> list[str]:
     """The goals, and what is reached of them; what failed."""
-    least = min(rows, key=lambda row: row.comparison.rules_share)
+    least = min(rows, key=lambda row: row.comparison.rules_speedup[0])
     places = [(row, one) for row in rows for one in row.places]
     early = sum(one.is_early for _, one in places)
     near = sum(one.is_near_early for _, one in places)
     lines = [
-        f"rules over the best on average: least {least.comparison.rules_share:.3f} ({least.name} on {least.target}); goal {GOAL}",
+        f"rules over the best on average: least {least.comparison.rules_speedup[0]:.3f} ({least.name} on {least.target}); goal {GOAL}",
         f"the fastest among the first tenth that was measured: {early} of {len(places)}; one within 2 % of it: {near} of {len(places)}; goal: all",
     ]
     for row in rows:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.case_suites import case_suite, file_named, with_file
 from tests.support.cases import Case, CaseFile, read_cases
+from tests.support.oclgrind import OPENCL, oclgrind
 from tests.support.paper_kernels import CONV2D
 from tests.support.programs import FLAGS, PLAIN, ROOT, Workshop, first_difference, read_records
 from tests.support.small_tiles import SMALL_TILES
-from tests.support.targets import TargetEnvironment, program_environment
 from tilepragma.tuning.paper_tilings import ODD, all_tilings
 
-OPENCL = TargetEnvironment("opencl", (("TILEK_TARGET", "opencl"), ("TILEK_STRICT", "1")))
 SAMPLES = {
     "listing1": ("13", "11", "2"),
     "listing2": ("13", "11", "2"),
@@ -33,19 +31,6 @@ pytestmark = pytest.mark.skipif(shutil.which("oclgrind") is None, reason="oclgri
 
 #: Oclgrind's device is what it is asked to be: both programs run on it.
 FORMS = ("gpu", "cpu")
-
-
-def oclgrind(workshop: Workshop, form: str, program: Path, *arguments: str, **variables: str) -> str:
-    """What Oclgrind has to say of a run; the empty string is what we want."""
-    log = program.with_suffix(".oclgrind")
-    log.unlink(missing_ok=True)
-    command = ("oclgrind", "--data-races", "--check-api", "--log", str(log), str(program), *arguments)
-    environment = program_environment(OPENCL, workshop.cache / "oclgrind", TILEK_OPENCL_FORM=form, **variables)
-    done = subprocess.run(
-        command, env=environment, cwd=program.parent, capture_output=True, text=True, timeout=300, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return log.read_text() if log.exists() else done.stderr
 
 
 @pytest.mark.parametrize("form", FORMS)

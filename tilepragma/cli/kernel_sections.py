@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilepragma.base.quantities import seconds
+from tilepragma.base.spreads import Spread, spread_of
 from tilepragma.report.input_figures import Curve, Range, ranges_figure, shares_figure
 from tilepragma.report.landscape import Landscape, measured_landscape, ratio_text
 from tilepragma.report.landscape_figure import landscape_figure
@@ -14,7 +15,7 @@ from tilepragma.report.measurements_page import InputRow, KernelSection, Version
 from tilepragma.report.scene import Figure
 from tilepragma.report.size_rules import size_rules
 from tilepragma.tuning.decisions import ENOUGH
-from tilepragma.tuning.input_space import InputSpace, Spread, input_name, spread_of
+from tilepragma.tuning.input_space import InputSpace, input_name
 from tilepragma.tuning.measured_kernels import MeasuredKernel
 from tilepragma.tuning.measuring import DEFAULT, version_of
 
@@ -174,7 +175,7 @@ def _ways(
     if average != DEFAULT:
         shares[DEFAULT] = space.shares(DEFAULT)
     spreads = {name: spread_of(space.rates(own, work)) for name, own in shares.items()}
-    return tuple(_Way(name, one, one.mean / base.mean, one.least / base.least) for name, one in spreads.items())
+    return tuple(_Way(name, one, *one.over(base)) for name, one in spreads.items())
 
 
 def _way_rows(ways: Sequence[_Way]) -> tuple[WayRow, ...]:
@@ -208,7 +209,7 @@ def _adaptive(ways: Sequence[_Way], unit: str, average: str, without: str) -> Fi
             if near
             else f"That leaves a factor of {ideal.mean_speedup / rules.mean_speedup:.2f}: measure longer (--budget), or at more sizes."
         )
-    ranges = [Range(one.name, one.spread.mean, one.spread.least, one.spread.most) for one in ways]
+    ranges = [Range(one.name, one.spread) for one in ways]
     return ranges_figure(ranges, unit, f"{words} {advice}")
 
 

@@ -191,9 +191,7 @@ def _add_devices(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _add_translate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     translate = _add_source_command(commands, "translate", "write C with launches for C with directives")
     translate.add_argument("-o", dest="output", required=True, metavar="OUT.c", help="the translated source, or -")
-    translate.add_argument(
-        "--target", metavar="LIST", default="", help="comma list of serial, threads, opencl, cuda (default: all)"
-    )
+    _add_text(translate, "--target", "LIST", "comma list of serial, threads, opencl, cuda (default: all)")
     translate.add_argument(
         "--emit-kernels", metavar="DIR", type=Path, help="write the readable .cl, .cpu.cl and .cu files there"
     )
@@ -251,15 +249,19 @@ def _add_explain(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
 
 
+def _add_text(command: argparse.ArgumentParser, name: str, value: str, about: str) -> None:
+    """An option with a text for a value, which is empty where it is not given."""
+    command.add_argument(name, metavar=value, default="", help=about)
+
+
+def _add_numbers(command: argparse.ArgumentParser, name: str, value: str, about: str) -> None:
+    """An option that may stand several times, once for each number."""
+    command.add_argument(name, metavar=value, action="extend", nargs=1, default=[], help=about)
+
+
 def _add_sizes(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--size",
-        metavar="NAME=INTEGER",
-        action="extend",
-        nargs=1,
-        default=[],
-        help="a number for a parameter of the kernels; several stand one after another, or with commas between them",
-    )
+    about = "a number for a parameter of the kernels; several stand one after another, or with commas between them"
+    _add_numbers(command, "--size", "NAME=INTEGER", about)
 
 
 def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -279,11 +281,11 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         metavar="LIST",
         help="which to try: sizes, steps, counts, unroll, paper8, paper16, paper24 (default: sizes,steps; with a program and no --build sizes)",
     )
-    tune.add_argument(
+    _add_text(
+        tune,
         "--build",
-        metavar="COMMAND",
-        default="",
-        help="what builds your program with tilecc, for a shell, such as 'make CC=tilecc': it can then be tried in other versions",
+        "COMMAND",
+        "what builds your program with tilecc, for a shell, such as 'make CC=tilecc': it can then be tried in other versions",
     )
     tune.add_argument("--again", action="store_true", help="measure anew what was measured before")
     tune.add_argument(
@@ -291,14 +293,10 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         action="store_true",
         help="time only what the model takes to be best, and the default, in your program, and keep the fastest beside the source, in IN.tilek.json",
     )
-    tune.add_argument("--kernel", metavar="K", default="", help="tune this kernel only (default: each in turn)")
+    _add_text(tune, "--kernel", "K", "tune this kernel only (default: each in turn)")
     _add_sizes(tune)
-    tune.add_argument(
-        "--target",
-        metavar="LIST",
-        default="",
-        help="where to run: serial, threads, opencl, cuda (default: threads, or where your program runs by itself)",
-    )
+    where = "where to run: serial, threads, opencl, cuda"
+    _add_text(tune, "--target", "LIST", f"{where} (default: threads, or where your program runs by itself)")
     tune.add_argument(
         "--best", metavar="N", type=int, help="with --quick: layouts to time besides the default (default: 12)"
     )
@@ -327,41 +325,25 @@ def _add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         metavar="DIR|FILE.html",
         help="a folder for report.html and its pictures as PNG, or a file for the page alone, or - (default: %(default)s)",
     )
-    report.add_argument(
-        "--kernel", metavar="K", default="", help="this kernel only (default: all, or those of the sources)"
-    )
-    report.add_argument("--target", metavar="LIST", default="", help="measurements on these targets (default: all)")
-    report.add_argument(
-        "--trace", metavar="FILE.json", default="", help="draw this run over time: what TILEK_PROFILE=FILE.json wrote"
-    )
-    report.add_argument(
-        "--note", metavar="TEXT", default="", help="a remark for the top of the page, such as what else the machine did"
-    )
+    _add_text(report, "--kernel", "K", "this kernel only (default: all, or those of the sources)")
+    _add_text(report, "--target", "LIST", "measurements on these targets (default: all)")
+    _add_text(report, "--trace", "FILE.json", "draw this run over time: what TILEK_PROFILE=FILE.json wrote")
+    _add_text(report, "--note", "TEXT", "a remark for the top of the page, such as what else the machine did")
 
 
 def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     about = "time the functions around kernels on each target against the same source as plain C, and compare results"
     bench = _add_source_command(commands, "bench", about)
     _add_ranges(bench)
-    bench.add_argument("--kernel", metavar="K", default="", help="the function around this kernel only")
-    bench.add_argument(
-        "--target",
-        metavar="LIST",
-        default="",
-        help="where to run: serial, threads, opencl, cuda (default: threads, and the devices that are here)",
-    )
+    _add_text(bench, "--kernel", "K", "the function around this kernel only")
+    where = "where to run: serial, threads, opencl, cuda"
+    _add_text(bench, "--target", "LIST", f"{where} (default: threads, and the devices that are here)")
     bench.add_argument("--json", metavar="FILE", help="write all calls' seconds there, too")
 
 
 def _add_ranges(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--sizes",
-        metavar="NAME=RANGE",
-        action="extend",
-        nargs=1,
-        default=[],
-        help="numbers to measure at, for parameters of the kernels: n=512, n=256:4096:x2, n=100:900:+200; all combinations of several",
-    )
+    values = "n=512, n=256:4096:x2, n=100:900:+200; all combinations of several"
+    _add_numbers(command, "--sizes", "NAME=RANGE", f"numbers to measure at, for parameters of the kernels: {values}")
 
 
 def _add_source_command(
@@ -372,7 +354,7 @@ def _add_source_command(
     )
     command.set_defaults(parser=command)
     command.add_argument("input", metavar="IN.c", nargs=None if needs_input else "?")
-    command.add_argument("--device", metavar="NAME", default="", help="the device to plan for")
+    _add_text(command, "--device", "NAME", "the device to plan for")
     command.add_argument("--dump", metavar="PASS", action="append", default=[], help=argparse.SUPPRESS)
     return command
 

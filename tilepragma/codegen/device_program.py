@@ -15,10 +15,11 @@ from tilepragma.codegen.persistent_launches import PersistentPrinter
 from tilepragma.codegen.reductions import ReductionPrinter
 from tilepragma.codegen.staging import StagedMacros, StagingPrinter
 from tilepragma.codegen.statements import StatementPrinter
+from tilepragma.codegen.window_pool import WindowPool
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Block
+from tilepragma.ir.looptree import Block, TileNest
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.tile_columns import Persistent, persistent_launches
 
@@ -64,18 +65,22 @@ class _DeviceEntry(Entry):
         if self.launch.staged is None:
             self._instances(writer, self.launch.body)
             return writer.text()
+        if self.launch.staged_windows:
+            pool = self.pool()
+            pool.declare(writer)
+            with writer.block(f"if ({pool.macros.fits})"):
+                pool.start(writer)
+                self._instances(writer, self.launch.staged, pool)
+                writer.otherwise()
+                self._instances(writer, self.launch.body)
+            return writer.text()
         staging = self._staging()
         staging.declare(writer)
-        writer.line(f"if ({staging.macros().fits}) {{")
-        writer.depth += 1
-        staging.start(writer)
-        self._instances(writer, staging.body(), staging)
-        writer.depth -= 1
-        writer.line("} else {")
-        writer.depth += 1
-        self._instances(writer, self.launch.body)
-        writer.depth -= 1
-        writer.line("}")
+        with writer.block(f"if ({staging.macros().fits})"):
+            staging.start(writer)
+            self._instances(writer, staging.body(), staging)
+            writer.otherwise()
+            self._instances(writer, self.launch.body)
         return writer.text()
 
     def declare_workers(self, writer: Writer) -> None:
@@ -85,7 +90,13 @@ class _DeviceEntry(Entry):
             writer.line(f"const {self.dialect.wide} {self.numbers.fresh(axis_name(axis))} = {index};")
 
     def staged(self) -> StagedMacros | None:
-        return None if self.launch.staged is None else self._staging().macros()
+        if self.launch.staged is None:
+            return None
+        return self.pool().macros if self.launch.staged_windows else self._staging().macros()
+
+    def pool(self) -> WindowPool:
+        """The windows of the staged form."""
+        return WindowPool(self.launch, self.dialect, self.numbers, self.printer)
 
     def columns(self) -> ColumnMacros | None:
         return self._columns().macros
@@ -96,7 +107,7 @@ class _DeviceEntry(Entry):
     def _staging(self) -> StagingPrinter:
         return StagingPrinter(self.launch, self.dialect, self.numbers, self.printer)
 
-    def _instances(self, writer: Writer, body: Block, staging: StagingPrinter | None = None) -> None:
+    def _instances(self, writer: Writer, body: Block, staged: StagingPrinter | WindowPool | None = None) -> None:
         """`body` for every instance of the group."""
         reductions = self.reductions()
         instances = used_dimensions(self.launch, AxisKind.THREAD, AxisKind.GANG)
@@ -111,23 +122,25 @@ class _DeviceEntry(Entry):
                 first, step = self.dialect.gang[axis.dimension], self.dialect.gangs[axis.dimension]
                 head = f"for ({self.dialect.wide} {name} = {first}; {name} < {count}; {name} += {step})"
                 # Compilers then see that there is no loop. Barriers have to stand in plain loops: those of reductions, stages and windows.
-                plain = self.launch.reductions or self.launch.windows or staging is not None
+                plain = self.launch.reductions or self.launch.windows or staged is not None
                 once = "" if plain else f"if ({self.numbers.axis_rounds(axis)} == 1) break;"
                 stack.enter_context(writer.block(head, once))
             self.print_privates(writer)
             reductions.start(writer)
-            self._statements(writer, staging).block(body)
+            self.statements(writer, staged).block(body)
             reductions.finish(writer)
 
-    def _statements(self, writer: Writer, staging: StagingPrinter | None) -> StatementPrinter:
+    def statements(self, writer: Writer, staged: StagingPrinter | WindowPool | None = None) -> StatementPrinter:
+        """What prints the statements of a body, of a staged form where `staged` says what is in the gang's memory."""
         bound = frozenset(AxisKind)
-        if staging is None:
+        if staged is None:
             columns = self._columns()
             used = columns if columns.macros is not None else None
             return StatementPrinter(writer, self.printer, self.numbers, bound, columns=used)
-        objects = replace(self.reached, flat={**self.reached.flat, **staging.flats()})
+        copies = staged if isinstance(staged, StagingPrinter) else None
+        objects = replace(self.reached, flat={**self.reached.flat, **staged.flats()})
         printer = self.functions.printer(objects, frozenset(self.reached.flat) | self.reached.indirect)
-        return StatementPrinter(writer, printer, self.numbers, bound, staging)
+        return StatementPrinter(writer, printer, self.numbers, bound, copies)
 
 
 class _PersistentEntry(_DeviceEntry):
@@ -145,8 +158,30 @@ class _PersistentEntry(_DeviceEntry):
         reductions = self.reductions()
         reductions.declare(writer)
         self.declare_workers(writer)
-        self.persistent.print(writer, reductions, self.print_privates)
+        if not self.launch.staged_windows:
+            self.persistent.print(writer, reductions, self._tile)
+            return writer.text()
+        pool = self.pool()
+        pool.declare(writer)
+        pool.start(writer)
+        self.persistent.print(writer, reductions, self._tile_where_it_fits)
         return writer.text()
+
+    def _tile(self, writer: Writer) -> None:
+        self.print_privates(writer)
+        self.statements(writer).block(self.persistent.found.nest.body)
+
+    def _tile_where_it_fits(self, writer: Writer) -> None:
+        """In windows where these fit."""
+        pool, staged = self.pool(), self.launch.staged
+        assert staged is not None and isinstance(staged.statements[0], TileNest), (
+            "windows are of a staged form, which is one nest"
+        )
+        with writer.block(f"if ({pool.macros.fits})"):
+            self.print_privates(writer)
+            self.statements(writer, pool).block(staged.statements[0].body)
+            writer.otherwise()
+            self._tile(writer)
 
     def may_be_missing(self) -> bool:
         return True

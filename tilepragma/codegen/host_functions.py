@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.dialect import C
@@ -41,6 +41,15 @@ def host_functions(plan: KernelPlan, numbering: Numbering) -> str:
     return "\n".join(_HostFunction(plan, launch, numbering).text() for launch in plan.host)
 
 
+@dataclass(frozen=True)
+class _Named:
+    """A declaration in C, the name that it declares, and the value."""
+
+    name: str
+    declared: str
+    value: str
+
+
 class _HostFunction:
     def __init__(self, plan: KernelPlan, launch: Launch, numbering: Numbering) -> None:
         self.plan = plan
@@ -52,19 +61,24 @@ class _HostFunction:
         self.instance_kind = instance_kind(launch)
         shared = self.objects.indirect if self.instance_kind is not None else ()
         self.printer = Printer(C, ObjectMap(indirect=frozenset(object_ for _, object_ in shared)))
-        apart = frozenset(object_ for _, object_ in self.objects.arrays if is_checked_apart(plan, object_))
-        self.rows = Rows(f"tilek_{launch.name}_row", apart)
+        apart = {
+            object_: self._array(index, replace(object_, restrict=True))
+            for index, object_ in self.objects.arrays
+            if is_checked_apart(plan, object_)
+        }
+        self.parameters = [(one.declared, one.value) for each in apart.values() for one in each]
+        passed = {object_: tuple((one.name, one.declared) for one in each) for object_, each in apart.items()}
+        self.rows = Rows(f"tilek_{launch.name}_row", frozenset(apart), passed)
 
     def text(self) -> str:
         body = self._body()
-        arrays: list[str] = []
-        parameters: list[tuple[str, str]] = []
-        for index, object_ in self.objects.arrays:
-            if is_checked_apart(self.plan, object_):
-                # Compilers heed `restrict` of parameters alone.
-                parameters += self._array(index, replace(object_, restrict=True))
-            else:
-                arrays += (f"{declared} = {value};" for declared, value in self._array(index, self._alone(object_)))
+        parameters = self.parameters
+        others = [(index, one) for index, one in self.objects.arrays if one not in self.rows.apart]
+        arrays = [
+            f"{one.declared} = {one.value};"
+            for index, object_ in others
+            for one in self._array(index, self._alone(object_))
+        ]
         head = Writer(depth=1)
         for line in (*arrays, *self._scalars(), *self._numbers(), *self._unused()):
             head.line(line)
@@ -139,13 +153,13 @@ class _HostFunction:
         """Elements that the user's functions reach by the variable itself are not those of a restrict pointer alone."""
         return replace(object_, restrict=False) if object_ in self.implied else object_
 
-    def _array(self, index: int, object_: DataObject) -> list[tuple[str, str]]:
+    def _array(self, index: int, object_: DataObject) -> list[_Named]:
         """Declarations with their values: lengths of rows that are no numbers, then the pointer. None for constants of the file, which
         compilers see through by their own names.
         """
         if object_.table and object_.rows_in is None and self.printer.name(object_) == object_.host:
             return []
-        found: list[tuple[str, str]] = []
+        found: list[_Named] = []
         inner = f"*const {self.printer.name(object_)}"
         if object_.restrict:
             inner = f"*{C.restrict} const {self.printer.name(object_)}"
@@ -158,11 +172,13 @@ class _HostFunction:
                 length = str(literal)
                 if literal is None:
                     length = self.numbers.fresh(f"{object_.name}_length{dimension}")
-                    found.append((f"const int64_t {length}", f"{self.call}->arrays[{index}].extent[{dimension}]"))
+                    extent = f"{self.call}->arrays[{index}].extent[{dimension}]"
+                    found.append(_Named(length, f"const int64_t {length}", extent))
                 lengths.append(f"[{length}]")
             inner = f"({inner}){''.join(lengths)}"
         const = "const " if object_.const else ""
-        return [*found, (f"{const}{self.printer.type(object_.element, inner)}", f"{self.call}->arrays[{index}].base")]
+        declared = f"{const}{self.printer.type(object_.element, inner)}"
+        return [*found, _Named(self.printer.name(object_), declared, f"{self.call}->arrays[{index}].base")]
 
     def _scalars(self) -> list[str]:
         lines = []

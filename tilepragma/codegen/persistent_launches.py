@@ -18,7 +18,6 @@ from tilepragma.codegen.manifest import Parameter, ParameterKind, axis_name
 from tilepragma.codegen.numbers import Numbers
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.reductions import ReductionPrinter
-from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
 from tilepragma.plan.tile_columns import Persistent
@@ -33,8 +32,8 @@ class PersistentPrinter:
         self.wide = printer.dialect.wide
         self.column, self.first_worker = numbers.fresh("column"), numbers.fresh("first_worker")
 
-    def print(self, writer: Writer, reductions: ReductionPrinter, print_privates: Callable[[Writer], None]) -> None:
-        """The columns of the gang, one after another. A column has one partial value of each reduction."""
+    def print(self, writer: Writer, reductions: ReductionPrinter, print_tile: Callable[[Writer], None]) -> None:
+        """The columns of the gang, one after another. A column has one partial value of each reduction; `print_tile` prints a tile of it."""
         dialect, numbers = self.printer.dialect, self.numbers
         workers = sorted(
             (axis_name(axis) for axis in set(self.found.launch.axes) if axis.kind is AxisKind.WORKER),
@@ -52,7 +51,7 @@ class PersistentPrinter:
         with writer.block(head):
             self._coordinates(writer, counts)
             reductions.start(writer)
-            self._wavefronts(writer, counts, print_privates)
+            self._wavefronts(writer, counts, print_tile)
             reductions.finish(writer)
 
     @property
@@ -72,7 +71,7 @@ class PersistentPrinter:
         for place in self._places:
             writer.line(f"{self.wide} {self._seen(place)} = 0;")
 
-    def _wavefronts(self, writer: Writer, counts: list[str], print_privates: Callable[[Writer], None]) -> None:
+    def _wavefronts(self, writer: Writer, counts: list[str], print_tile: Callable[[Writer], None]) -> None:
         numbers, wavefront = self.numbers, self.printer.name(self.found.wavefront)
         first = numbers.of_wavefronts(f"{wavefront}_first", ParameterKind.WAVE_FIRST)
         last = numbers.of_wavefronts(f"{wavefront}_last", ParameterKind.WAVE_LAST)
@@ -88,9 +87,7 @@ class PersistentPrinter:
                 self._waits(writer, counts, before)
             # The same for all workers, as the compiler sees by it: a condition that might differ costs twice the registers.
             with writer.block(f"if (__syncthreads_or({has_tile}))"):
-                print_privates(writer)
-                statements = StatementPrinter(writer, self.printer, numbers, frozenset(AxisKind))
-                statements.block(self.found.nest.body)
+                print_tile(writer)
                 writer.line(self.printer.dialect.barrier)
             writer.line(f"if ({self.first_worker}) tilek_post(&{self.flags}[{self.column}], {before} + 1);")
 

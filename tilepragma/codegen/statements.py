@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tilepragma.codegen.buffers import comment, with_buffers
@@ -11,13 +12,14 @@ from tilepragma.codegen.loop_heads import declared_apart, loop_head, with_bounds
 from tilepragma.codegen.loop_hints import loop_hints
 from tilepragma.codegen.nests import NestPrinter
 from tilepragma.codegen.numbers import Numbers
+from tilepragma.codegen.padded_panels import is_padded_panel, objects_outside
 from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.row_functions import RowFunction, iterations, row_function
 from tilepragma.codegen.uniform_nests import Copies, UniformNestPrinter
 from tilepragma.codegen.wrapping import wrapped_list
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import (
     Barrier,
     Block,
@@ -42,10 +44,13 @@ from tilepragma.plan.chain_checks import literal_trip
 
 @dataclass(frozen=True)
 class Rows:
-    """Where functions for rows are collected: `texts` of functions called `name` and a number, for loops over arrays that are all `apart`."""
+    """Where functions for rows are collected: `texts` of functions called `name` and a number, for loops over arrays that are all `apart`.
+    `arrays` are, for each, the names that it has here, lengths of its rows first, with declarations of parameters of these names.
+    """
 
     name: str
     apart: frozenset[DataObject]
+    arrays: Mapping[DataObject, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
 
 
@@ -81,8 +86,9 @@ class StatementPrinter:
                     self._nest(node)
             case Buffered():
                 writer.line(comment(node))
-                with writer.block():
-                    self.block(Block(with_buffers(node, self.numbers.fresh).statements))
+                if not (is_padded_panel(node) and self._padded(node)):
+                    with writer.block():
+                        self.block(Block(with_buffers(node, self.numbers.fresh).statements))
             case Barrier():
                 if printer.dialect.barrier:
                     writer.line(printer.dialect.barrier)
@@ -195,6 +201,27 @@ class StatementPrinter:
             arguments = [self.printer.expression(one, 1) for one in (iterations(node), *function.arguments)]
             condition = f"{iterator} {node.comparison} {self.printer.expression(node.upper, 11)}"
             self.writer.line(f"if ({condition}) {name}({', '.join(arguments)});")
+
+    def _padded(self, node: Buffered) -> bool:
+        """The statement as a call of a function of its own; False where it cannot be one."""
+        outside = objects_outside(node)
+        scalars = [one for one in outside if one.storage is Storage.SCALAR]
+        arrays = [one for one in outside if one not in scalars]
+        rows, printer = self.rows, self.printer
+        if rows is None or not set(arrays) <= set(rows.arrays) or printer.objects.indirect & set(scalars):
+            return False
+        inner = Writer(user_lines=self.writer.user_lines, depth=1)
+        statements = with_buffers(node, self.numbers.fresh).statements
+        StatementPrinter(inner, printer, self.numbers).block(Block(statements))
+        constants = [replace(one, scope=Scope.LOCAL, const=True) for one in scalars]
+        passed = [one for each in arrays for one in rows.arrays[each]]
+        declared = [*(one for _, one in passed), *map(printer.declaration, constants)]
+        name = f"{rows.name}{len(rows.texts) + 1}"
+        head = wrapped_list(f"TILEK_WIDE TILEK_ROW void {name}(", declared, ")")
+        rows.texts.append(f"{head}\n{{\n{inner.text()}}}\n")
+        arguments = [*(one for one, _ in passed), *map(printer.name, scalars)]
+        self.writer.line(f"{name}({', '.join(arguments)});")
+        return True
 
     def _for(self, node: ForLoop) -> None:
         printer = self.printer

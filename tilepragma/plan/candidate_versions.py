@@ -6,6 +6,7 @@ The form: {"source": PATH, "devices": BOOLEAN, "kernels": {KERNEL: [TEXT, …]}}
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -49,7 +50,9 @@ def candidates_for(source: str, environment: Mapping[str, str]) -> Candidates | 
             return Candidates()
         return Candidates({kernel: tuple(texts) for kernel, texts in said["kernels"].items()}, bool(said["devices"]))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise OSError(None, f"is not what 'tilepragma tune' writes; unset {CANDIDATES_VARIABLE}", name) from None
+        raise OSError(
+            errno.EINVAL, f"is not what 'tilepragma tune' writes; unset {CANDIDATES_VARIABLE}", name
+        ) from None
 
 
 def with_candidates(planned: Planned, candidates: Candidates, diagnostics: Diagnostics, make: MakeVersion) -> Planned:

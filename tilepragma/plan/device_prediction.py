@@ -21,6 +21,7 @@ from tilepragma.ir.expressions import Binary, Call, Callee
 from tilepragma.ir.looptree import Buffered, Declaration, ExpressionStatement, If
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import ScalarType
+from tilepragma.model.bank_conflicts import Banks
 from tilepragma.model.devices import Gpu, Overheads
 from tilepragma.model.execution_time import Integers, Numbers, cost_at, predict
 from tilepragma.model.fitting import Mix, estimate
@@ -28,6 +29,7 @@ from tilepragma.model.linear_model import Terms
 from tilepragma.model.occupancy import blocks_at_once
 from tilepragma.model.roofline import Roofs, roofline
 from tilepragma.plan.array_bytes import ArrayBytes, array_bytes
+from tilepragma.plan.box_bytes import box_bytes
 from tilepragma.plan.evaluation import UncountableError, Values
 from tilepragma.plan.gang_workers import gang_workers
 from tilepragma.plan.kernel_plan import KernelPlan
@@ -41,7 +43,7 @@ from tilepragma.plan.register_counts import register_use
 from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.tile_work import Fronts
 from tilepragma.plan.traffic_polynomials import estimated_traffic
-from tilepragma.plan.warp_requests import Step, neighbour_steps, wasted
+from tilepragma.plan.warp_requests import Step, box_conflicts, neighbour_steps, wasted
 from tilepragma.plan.work import LaunchWork, Uncounted, plan_work
 
 NAMES = ("computation", "positions", "barriers", "elements", "launches", "roofline")
@@ -124,6 +126,8 @@ class _LaunchTerms:
         found = launch_model(self.work, organisation, on_host=False, traffic_of=estimated_traffic)
         if copies_ahead(self.work.place.launch):
             found = _with_copies_that_fit(found, self.gpu.shared_per_block)
+        if self.work.place.launch.staged_windows:
+            found = _with_boxes_that_fit(found, self.gpu.shared_per_block)
         return found if self.cached else _without_cache(found, self.element, self._wasted(self.gpu.transaction))
 
     @property
@@ -191,11 +195,22 @@ class _LaunchTerms:
             special,
             ADDRESS * accesses,
             accesses,
-            conflicts=self._wasted(self.gpu.banks * self.gpu.bank_width),
+            conflicts=self._conflicts,
             chain=chain,
             element=self.element,
             double=self.element == 8,
         )
+
+    @property
+    def _conflicts(self) -> Numbers:
+        """How many times as long an access takes as one that serves all lanes at once: where the tile is in memory of the gang, by its banks."""
+        plain = self._wasted(self.gpu.banks * self.gpu.bank_width)
+        place, fronts = self.work.place, self.work.tile.fronts
+        if not place.launch.staged_windows or not fronts:
+            return plain
+        banks = Banks(self.gpu.banks, self.gpu.bank_width)
+        boxes = np.mean([box_conflicts(one.nest, place, banks) for one in fronts], axis=0)
+        return np.asarray(np.where(self.model.work.shared > 0, boxes, plain))
 
     def _wasted(self, at_once: int) -> Numbers:
         """How many times as many bytes as they use warps meet, in memory that is moved so many bytes at a time, in tiles with wavefronts."""
@@ -268,6 +283,13 @@ def _with_copies_that_fit(model: LaunchModel, most: int) -> LaunchModel:
     """Where a gang copies a tile while it computes the one before only if there is room for both."""
     both = model.work.shared
     return replace(model, work=replace(model.work, shared=np.where(both > most, both // 2, both)))
+
+
+def _with_boxes_that_fit(model: LaunchModel, most: int) -> LaunchModel:
+    """Where a gang keeps what its tile touches in memory of its own only if there is room for it. Raises UncountableError."""
+    place = model.counted.place
+    boxes = place.lanes.all(box_bytes(place.launch, place.lanes.evaluation.value))
+    return replace(model, work=replace(model.work, shared=model.work.shared + np.where(boxes <= most, boxes, 0)))
 
 
 def _without_cache(model: LaunchModel, element: int, wasted: Numbers) -> LaunchModel:

@@ -19,6 +19,7 @@ from tilepragma.ir.flow import scalar_effect
 from tilepragma.ir.looptree import Axis, Block, ForLoop, Loop, TileNest, While, Window
 from tilepragma.ir.substitution import with_objects
 from tilepragma.ir.traversal import children
+from tilepragma.plan.boxed_tiles import BoxedTile, StagedForm, staged_form
 from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import check_repeated
@@ -48,6 +49,8 @@ class DraftLaunch:
     waits: bool = True
     pipelined: bool = False
     """as of a Launch, where it can be"""
+    boxed: BoxedTile | None = None
+    """boxes of arrays that its gangs may keep for a tile"""
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ def make_automatic(
         sizes,
         depths if depths is not None else _depths(host_steps, 0, frozenset(size.object for size in sizes)),
         notes,
+        staged=builder.staged,
     )
 
 
@@ -155,25 +159,27 @@ class _Builder:
     shared: list[DataObject] = field(default_factory=list)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     places: list[_Place] = field(default_factory=list)
+    staged: dict[str, StagedForm] = field(default_factory=dict)
+    symbols: dict[int, str] = field(default_factory=dict)
 
     def steps(self, drafts: tuple[Draft, ...]) -> tuple[Step, ...] | Refusal:
         for problem in _iterators_left(drafts, self.region):
             return Refusal(problem)
         drafts = tuple(_own_iterators(draft) for draft in drafts)
-        symbols = loop_symbols(self.region.kernel, [draft.body for draft in _draft_launches(drafts)])
-        self._build_nests(drafts, (), symbols)
+        launches = tuple(_draft_launches(drafts))
+        boxes = [draft.boxed.body for draft in launches if draft.boxed is not None]
+        self.symbols = loop_symbols(self.region.kernel, [*(draft.body for draft in launches), *boxes])
+        self._build_nests(drafts, ())
         live = _Liveness(self.region, [place.body for place in self.places])
         needed = live.after(drafts, self.region.live_out)
         inside = live.after(drafts, frozenset())
-        launches = [
-            self._launch(place, number, needed[number], inside[number]) for number, place in enumerate(self.places)
-        ]
+        made = [self._launch(place, number, needed[number], inside[number]) for number, place in enumerate(self.places)]
         for item in self.diagnostics:
             if item.severity is Severity.ERROR:
                 return Refusal(item.message)
-        return _with_launches(drafts, iter(launches))
+        return _with_launches(drafts, iter(made))
 
-    def _build_nests(self, drafts: tuple[Draft, ...], around: tuple[DataObject, ...], symbols: dict[int, str]) -> None:
+    def _build_nests(self, drafts: tuple[Draft, ...], around: tuple[DataObject, ...]) -> None:
         on_host = host_evaluable(self.region.written, (*around, *self.sizes))
         directive = self.region.kernel.directive
         counts = {
@@ -183,14 +189,14 @@ class _Builder:
         }
         for draft in drafts:
             if isinstance(draft, DraftLaunch):
-                context = ChainContext(draft.clauses, symbols, on_host, counts, self.diagnostics)
+                context = ChainContext(draft.clauses, self.symbols, on_host, counts, self.diagnostics)
                 self.places.append(_Place(draft, build_nests(draft.body, context), around))
             elif isinstance(draft, DraftLoop):
                 self._check_on_host((draft.loop.lower, draft.loop.upper, draft.loop.step), around)
-                self._build_nests(draft.drafts, (*around, draft.loop.iterator), symbols)
+                self._build_nests(draft.drafts, (*around, draft.loop.iterator))
             else:
                 self._check_on_host((draft.condition,), around)
-                self._build_nests(draft.drafts, around, symbols)
+                self._build_nests(draft.drafts, around)
 
     def _check_on_host(self, values: tuple[Expression, ...], around: tuple[DataObject, ...]) -> None:
         on_host = host_evaluable(self.region.written, (*around, *self.sizes))
@@ -220,6 +226,9 @@ class _Builder:
         name = kernel.name if len(self.places) == 1 else f"{kernel.name}_nest{number + 1}"
         launch = finished_launch(name, place.body, found, context, values, waits=place.draft.waits)
         pipelined = place.draft.pipelined and columns_nest(launch) is not None
+        if place.draft.boxed is not None:
+            form = staged_form(place.body, place.draft.boxed, self.symbols, kernel.functions, frozenset(found.privates))
+            self.staged |= {} if form is None else {name: form}
         return dataclasses.replace(launch, windows=place.draft.windows, pipelined=pipelined)
 
 

@@ -67,8 +67,8 @@ class Launch:
     `axes` are those in use, by kind and dimension. `privates` are outside objects that each instance owns a copy of;
     those in `first_privates` start with the outside value. `values` are the iterators of HostLoops around (scope LOCAL) that the
     launch's text mentions: their values at each step are arguments of the kernel. `staged` is the same work with arrays staged in
-    memory of the gangs (`Stage`), for devices: it runs instead of `body` where the boxes fit that memory. `windows` are the arrays
-    that each gang of a device has for itself; what tiles do may then overlap, each in its own window.
+    memory of the gangs (`Stage`, or `staged_windows`, windows of this form), for devices: it runs instead of `body` where the boxes fit that
+    memory. `windows` are the arrays that each gang of a device has for itself; what tiles do may then overlap, each in its own window.
     `pipelined`: it is all that a loop of the host does, which counts wavefronts, and instance c = (c_1, ...) of its nest needs of the wavefront k
     before nothing but what instances c - e have done there, no part of e being negative and their sum k at most, so that tiles of several
     wavefronts may run at once (`plan/tile_columns.py`).
@@ -83,6 +83,7 @@ class Launch:
     first_privates: tuple[DataObject, ...]
     values: tuple[DataObject, ...] = ()
     staged: Block | None = None
+    staged_windows: tuple[Window, ...] = ()
     windows: tuple[Window, ...] = ()
     pipelined: bool = False
 
@@ -213,8 +214,8 @@ def forms(launch: Launch) -> tuple[Launch, ...]:
     """The launch by itself, and as it is where its staged form runs."""
     if launch.staged is None:
         return (launch,)
-    plain = replace(launch, staged=None)
-    return plain, replace(plain, body=launch.staged)
+    plain = replace(launch, staged=None, staged_windows=())
+    return plain, replace(plain, body=launch.staged, windows=launch.staged_windows)
 
 
 def launches_in(steps: tuple[Step, ...]) -> tuple[Launch, ...]:

@@ -132,9 +132,8 @@ def roofline_demand(
     transaction = device.transaction if isinstance(device, Gpu) else device.line
     moved = sum(_moved(one, transaction) for one in model.traffic.arrays) + np.zeros_like(model.tiles)
     footprint = sum(one.touched * one.bytes for one in model.traffic.arrays) + np.zeros_like(model.tiles)
-    if np.any(model.work.shared > 0):
-        # What is staged comes into the gang's memory part by part, each once.
-        footprint = np.minimum(footprint, model.work.shared)
+    # What is staged comes into the gang's memory part by part, each once.
+    footprint = np.where(model.work.shared > 0, np.minimum(footprint, model.work.shared), footprint)
     touched = {one.array.stored for one in model.traffic.arrays}
     own = [one for one in arrays if one.array.stored in touched]
     whole = np.full_like(model.tiles, sum(one.bytes for one in own))

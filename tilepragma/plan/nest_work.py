@@ -12,6 +12,7 @@ Of long loops a few iterations are looked at: the first and the last, and three 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -90,7 +91,7 @@ class NestCounter:
             case If():
                 return self._branches(node, lanes)
             case Buffered():
-                return self._block(node.body, lanes)
+                return self._buffered(node, lanes)
             case TileNest():
                 return self._loops(tuple(tiled.loop for tiled in node.loops), node.body, lanes)
             case Barrier() | Stage():
@@ -145,6 +146,15 @@ class NestCounter:
         return NestWork(
             np.ones(count), np.zeros(count), np.zeros(count), footprint, np.tile(moved, (len(self.caches), 1))
         )
+
+    def _buffered(self, node: Buffered, lanes: Lanes) -> NestWork:
+        """The body, and the rows by which panels are packed: short ones, so that what is copied passes while they begin and end. Loads and stores of
+        a register tile, in no loop, are part of what stands in it.
+        """
+        found = self._block(node.body, lanes)
+        packed = [buffer.loops for buffer in node.buffers if not buffer.stored]
+        rows = [math.prod(lanes.all(lanes.evaluation.trips(loop)) for loop in loops[:-1]) for loops in packed if loops]
+        return replace(found, rows=found.rows + sum(rows))
 
     def _branches(self, node: If, lanes: Lanes) -> NestWork:
         found = self._nothing(lanes.count)

@@ -320,18 +320,18 @@ class _Attempt:
         for trial in self.trials:
             if trial.answer is choice.taken:
                 diagnostics.add_all(trial.found)
-                return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial.proof)
+                return self._staged(self._sourced(replace(trial.plan, rejected=choice.rejected)), trial)
         said = replace(self.said, reason=choice.reason, rejected=choice.rejected)
         obstacles = _errors(self.trials[0].found) if self.trials else ()
         if obstacles and choice.reason == obstacles[0].message:
             said = replace(said, obstacles=obstacles)
         return Planned(self._sourced(_plan(self.kernel, said, self.floating, diagnostics, self.targets)))
 
-    def _staged(self, plan: KernelPlan, proof: Proof | None) -> Planned:
+    def _staged(self, plan: KernelPlan, trial: _Trial) -> Planned:
         """The plan with arrays staged where that is proven right."""
         if self.region.ordered:
-            return Planned(plan, proof)
-        return Planned(*proven_staging(plan, proof, self.region.original))
+            return Planned(plan, trial.proof)
+        return Planned(*proven_staging(plan, trial.proof, self.region.original, trial.answer.staged))
 
     def _proof(self, plan: KernelPlan) -> Proof:
         if self.region.ordered:

@@ -79,7 +79,7 @@ def with_staging(
     planner = _Planner(plan, 1 + max((loop.index for loop in _loops(plan)), default=-1), names, registers, points)
     steps = planner.steps(plan.device_steps, frozenset())
     plan = replace(plan, rejected=tuple(dict.fromkeys((*plan.rejected, *planner.notes))))
-    return plan if steps == plan.device_steps else _with_scalars(replace(plan, device_steps=steps))
+    return plan if steps == plan.device_steps else with_scalars_of_staged_forms(replace(plan, device_steps=steps))
 
 
 def with_points_of_workers(plan: KernelPlan, points: Mapping[str, tuple[int, int]]) -> KernelPlan:
@@ -106,7 +106,7 @@ def _loops(plan: KernelPlan) -> Iterator[Loop]:
                 yield from (tiled.loop for tiled in node.loops)
 
 
-def _with_scalars(plan: KernelPlan) -> KernelPlan:
+def with_scalars_of_staged_forms(plan: KernelPlan) -> KernelPlan:
     """Bounds that came from the launch may now stand in its text: the scalars that they read are arguments."""
     by_address = {argument.object for argument in plan.arrays}
     wanted = set(plan.scalars)

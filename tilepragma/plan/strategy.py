@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import FloatingRules, Kernel, Statement
 from tilepragma.ir.traversal import loops_in
+from tilepragma.plan.boxed_tiles import StagedForm
 from tilepragma.plan.kernel_plan import Step, TileSize
 from tilepragma.plan.ordered_proof import Part, parts_in_order
 from tilepragma.plan.verifier_proofs import Original
@@ -166,6 +167,8 @@ class Automatic:
     strips: bool = False
     split: tuple[str, ...] = ()
     """clauses on loops that are taken apart"""
+    staged: Mapping[str, StagedForm] = field(default_factory=dict, compare=False)
+    """staged forms that launches for devices may have, by their names, where they are proven right"""
     plainer: Automatic | None = None
     """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
     jammed: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)

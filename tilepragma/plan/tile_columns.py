@@ -87,7 +87,8 @@ def _in_loops(steps: tuple[Step, ...]) -> Iterator[tuple[Launch, HostLoop]]:
 def _persistent(plan: KernelPlan, launch: Launch, around: HostLoop) -> Persistent | None:
     """None where other numbers of the launch than its gangs' differ from one wavefront to the next."""
     nest, wavefront = columns_nest(launch), around.loop.iterator
-    if not launch.pipelined or nest is None or launch.staged is not None or launch.values[-1:] != (wavefront,):
+    staged = launch.staged is not None and not launch.staged_windows
+    if not launch.pipelined or nest is None or staged or launch.values[-1:] != (wavefront,):
         return None
     if launch.loops[: len(nest.loops)] != nest.loops:
         return None

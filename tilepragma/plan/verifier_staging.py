@@ -47,12 +47,49 @@ def wrong_stages(plan: KernelPlan, launch: Launch) -> Iterator[str]:
     if launch.staged is None:
         return
     parts = launch.staged.statements
+    if launch.staged_windows:
+        yield from _wrong_boxes(launch)
+        return
     if len(parts) != 1 or not isinstance(parts[0], TileNest) or not parts[0].uniform:
         yield f"the staged form of launch {launch.name} is not one uniform nest"
         return
     yield from _wrong_nest(launch, parts[0])
     yield from _wrong_places(parts[0].body, launch)
     yield from _wrong_arrays(plan, launch, parts[0])
+
+
+def _wrong_boxes(launch: Launch) -> Iterator[str]:
+    """A staged form in windows has the gangs' loops of the launch, whose numbers come from there, and windows for itself."""
+    plain, staged = (
+        one.statements[0] if len(one.statements) == 1 else None
+        for one in (launch.body, launch.staged)
+        if one is not None
+    )
+    if (
+        not isinstance(plain, TileNest)
+        or not isinstance(staged, TileNest)
+        or (plain.loops, plain.order) != (staged.loops, staged.order)
+    ):
+        yield f"the staged form of launch {launch.name} deals its tiles out otherwise"
+        return
+    nests = (node for node in walk(staged.body) if isinstance(node, TileNest))
+    for tiled in (one for nest in nests for one in nest.loops):
+        if tiled.launch_bounds and tiled not in launch.loops:
+            yield f"loop {tiled.symbol} of the staged form is none of the launch"
+        if any(tile.axis is not None and tile.axis not in launch.axes for tile in tiled.tiles):
+            yield f"loop {tiled.symbol} of the staged form has workers that the launch has not"
+    objects = [name for window in launch.staged_windows for name in window.names]
+    accesses = (node for node in walk(launch.staged) if isinstance(node, Access))
+    if len(set(objects)) != len(objects) or {one.object for one in accesses if one.object.scope is Scope.GANG} - set(
+        objects
+    ):
+        yield f"the staged form of launch {launch.name} uses memory of its gangs that is not one window's"
+    for window in launch.staged_windows:
+        number = isinstance(window.object.element, ScalarType) and window.object.scope is Scope.GANG
+        if not number or window.column is not None or None in window.origin:
+            yield f"the window '{window.object.name}' is no box of numbers in memory of a gang"
+        if not len(window.object.lengths) == len(window.origin) == window.array.rank:
+            yield f"the window '{window.object.name}' has not the dimensions of its array"
 
 
 def _wrong_nest(launch: Launch, nest: TileNest) -> Iterator[str]:

@@ -11,9 +11,10 @@ import numpy as np
 
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import AxisKind
-from tilepragma.ir.expressions import Expression
+from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Block, Declaration, If, Loop, TileNest
 from tilepragma.ir.traversal import walk
+from tilepragma.model.bank_conflicts import Banks, element_conflicts
 from tilepragma.model.execution_time import Integers, Numbers
 from tilepragma.model.roofline import scattered_bytes
 from tilepragma.plan.evaluation import UncountableError
@@ -31,11 +32,42 @@ Step = tuple[int, int]
 
 def neighbour_steps(nest: TileNest, place: Place) -> tuple[Step, ...]:
     """The accesses of a nest of workers to arrays in memory, as they stand in the text; those whose subscripts depend on data are apart."""
+    return tuple((_step(here, beside), element_bytes(array)) for array, here, beside in _neighbours(nest, place))
+
+
+def box_conflicts(nest: TileNest, place: Place, banks: Banks) -> Numbers:
+    """How many times as long as one without conflicts of banks the accesses of a nest of workers take, on average, in the windows of the launch's
+    staged form, for each case; those of other arrays take as long as when each lane is served by itself. Raises UncountableError.
+    """
+    lanes = place.lanes
+    lengths = {
+        one.array: [lanes.all(lanes.evaluation.value(length)) for length in one.object.lengths if length is not None]
+        for one in place.launch.staged_windows
+    }
+    found = []
+    for array, here, beside in _neighbours(nest, place):
+        if here is None or beside is None or array not in lengths:
+            found.append(np.full(lanes.count, banks.number))
+            continue
+        stride = np.zeros(lanes.count, dtype=np.int64)
+        for one, other, length in zip(here, beside, lengths[array], strict=True):
+            stride = stride * length + (other - one)
+        degrees = {int(one): element_conflicts(int(one), element_bytes(array), banks) for one in np.unique(stride)}
+        found.append(np.array([degrees[int(one)] for one in stride]))
+    return np.asarray(np.mean(found, axis=0) if found else np.ones(lanes.count), dtype=np.float64)
+
+
+_Subscripts = tuple[int, ...] | None
+
+
+def _neighbours(nest: TileNest, place: Place) -> Iterator[tuple[DataObject, _Subscripts, _Subscripts]]:
+    """The array of each access to memory, with the subscripts that a worker meets and its neighbour."""
     axis = Axis(AxisKind.WORKER, 0)
     taken = {one.loop.iterator.name for one in nest.loops if any(tile.axis == axis for tile in one.tiles)}
     origin = _origin(place)
     here, beside = (_accesses(nest.body, origin.inside(dict.fromkeys(taken, value))) for value in (0, 1))
-    return tuple((_step(one, other), size) for (one, size), (other, _) in zip(here, beside, strict=True))
+    for (array, one), (_, other) in zip(here, beside, strict=True):
+        yield array, one, other
 
 
 def wasted(steps: tuple[Step, ...], warp: int, row: Integers, at_once: int) -> Numbers:
@@ -61,8 +93,8 @@ def _origin(place: Place) -> Lanes:
     return place.lanes.at(np.zeros(1, dtype=np.int64)).inside(dict.fromkeys(names, 0))
 
 
-def _accesses(block: Block, lanes: Lanes) -> Iterator[tuple[tuple[int, ...] | None, int]]:
-    """The subscripts of each access, None where they depend on data, and the bytes of its element."""
+def _accesses(block: Block, lanes: Lanes) -> Iterator[tuple[DataObject, _Subscripts]]:
+    """The array of each access, and its subscripts, None where they depend on data."""
     for there, statement in declared_along(block, lanes):
         if isinstance(statement, (If, Loop, TileNest, Block)):
             yield from _inside(statement, there)
@@ -70,10 +102,10 @@ def _accesses(block: Block, lanes: Lanes) -> Iterator[tuple[tuple[int, ...] | No
         for use in uses(statement):
             if is_of_memory(use):
                 for _ in range(use.reads + use.writes):
-                    yield _subscripts(use.subscripts, there), element_bytes(use.object)
+                    yield use.object, _subscripts(use.subscripts, there)
 
 
-def _inside(statement: If | Loop | TileNest | Block, lanes: Lanes) -> Iterator[tuple[tuple[int, ...] | None, int]]:
+def _inside(statement: If | Loop | TileNest | Block, lanes: Lanes) -> Iterator[tuple[DataObject, _Subscripts]]:
     if isinstance(statement, Block):
         yield from _accesses(statement, lanes)
     elif isinstance(statement, If):
@@ -83,14 +115,14 @@ def _inside(statement: If | Loop | TileNest | Block, lanes: Lanes) -> Iterator[t
         yield from _accesses(statement.body, lanes)
 
 
-def _subscripts(subscripts: tuple[Expression, ...], lanes: Lanes) -> tuple[int, ...] | None:
+def _subscripts(subscripts: tuple[Expression, ...], lanes: Lanes) -> _Subscripts:
     try:
         return tuple(int(lanes.all(lanes.evaluation.value(one))[0]) for one in subscripts)
     except UncountableError:
         return None
 
 
-def _step(here: tuple[int, ...] | None, beside: tuple[int, ...] | None) -> int:
+def _step(here: _Subscripts, beside: _Subscripts) -> int:
     if here is None or beside is None or here[:-1] != beside[:-1]:
         return _APART
     return abs(beside[-1] - here[-1])

@@ -35,6 +35,7 @@ from tilepragma.plan.row_loops import (
     term,
     total,
 )
+from tilepragma.plan.tile_boxes import boxed_tile
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.part_scan import Restriction, Restrictions
@@ -132,10 +133,12 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     tile = (*outside, *(row.inside for row in rows))
     bounded = BoundedTile(tile, frozenset(summed[:-1]), around.known)
     inner, tiles = inner_tiles(loops, planned, inner_levels, bounded)
+    staged = loops.device and not planned.pair and not inner_levels
+    boxed = boxed_tile(loops, planned, tile, tiles) if staged else None
     fronts = loops.wavefronts(part.statements, {row.level: row.size for row in rows}, outside)
     every = bounds_of(fronts.range())
     dealt = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
-    launch = _launch(loops, wavefront, rows, dealt, inner, tiles)
+    launch = replace(_launch(loops, wavefront, rows, dealt, inner, tiles), boxed=boxed)
     return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "")
 
 

@@ -31,6 +31,17 @@ def orthogonal_complement(rows: Matrix, columns: int) -> Matrix:
     return tuple(basis)
 
 
+def integral_inverse(rows: Matrix) -> Matrix | None:
+    """The inverse of a square matrix where it has one of whole numbers, else None."""
+    size = len(rows)
+    beside = tuple((*row, *(int(place == own) for place in range(size))) for own, row in enumerate(rows))
+    reduced, pivots = _reduced(beside)
+    right = [row[size:] for row in reduced]
+    if pivots != list(range(size)) or any(value.denominator != 1 for row in right for value in row):
+        return None
+    return tuple(tuple(int(value) for value in row) for row in right)
+
+
 def _reduced(rows: Matrix) -> tuple[list[list[Fraction]], list[int]]:
     """The non-zero rows of the reduced row echelon form, and the column of each one's leading 1."""
     work = [[Fraction(value) for value in row] for row in rows]

@@ -43,7 +43,8 @@ from tilepragma.polyhedral.dependences import Dependence, DependenceKind, togeth
 from tilepragma.polyhedral.plan_proof_bounds import HeldArray, lies_between, lies_in_section
 from tilepragma.polyhedral.plan_proof_locals import broken_scopes
 from tilepragma.polyhedral.plan_proof_match import Finding, where
-from tilepragma.polyhedral.plan_proof_order import Broken, by_two_workers, out_of_order
+from tilepragma.polyhedral.plan_proof_order import by_two_workers, out_of_order
+from tilepragma.polyhedral.plan_proof_pipelines import out_of_columns
 from tilepragma.polyhedral.plan_proof_tree import Leaf, ProvenLaunch, ProvenStep
 from tilepragma.polyhedral.scop import AccessKind, Reference, Scop
 from tilepragma.polyhedral.window_tiles import STEP, Computed, Copied, Tiles, WrongError, window_tiles
@@ -71,6 +72,7 @@ def wrong_windows(
             _in_order,
             _closed,
             _ordered_copies,
+            _in_columns,
             _rings,
             _columns,
             _filled,
@@ -137,23 +139,11 @@ def _in_tile(relation: isl.Map, depth: int) -> isl.Map:
 def _in_order(region: _Region, tiles: Tiles) -> None:
     """No dependence goes to an earlier step, and inside a tile all run forward."""
     for group in _by_ends(region.dependences):
-        (source, sink), every = group[0].ends, together(group)
-        if _goes_back(every, group[0].ends, tiles):
-            one = next(one for one in group if _goes_back(one.relation, one.ends, tiles))
-            raise WrongError(
-                f"the {one.kind.value} dependence of '{one.source.object.host}' goes to an earlier step of the host"
-            )
+        every = together(group)
         for first in tiles.computed:
             for second in tiles.computed:
-                named = (first.executed.statement.name, second.executed.statement.name) == (source, sink)
-                if named and first.place == second.place:
-                    _check_dependences(first, second, group, every, tiles.depth)
-
-
-def _goes_back(relation: isl.Map, ends: tuple[str, str], tiles: Tiles) -> bool:
-    """Whether { S[i] -> T[j] } has instances of which the second is of an earlier step."""
-    steps = relation.apply_domain(tiles.step_of[ends[0]]).apply_range(tiles.step_of[ends[1]])
-    return not steps.intersect(isl.Map.lex_gt(steps.domain().get_space())).is_empty()
+                if (first.executed.statement.name, second.executed.statement.name) == group[0].ends:
+                    _check_dependences(first, second, group, every, tiles)
 
 
 def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
@@ -164,20 +154,39 @@ def _by_ends(dependences: Iterable[Dependence]) -> list[list[Dependence]]:
     return list(groups.values())
 
 
-def _check_dependences(first: Computed, second: Computed, group: list[Dependence], every: isl.Map, depth: int) -> None:
-    """Whether dependences, whose relations together are `every`, run forward inside a tile: each by itself only if not all together do."""
-
-    def broken(relation: isl.Map) -> Broken | None:
-        pairs = first.executed.relation.apply_range(relation).apply_range(second.executed.relation.reverse())
-        return out_of_order(first.executed.leaf, second.executed.leaf, _of_one_tile(pairs, depth))
-
-    if broken(every) is None:
+def _check_dependences(
+    first: Computed, second: Computed, group: list[Dependence], every: isl.Map, tiles: Tiles
+) -> None:
+    """Whether dependences, whose relations together are `every`, are kept: each by itself only if not all together are."""
+    if _why_broken(first, second, every, tiles) is None:
         return
     for one in group:
-        found = broken(one.relation)
-        if found is not None:
-            what = f"the {one.kind.value} dependence of '{one.source.object.host}'"
-            raise WrongError(f"{what} is broken in a tile: its instances {found.reason}")
+        why = _why_broken(first, second, one.relation, tiles)
+        if why is not None:
+            raise WrongError(f"the {one.kind.value} dependence of '{one.source.object.host}' {why}")
+
+
+def _why_broken(first: Computed, second: Computed, relation: isl.Map, tiles: Tiles) -> str | None:
+    """What a dependence { S[i] -> T[j] } does between instances of S and T that are executed there, if it is not kept."""
+    pairs = first.executed.relation.apply_range(relation).apply_range(second.executed.relation.reverse())
+    if not _to_earlier_steps(pairs, first, second, tiles.rounds).is_empty():
+        return "goes to an earlier step of the host"
+    if first.place != second.place:
+        return None
+    leaves = first.executed.leaf, second.executed.leaf
+    broken = out_of_order(*leaves, _of_one_tile(pairs, tiles.depth))
+    if broken is not None:
+        return f"is broken in a tile: its instances {broken.reason}"
+    broken = out_of_columns(*leaves, pairs)
+    return None if broken is None else f"is broken: tiles that touch the same elements {broken.reason}"
+
+
+def _to_earlier_steps(pairs: isl.Map, first: Computed, second: Computed, rounds: int) -> isl.Map:
+    """Of pairs of instances those whose second one is of an earlier step."""
+    earlier = isl.Map.empty(pairs.get_space()) if first.place <= second.place else pairs
+    for outer in reversed(range(rounds)):
+        earlier = earlier.equate(_IN, outer, _OUT, outer).union(pairs.order_gt(_IN, outer, _OUT, outer))
+    return earlier
 
 
 def _check_order(first: Leaf, second: Leaf, pairs: isl.Map, depth: int, what: str) -> None:
@@ -238,9 +247,26 @@ def _accessed(computed: Computed, reference: Reference) -> isl.Map:
 
 
 def _all_before(first: Leaf, second: Leaf, depth: int) -> bool:
-    """Whether whatever a leaf does in a tile runs before whatever another one does there: the text says so, and it is soon seen."""
-    pairs = isl.Map.universe(isl.Space.alloc(first.frame.context, 0, first.depth, second.depth))
-    return out_of_order(first, second, _of_one_tile(pairs, depth)) is None
+    """Whether whatever a leaf does in a tile runs before whatever another one does there: mostly the text says so, which is soon seen."""
+    anything = isl.Map.universe(isl.Space.alloc(first.frame.context, 0, first.depth, second.depth))
+    everything = isl.Map.from_domain_and_range(first.domain, second.domain)
+    return any(out_of_order(first, second, _of_one_tile(pairs, depth)) is None for pairs in (anything, everything))
+
+
+def _in_columns(region: _Region, tiles: Tiles) -> None:
+    """Where tiles of several wavefronts may run at once, those wait for each other of which one stores what the other copies."""
+    for store in tiles.stores:
+        for copy in (*tiles.fills, *tiles.stores):
+            if copy.other == store.other and store.leaf.launch is not None and store.leaf.launch.pipelined:
+                pairs = copy.places.apply_range(store.places.reverse())
+                _check_columns(copy.leaf, store.leaf, pairs)
+                _check_columns(store.leaf, copy.leaf, pairs.reverse())
+
+
+def _check_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> None:
+    broken = out_of_columns(first, second, pairs)
+    if broken is not None:
+        raise WrongError(f"tiles that touch the same elements {broken.reason}")
 
 
 def _rings(region: _Region, tiles: Tiles) -> None:
@@ -348,6 +374,9 @@ def _written(region: _Region, tiles: Tiles, array: DataObject, like: isl.Map) ->
 def _check_current(region: _Region, tiles: Tiles, fill: Copied) -> None:
     """What a window is filled with is what the region has left there before the step."""
     _check_copy_of(tiles, fill)
+    if fill.other == fill.array and _each_stores_its_own(region, tiles, fill.array):
+        # Whatever an earlier step has written it has stored there.
+        return
     stored = _stored_to(tiles, fill.other, fill.steps)
     written = _written(region, tiles, fill.array, fill.steps)
     # { [s, x] -> p }
@@ -473,5 +502,8 @@ def _inside(region: _Region, tiles: Tiles) -> None:
             ),
         )
         copied = copy.tiles.range()
+        # Without divisions these are more, and mostly no more than there is.
+        if lies_in_section(held, copied.remove_divs().coalesce(), touched, frame):
+            continue
         if not lies_in_section(held, copied, touched, frame) and not lies_between(held, copied, touched):
             raise WrongError(f"elements of '{copy.other.host}' outside its section are copied")

@@ -310,13 +310,16 @@ class _Reader:
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
 
     def _check_place(self, window: Window, index: Binary, place: int) -> None:
-        length = length_of(window, place)
         frame, ring = self.leaf.frame, window.origin[place] is None
         # The lowest bits of what is not negative are the remainder of a power of two.
         value = affine(index.left if ring else index, frame)
         good = value.ge_set(frame.number(0))
         if not ring:
-            good = good.intersect(value.lt_set(frame.number(length)))
+            length = window.object.lengths[place]
+            if length is None:
+                raise WrongError(f"the window of '{window.array.host}' has a length that is no number")
+            # Sizes of tiles are numbers that the frame knows.
+            good = good.intersect(value.lt_set(affine(length, frame)))
         if not (_around(self.leaf).is_subset(good) or self.leaf.domain.is_subset(good)):
             raise WrongError(f"the window of '{window.array.host}' is too small")
 

@@ -21,15 +21,18 @@ def access_lines(plan: KernelPlan) -> Mapping[str, tuple[str, ...]]:
     for one in accesses_of(plan):
         found.setdefault(one.launch, []).append(one)
     return {
-        launch.name: (*_lines(found[launch.name]), *_left(launch, found[launch.name]))
+        launch.name: (*_lines(found[launch.name]), *_left(plan, launch, found[launch.name]))
         for launch in plan.device
         if launch.name in found
     }
 
 
-def _left(launch: Launch, accesses: list[WorkerAccess]) -> Iterator[str]:
+def _left(plan: KernelPlan, launch: Launch, accesses: list[WorkerAccess]) -> Iterator[str]:
     """What each worker has to fetch for itself."""
+    from tilepragma.plan.box_bytes import boxes_fit
+
     staged = {one.object for one in staged_arrays(launch)}
+    staged |= {one.array for one in launch.staged_windows} if boxes_fit(plan, launch) else set()
     left = [one.host for one in uncoalesced(accesses, launch.name) if one not in staged]
     if left:
         yield f"neither coalesced nor staged: {', '.join(left)}"

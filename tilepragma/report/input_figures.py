@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilepragma.base.spreads import Spread
 from tilepragma.report.chart import (
     LOOKS,
     WIDTH,
@@ -42,12 +43,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Range:
-    """The mean, the least and the most of a performance over all inputs, of what is called `name`."""
+    """The `spread` of a performance over all inputs, of what is called `name`."""
 
     name: str
-    mean: float
-    least: float
-    most: float
+    spread: Spread
 
 
 def shares_figure(curves: Sequence[Curve], caption: str) -> Figure:
@@ -70,7 +69,7 @@ def shares_figure(curves: Sequence[Curve], caption: str) -> Figure:
 def ranges_figure(ranges: Sequence[Range], unit: str, caption: str) -> Figure:
     """The mean of each as a point, on a line from the least to the most; `unit` is what they count. There is one, and it is above 0."""
     sheet = new_sheet()
-    least, most = min(one.least for one in ranges), max(one.most for one in ranges)
+    least, most = min(one.spread.least for one in ranges), max(one.spread.most for one in ranges)
     is_log = most > _WIDE * least
     across = log_scale([least, most], WIDTH) if is_log else Scale(0.0, 1.08 * most, WIDTH)
     names = [wrapped(one.name, TEXT - 1, WIDTH + 42.0) for one in ranges]
@@ -88,12 +87,12 @@ def ranges_figure(ranges: Sequence[Range], unit: str, caption: str) -> Figure:
         y += _height(lines) - 14.0
         for above, words in enumerate(reversed(lines)):
             sheet.label((-42.0, y - 17.0 - _LINE * above), words, TEXT - 1, anchor="start")
-        ends = [(across.at(one.least), y), (across.at(one.most), y)]
+        ends = [(across.at(one.spread.least), y), (across.at(one.spread.most), y)]
         sheet.draw(path(ends, stroke=look.colour, stroke_width=2.2, class_="range"), *ends)
         for x, _ in ends:
             sheet.draw(path([(x, y - 5), (x, y + 5)], stroke=look.colour, stroke_width=2.2))
-        sheet.draw(marker(look, (across.at(one.mean), y), 5.0, "mean"))
-        sheet.label((-6.0, y), f"{one.mean:.3g}", SMALL, anchor="end", fill=INK)
+        sheet.draw(marker(look, (across.at(one.spread.mean), y), 5.0, "mean"))
+        sheet.label((-6.0, y), f"{one.spread.mean:.3g}", SMALL, anchor="end", fill=INK)
         y += 14.0
     words = f"{unit}{', logarithmic' if is_log else ''}: mean (sign, number), least and most"
     sheet.label((WIDTH / 2, bottom + 26.0), words, SMALL + 0.5, font_style="italic")

@@ -49,7 +49,7 @@ def launch_groups(plan: KernelPlan, sizes: Sizes) -> tuple[LaunchGroup, ...]:
         return ()
     on_cores = sizes.with_numbers(_on_cores(plan, sizes))
     on_devices = sizes.with_numbers({size.object.host: size.device for size in plan.sizes})
-    on_devices_lines = tuple(_with_persistent(_with_accesses(_lines(plan.device_steps, 0, on_devices), plan), plan))
+    on_devices_lines = tuple(_with_more(_lines(plan.device_steps, 0, on_devices), plan))
     if plan.host_steps == plan.device_steps and on_cores == on_devices:
         return (LaunchGroup("on all", on_devices_lines),)
     return (
@@ -69,17 +69,29 @@ def _on_cores(plan: KernelPlan, sizes: Sizes) -> dict[str, int]:
     return {size.object.host: value for size, value in zip(plan.sizes, chosen, strict=True)}
 
 
-def _with_accesses(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
-    found = access_lines(plan)
+def _with_more(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
+    """The lines with what is said of launches on devices alone."""
+    accesses = access_lines(plan)
+    persistent = {one.of for one in persistent_launches(plan)}
+    boxes = {one.name: (_of_boxes(plan, one),) for one in plan.device if one.staged_windows}
     for line in lines:
-        yield replace(line, accesses=found.get(line.launch, ()))
+        waves = (_PERSISTENT,) if line.launch in persistent else ()
+        own = (*boxes.get(line.launch, ()), *accesses.get(line.launch, ()))
+        yield replace(line, accesses=own, remarks=(*line.remarks, *waves)) if line.launch else line
 
 
-def _with_persistent(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[LaunchLine]:
-    """What is said of launches whose wavefronts CUDA devices run as one."""
-    names = {one.of for one in persistent_launches(plan)}
-    for line in lines:
-        yield replace(line, remarks=(*line.remarks, _PERSISTENT)) if line.launch in names else line
+def _of_boxes(plan: KernelPlan, launch: Launch) -> str:
+    """What a gang keeps of a tile, or that there is no room for it."""
+    from tilepragma.plan.box_bytes import boxes_fit, usual_box_bytes
+
+    names = " and ".join(window.array.host for window in launch.staged_windows)
+    size, room = usual_box_bytes(plan, launch), plan.kernel.directive.local_bytes
+    part = f"with tiles of {' x '.join(str(one.device) for one in plan.sizes)} a tile's part of {names} is"
+    if boxes_fit(plan, launch):
+        return (
+            f"{part} staged in memory of the gang, {size} of {room} bytes: copied by rows, computed there by diagonals"
+        )
+    return f"{part} not staged: it takes {size} bytes, and a gang has {room} (smaller tiles: TILEK_SIZES)"
 
 
 def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[LaunchLine]:

@@ -53,12 +53,14 @@ def _known_workers(plan: KernelPlan, sizes: Sizes, gpu: Gpu) -> Mapping[str, Wor
 
 def _of_launch(plan: KernelPlan, launch: Launch, gpu: Gpu, workers: Workers, known: bool) -> str:
     from tilepragma.model.occupancy import BlockUse, occupancy
+    from tilepragma.plan.box_bytes import boxes_fit, usual_box_bytes
     from tilepragma.plan.register_counts import gang_bytes, register_use
 
     use = register_use(plan, launch, gpu)
     one, two, three = workers
     threads = one * two * three
-    found = occupancy(gpu, BlockUse(threads, use.registers, gang_bytes(launch, workers, gpu)))
+    own = gang_bytes(launch, workers, gpu) + (usual_box_bytes(plan, launch) if boxes_fit(plan, launch) else 0)
+    found = occupancy(gpu, BlockUse(threads, use.registers, own))
     spilled = f"{use.spilled} bytes spilled" if use.spilled else "none spilled"
     gangs = f"gangs of {threads}" if known else f"gangs of {threads} at most"
     at_once = (

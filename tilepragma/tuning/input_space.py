@@ -4,12 +4,12 @@ against one version for all (TileK paper, section 5.3, Figures 6 and 7, Table 4)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tilepragma.base.spreads import spread_of
 from tilepragma.tuning.exploration import Results
 from tilepragma.tuning.measuring import DEFAULT
 
@@ -17,24 +17,9 @@ if TYPE_CHECKING:
     from tilepragma.tuning.database import Outcome, Trial
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The mean, the least and the most of a performance over all inputs."""
-
-    mean: float
-    least: float
-    most: float
-
-
 def input_name(text: str) -> str:
     """What people call an input with these sizes: a program of the user's may have been measured without any."""
     return text or "the program's own sizes"
-
-
-def spread_of(values: Iterable[float]) -> Spread:
-    """Of at least one value."""
-    found = tuple(values)
-    return Spread(math.fsum(found) / len(found), min(found), max(found))
 
 
 @dataclass(frozen=True)

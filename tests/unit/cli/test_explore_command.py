@@ -179,6 +179,19 @@ def test_versions_are_tried_in_a_program_that_is_built_anew(capsys: pytest.Captu
     assert "build again (touch" not in said
 
 
+def test_an_interrupted_search_builds_the_program_again(capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    options = built_program('"unroll(4) x") kill -INT $PPID; sleep 600;; *) us=1000;;')
+    try:
+        assert tune(*options, "--versions", "unroll", command=("./program", "x")) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert Path("builds").read_text().split() == ["plain", "versions", "plain"]
+    assert not Path("tried").exists()
+    assert "interrupted: what was measured is kept" in capsys.readouterr().out
+
+
 def test_a_program_that_is_not_built_with_the_versions(capsys: pytest.CaptureFixture[str]) -> None:
     built_program("*) us=1000;;")
     command = ("./program", "{n}")

@@ -12,17 +12,19 @@ from test_work import planned
 
 from tests.unit.model.small_devices import GPU
 from tilepragma.ir.directives import Target
+from tilepragma.model.bank_conflicts import Banks
 from tilepragma.model.descriptor_files import named_device
 from tilepragma.model.devices import Gpu
 from tilepragma.model.fitting import LATEST, SHARED_LATENCY
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan import device_prediction
+from tilepragma.plan.box_bytes import box_bytes
 from tilepragma.plan.device_prediction import NAMES, overheads_of, predicted_on_gpu
 from tilepragma.plan.gang_workers import gang_workers
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.launch_entries import Place
 from tilepragma.plan.layouts import rank_layouts
-from tilepragma.plan.warp_requests import neighbour_steps, wasted
+from tilepragma.plan.warp_requests import box_conflicts, neighbour_steps, wasted
 from tilepragma.plan.work import PlanWork, Uncounted, plan_work
 
 #: 4 multiprocessors that issue a warp of 4 lanes in 2 cycles of a second, with a cache and room for the registers of 2 gangs.
@@ -118,7 +120,7 @@ def test_bytes_are_a_floor() -> None:
     ("kernel", "scalars", "sizes"),
     [
         ("sor 1-d", {"n": 4000, "steps": 8192}, {"t_size": 16, "t_i_size": 32}),
-        ("sor 2-d", {"n": 800, "m": 700, "steps": 64}, {"t_size": 8, "t_i_size": 16, "t_j_size": 16}),
+        ("sor 2-d", {"n": 800, "m": 700, "steps": 512}, {"t_size": 8, "t_i_size": 16, "t_j_size": 16}),
         ("jacobi 1-d diamond", {"n": 100000, "steps": 256}, {"t_i_size": 16}),
         ("jacobi 2-d skewed", {"n": 800, "m": 700, "steps": 64}, {}),
     ],
@@ -222,6 +224,28 @@ def test_neighbours_in_a_wavefront_meet_elements_apart() -> None:
     assert wasted(((2, 4),), 32, np.array([16, 32]), 128).tolist() == [2.0, 2.0]
     assert wasted(((2**20, 4),), 32, np.array([16]), 128).tolist() == [32.0]
     assert wasted(((1, 4),), 32, np.array([32]), 128).tolist() == [1.0]
+
+
+def test_boxes_of_gangs_have_banks_and_take_room() -> None:
+    """33 x 33 floats where tiles are 16 x 16 x 16. Neighbours are a row and two elements apart there: 35 words, 36 where rows have one more."""
+    found, scalars = planned("sor 2-d"), {"n": 900, "m": 900, "steps": 300}
+    sizes: dict[str, int | list[int]] = {"t_size": 16, "t_i_size": 16, "t_j_size": [16, 17]}
+    columns = {name: np.array(value) for name, value in sizes.items()}
+    work = plan_work(found, scalars, columns, Target.CUDA)
+    assert isinstance(work, PlanWork)
+    (launch,) = work.launches
+    (fronts,) = launch.tile.fronts
+    assert [one.array.name for one in launch.place.launch.staged_windows] == ["a"]
+    assert launch.place.lanes.all(box_bytes(launch.place.launch, launch.place.lanes.evaluation.value)).tolist() == [
+        4360,
+        4488,
+    ]
+    assert box_conflicts(fronts.nest, launch.place, Banks()).tolist() == [1, 4]
+    # Without room for its box a gang reads where the array is, at which each worker of a row is served by itself.
+    room, none = (replace(device("h100"), shared_per_block=size) for size in (4360, 4359))
+    place = NAMES.index("computation")
+    staged, plain = (terms(found, scalars, gpu, **sizes).seconds[0, place] for gpu in (room, none))
+    assert plain > 2 * staged
 
 
 def test_without_a_cache_every_access_goes_to_memory() -> None:

@@ -120,6 +120,15 @@ def test_rows_and_points_are_those_of_the_loops() -> None:
     assert found.moved[0, 0] == pytest.approx(2 * 101 * (53 * 8 + 56))
 
 
+def test_panels_are_packed_for_each_block_of_rows() -> None:
+    """A block packs what it reads of B by 40 rows for each of two tiles of 32 columns; all else is the same in blocks of 24 and of 48 rows."""
+    scalars, [size] = {"n": 96, "m": 64, "p": 40}, planned("sgemm").sizes
+    work = plan_work(planned("sgemm"), scalars, {size.object.name: np.array([24, 48])}, Target.THREADS)
+    assert isinstance(work, PlanWork)
+    found = launch_nest(work.launches[-1], NestCounter((1024,), 64))
+    assert found.rows[0] - found.rows[1] == (96 / 24 - 96 / 48) * 40 * 2
+
+
 @pytest.mark.parametrize(
     ("index", "count", "least"),
     [

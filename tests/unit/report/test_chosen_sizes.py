@@ -61,7 +61,9 @@ def test_choices_stand_behind_the_usual_size(planned: Planned) -> None:
     choices = tuple(replace(choice, sizes=choice.sizes[:1]) for choice in found.choices)
     usual = sizes_said(planned(ROW, ())).split(", ")[0]
     assert usual.endswith(" on devices)")
-    assert sizes_said(replace(result, plans=(replace(found, sizes=found.sizes[:1], choices=choices),))) == (
+    assert sizes_said(
+        replace(result, plans=(replace(found, sizes=found.sizes[:1], choices=choices, device_steps=found.host_steps),))
+    ) == (
         f"{usual}; on cores 32 for arrays up to 1.0 MB; 16 for arrays up to 8.0 MB and up to 4 iterations of t; "
         "7 for up to 1 iteration of t; 9 for all others"
     )

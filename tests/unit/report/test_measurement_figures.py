@@ -7,6 +7,7 @@ import math
 import pytest
 
 from tests.unit.report.pictures import elements, numbers
+from tilepragma.base.spreads import Spread
 from tilepragma.model.devices import Memory, Processor
 from tilepragma.report.chart import WIDTH, Scale, log_scale, wrapped
 from tilepragma.report.input_figures import Curve, Range, ranges_figure, shares_figure
@@ -63,7 +64,7 @@ def test_each_curve_is_sorted_by_itself() -> None:
 
 
 def test_ranges_from_the_least_to_the_most() -> None:
-    figure = ranges_figure([Range("a", 5.0, 2.0, 10.0), Range("b", 4.0, 1.0, 8.0)], "GFLOP/s", "")
+    figure = ranges_figure([Range("a", Spread(5.0, 2.0, 10.0)), Range("b", Spread(4.0, 1.0, 8.0))], "GFLOP/s", "")
     scale = WIDTH / 10.8
     means = [float(element.get("cx", "nan")) for element in elements(figure, "mean")[:1]]
     assert means == [pytest.approx(5.0 * scale, abs=0.01)]
@@ -71,7 +72,7 @@ def test_ranges_from_the_least_to_the_most() -> None:
         f"M{value * scale:.2f} 30" if value == 2.0 else f"M{value * scale:.2f} 74" for value in (2.0, 1.0)
     ]
     assert "logarithmic" not in figure.svg
-    assert "GFLOP/s, logarithmic" in ranges_figure([Range("a", 5.0, 0.1, 10.0)], "GFLOP/s", "").svg
+    assert "GFLOP/s, logarithmic" in ranges_figure([Range("a", Spread(5.0, 0.1, 10.0))], "GFLOP/s", "").svg
 
 
 def test_the_lower_roof() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tilepragma.base.spreads import Spread, spread_of
 from tilepragma.tuning.database import Outcome, Trial
-from tilepragma.tuning.input_space import InputSpace, input_space, spread_of
+from tilepragma.tuning.input_space import InputSpace, input_space
 
 #: Milliseconds by input; b is missing at the third.
 TIMES = {
@@ -64,4 +65,5 @@ def test_inputs_without_the_default_and_failures_are_left_out() -> None:
 
 def test_spread() -> None:
     found = spread_of([1.0, 4.0, 1.0])
-    assert (found.mean, found.least, found.most) == (2.0, 1.0, 4.0)
+    assert found == Spread(2.0, 1.0, 4.0)
+    assert found.over(Spread(1.0, 4.0, 9.0)) == (2.0, 0.25)
