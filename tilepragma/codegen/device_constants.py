@@ -1,4 +1,4 @@
-"""Tables of the file in the constant memory of a device program, their values written out."""
+"""Constant arrays with their values written out: for the constant memory of a device program, and for functions of the host."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ def constant_definitions(plan: KernelPlan, steps: tuple[Step, ...], dialect: Dia
     bodies = [launch.body for launch in launches_in(steps)]
     read = {node.object for body in bodies for node in walk(body) if isinstance(node, Access)}
     printer = Printer(dialect)
-    return [_definition(printer, table) for table in plan.constants if table in read]
+    return [constant_definition(printer, table) for table in plan.constants if table in read]
 
 
-def _definition(printer: Printer, table: DataObject) -> str:
+def constant_definition(printer: Printer, table: DataObject) -> str:
+    """The definition of a constant array whose values are known."""
     element = table.element
     assert isinstance(element, ScalarType), "tables are of numbers"
     lengths = [literal_value(length) or 0 for length in table.lengths]

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from tilepragma.codegen.constants import literal_value
+from tilepragma.codegen.device_constants import constant_definition
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.instances import instance_kind, instance_loop
 from tilepragma.codegen.launches import (
@@ -29,6 +30,9 @@ from tilepragma.ir.expressions import DataObject, Storage
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch
 from tilepragma.plan.summary import buffered
+
+#: Constant arrays of more elements stay where they are.
+_MOST_VALUES = 256
 
 
 def host_function_name(launch: Launch) -> str:
@@ -64,7 +68,7 @@ class _HostFunction:
         apart = {
             object_: self._array(index, replace(object_, restrict=True))
             for index, object_ in self.objects.arrays
-            if is_checked_apart(plan, object_)
+            if is_checked_apart(plan, object_) and not self._is_written_out(object_)
         }
         self.parameters = [(one.declared, one.value) for each in apart.values() for one in each]
         passed = {object_: tuple((one.name, one.declared) for one in each) for object_, each in apart.items()}
@@ -73,12 +77,12 @@ class _HostFunction:
     def text(self) -> str:
         body = self._body()
         parameters = self.parameters
-        others = [(index, one) for index, one in self.objects.arrays if one not in self.rows.apart]
-        arrays = [
-            f"{one.declared} = {one.value};"
-            for index, object_ in others
-            for one in self._array(index, self._alone(object_))
-        ]
+        arrays: list[str] = []
+        for index, object_ in self.objects.arrays:
+            if self._is_written_out(object_):
+                arrays.append(f"static const {constant_definition(self.printer, object_)}")
+            elif object_ not in self.rows.apart:
+                arrays += (f"{one.declared} = {one.value};" for one in self._array(index, self._alone(object_)))
         head = Writer(depth=1)
         for line in (*arrays, *self._scalars(), *self._numbers(), *self._unused()):
             head.line(line)
@@ -148,6 +152,17 @@ class _HostFunction:
             assert isinstance(element, ScalarType), "reductions are over numbers"
             declared = self.printer.type(element, self.printer.name(object_))
             writer.line(f"{declared} = {identity(operator, element)};")
+
+    def _is_written_out(self, object_: DataObject) -> bool:
+        """Whether the array is a small constant one of the user's function, whose values compilers are to see."""
+        lengths = [literal_value(length) for length in object_.lengths]
+        return (
+            object_.const
+            and not object_.table
+            and object_.rows_in is None
+            and None not in lengths
+            and 0 < len(object_.values) <= _MOST_VALUES
+        )
 
     def _alone(self, object_: DataObject) -> DataObject:
         """Elements that the user's functions reach by the variable itself are not those of a restrict pointer alone."""

@@ -5,7 +5,7 @@ launches, and the bounds of the launches' loops at each step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launches import bound_objects, needs_function
@@ -15,6 +15,7 @@ from tilepragma.codegen.printer import Printer
 from tilepragma.codegen.writer import Writer
 from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.looptree import Loop
+from tilepragma.ir.quotients import with_guarded_quotients
 from tilepragma.ir.traversal import walk
 from tilepragma.plan.even_blocks import EvenParts, even_parts
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step
@@ -96,11 +97,15 @@ class _Steps:
         writer.line("return 0;")
         return writer.text()
 
+    def _value(self, value: Expression) -> str:
+        """A number that is wanted even where a launch has nothing to do."""
+        return self.printer.expression(with_guarded_quotients(value))
+
     def _even_size(self, index: int, part: EvenParts) -> str:
-        upper = self.printer.expression(part.upper)
+        upper = self._value(part.upper)
         if part.columns:
             return f"tilek_size_of_columns(tilek_run_, {index}, {upper}, {part.unit})"
-        return f"tilek_size_of_blocks(tilek_run_, {index}, {self.printer.expression(part.lower)}, {upper}, {part.unit})"
+        return f"tilek_size_of_blocks(tilek_run_, {index}, {self._value(part.lower)}, {upper}, {part.unit})"
 
     def _sequence(self, steps: tuple[Step, ...], around: str = "") -> None:
         """`around` is the iterator of the loop right around the steps."""
@@ -108,6 +113,12 @@ class _Steps:
             match step:
                 case HostLoop(loop, inner):
                     declared = self.printer.type(loop.iterator.element, self.printer.name(loop.iterator))
+                    loop = replace(
+                        loop,
+                        lower=with_guarded_quotients(loop.lower),
+                        upper=with_guarded_quotients(loop.upper),
+                        step=with_guarded_quotients(loop.step),
+                    )
                     loop = with_bounds_apart(self.writer, self.printer, self.numbers, loop, declared)
                     with self.writer.block(loop_head(self.printer, loop, declared)):
                         self._sequence(inner, self.printer.name(loop.iterator))
@@ -115,7 +126,7 @@ class _Steps:
                         self.writer.line("tilek_stop = tilek_waves_end(tilek_run_);")
                         self.writer.line("if (tilek_stop) return tilek_stop;")
                 case HostCondition(condition, inner):
-                    with self.writer.block(f"if ({self.printer.condition(condition)})"):
+                    with self.writer.block(f"if ({self.printer.condition(with_guarded_quotients(condition))})"):
                         self._sequence(inner)
                 case Launch() if len(steps) == 1:
                     self._launch(step, around)
@@ -129,7 +140,7 @@ class _Steps:
         loops = values = "NULL"
         if launch.loops:
             loops = "tilek_loops"
-            bounds = [f"tilek_bounded({range_text(tiled.loop, printer.expression)})" for tiled in launch.loops]
+            bounds = [f"tilek_bounded({range_text(tiled.loop, self._value)})" for tiled in launch.loops]
             writer.line(f"const tilek_bounds {loops}[] = {{{', '.join(bounds)}}};")
         if launch.values:
             values = "tilek_values"

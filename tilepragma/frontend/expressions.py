@@ -9,6 +9,7 @@ from tilepragma.frontend import literals, places
 from tilepragma.frontend.calls import lower_call
 from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, strip
+from tilepragma.frontend.initial_values import other_of_two
 from tilepragma.frontend.objects import known_number
 from tilepragma.frontend.type_conversion import is_array, is_pointer
 from tilepragma.ir.expressions import (
@@ -121,6 +122,9 @@ class ExpressionLowering:
             known = known_number(declaration)
             if known is not None:
                 return literals.constant(known, self.type_of(node), node.range)
+            value = other_of_two(self.context, node)
+            if value is not None:
+                return self.lower(value)
         return self.access(node)
 
     def _binary(self, node: Node) -> Expression:

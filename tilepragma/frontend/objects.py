@@ -56,10 +56,10 @@ def external_object(
     known = context.known.get(host)
     if known is None:
         known = _make(context, declaration, host, clang_type, range_, Scope.EXTERNAL, lower)
-        if host == declaration.spelling and _is_table(declaration):
+        if host == declaration.spelling and is_array(declaration.type) and is_constant(declaration):
             initializer = declaration.unit.initializer(declaration)
             values = () if initializer is None else table_values(known, initializer)
-            known = replace(known, table=True, values=values)
+            known = replace(known, table=_is_of_the_file(declaration), values=values)
         context.known[host] = known
         context.roots[host] = declaration
     context.used.setdefault(host, known)
@@ -98,7 +98,7 @@ def is_variable_length(declaration: Node) -> bool:
     shape = _shape(declaration.type, declaration.spelling, declaration.range)
     written = _written_lengths(declaration, shape)
     return any(
-        array.kind == TypeKind.VARIABLEARRAY and (number not in written or _known_value(written[number]) is None)
+        array.kind == TypeKind.VARIABLEARRAY and (number not in written or known_value(written[number]) is None)
         for number, array in enumerate(shape.arrays)
     )
 
@@ -108,7 +108,7 @@ def known_number(declaration: Node) -> int | None:
     initializer = declaration.unit.initializer(declaration) if declaration.kind == CursorKind.VAR_DECL else None
     if initializer is None or not _is_integer(declaration.type) or not is_constant(declaration):
         return None
-    known = _known_value(initializer)
+    known = known_value(initializer)
     return known if known is not None and 0 <= known < 2**31 else None
 
 
@@ -117,23 +117,22 @@ def _is_integer(clang_type: Any) -> bool:
     return clang_type.get_canonical().kind in _INTEGERS
 
 
-def _known_value(node: Node) -> int | None:
+def known_value(node: Node) -> int | None:
+    """The value of an expression of numbers and constants that are initialised with such; None where it is not known."""
     node = strip(node)
     if node.kind == CursorKind.DECL_REF_EXPR and node.declaration is not None:
         if node.declaration.kind == CursorKind.VAR_DECL:
             return known_number(node.declaration)
     elif node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in _KNOWN_OPERATORS:
-        left, right = (_known_value(child) for child in node.children)
+        left, right = (known_value(child) for child in node.children)
         return None if left is None or right is None else _KNOWN_OPERATORS[node.binary_operator](left, right)
     value = node.evaluate() if _is_integer(node.type) else None
     return value if isinstance(value, int) else None
 
 
-def _is_table(declaration: Node) -> bool:
-    """Whether the variable is a constant array of the file."""
+def _is_of_the_file(declaration: Node) -> bool:
     parent = declaration.cursor.semantic_parent
-    at_file_scope = parent is not None and parent.kind == CursorKind.TRANSLATION_UNIT
-    return at_file_scope and is_array(declaration.type) and is_constant(declaration)
+    return parent is not None and bool(parent.kind == CursorKind.TRANSLATION_UNIT)
 
 
 def own_constant(context: Context, declaration: Node, lower: Lower) -> DataObject | None:
@@ -304,7 +303,7 @@ def _variable_length(
             range_, f"a length of '{name}' is hidden in a typedef", "write the lengths in the declaration of the array"
         )
     if scope is not Scope.EXTERNAL:
-        known = _known_value(node)
+        known = known_value(node)
         return lower(node) if known is None else IntegerLiteral(known, str(known))
     used = dict(context.used)
     length = lower(node)

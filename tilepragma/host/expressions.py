@@ -6,6 +6,7 @@ from tilepragma.codegen.dialect import C
 from tilepragma.codegen.printer import ASSIGNMENT, ObjectMap, Printer
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
+from tilepragma.ir.quotients import with_guarded_quotients
 from tilepragma.plan.kernel_plan import HostExpression
 
 #: Prints objects as the user's function names them.
@@ -18,7 +19,7 @@ def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
         text = expression.text.strip()
         simple = text.replace("_", "a").isalnum()
         return text if simple else f"({text})"
-    return USER.expression(expression, least)
+    return USER.expression(with_guarded_quotients(expression), least)
 
 
 def extents(object_: DataObject) -> list[str]:

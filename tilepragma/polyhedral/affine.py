@@ -35,6 +35,7 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.polynomial import Monomial, Polynomial, polynomial
 from tilepragma.ir.polynomial import expression as collected
+from tilepragma.ir.quotients import unguarded, with_guarded_quotients
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import INT, LONG, ScalarType
 
@@ -134,7 +135,7 @@ class Frame:
             # isl takes a name that begins with a number (`1 << k`) for one.
             name = f"({name})"
         if value is not None:
-            self.parameters[name] = value
+            self.parameters[name] = with_guarded_quotients(value)
         # By name: an isl.Id made in Python carries an object of its own, and would differ from the same name parsed.
         space = self.space.add_dims(isl.dim_type.param, 1).set_dim_name(isl.dim_type.param, 0, name)
         return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), isl.dim_type.param, 0))
@@ -256,6 +257,7 @@ def _monomial(monomial: Monomial, whole: Expression, frame: Frame) -> isl.PwAff:
 
 
 def _atom(atom: Expression, frame: Frame) -> isl.PwAff:
+    atom = unguarded(atom)
     if isinstance(atom, Access) and not atom.subscripts and not atom.path:
         value = frame.value(atom.object)
         if value is not None:

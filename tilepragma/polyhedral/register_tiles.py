@@ -208,11 +208,12 @@ def scan_panel(
     known: Known,
     first_index: int,
     taken: frozenset[str],
+    least: int,
 ) -> PanelScans | None:
     """The panel that tiles below each other have in common: the columns of the box, at the values of the one row that runs through.
 
-    Arguments as for `scan_register_tile`; one that is padded is looked for where the box may be. None where it has no simple form. Raises
-    OperationLimitError.
+    Arguments as for `scan_register_tile`; one that is padded has `least` columns at least, 0: there is to be none. None where the panel has no
+    simple form. Raises OperationLimitError.
     """
     (inside,) = code.inside((each,), restrictions)
     (_, column), (through,) = box.rows.tile, box.rows.through
@@ -226,7 +227,7 @@ def scan_panel(
         if full is None:
             return None
         rest = context.subtract(full)
-        padded = _simple_condition(_alike_columns(points, box), rest) if box.padded else None
+        padded = _simple_condition(_alike_columns(points, box, least), rest) if least else None
         left = rest if padded is None else rest.subtract(padded)
     narrow = replace(inside, times=inside.times.intersect_range(points))
 
@@ -266,13 +267,19 @@ def _full_columns(points: isl.Set, whole: isl.Set, box: RegisterBox) -> isl.Set:
     return every.params().subtract(needed.subtract(used).params())
 
 
-def _alike_columns(points: isl.Set, box: RegisterBox) -> isl.Set:
-    """[p] -> { : of the columns that there are, each has all rows, at all values that run through, that any of them has; the first is there }"""
+def _alike_columns(points: isl.Set, box: RegisterBox, least: int) -> isl.Set:
+    """[p] -> { : the first `least` columns are there, and each that is has all rows, at all values that run through, that any of them has }"""
     _, column = box.rows.tile
     others = tuple(level for level in range(points.dim(isl.dim_type.set)) if level != column)
     alike = _with(_without(points, others), others).intersect(_with(_without(points, (column,)), (column,)))
-    first = points.intersect(_columns(points, replace(box, extents=(box.extents[0], 1))))
-    return first.params().subtract(alike.subtract(points).params())
+    there = points.params()
+    for count in {1, least}:
+        # The last of so many columns.
+        before = points.intersect(_columns(points, replace(box, extents=(box.extents[0], count - 1))))
+        there = there.intersect(
+            points.intersect(_columns(points, replace(box, extents=(box.extents[0], count)))).subtract(before).params()
+        )
+    return there.subtract(alike.subtract(points).params())
 
 
 def _simple_condition(condition: isl.Set, context: isl.Set) -> isl.Set | None:

@@ -384,3 +384,52 @@ CASE(constant_lengths)
         free(b);
     }
 }
+
+// case back_and_forth: two arrays in one, told apart by a variable and what it is not
+static void back_and_forth(int n, int steps, double (*u)[n])
+{
+    int now = 0;
+    for (int t = 0; t < steps; t++) {
+        const int next = 1 - now;
+#pragma tilek kernel
+        for (int i = 1; i < n - 1; i++)
+            u[next][i] = (u[now][i - 1] + u[now][i] + u[now][i + 1]) / 3;
+        now = next;
+    }
+}
+CASE(back_and_forth)
+{
+    for (int n = 2; n < 5000; n *= 40) {
+        double *const u = check_doubles(2 * (size_t)n);
+        back_and_forth(n, 5, (void *)u);
+        check_record("u", u, 2 * (size_t)n * sizeof *u);
+        free(u);
+    }
+}
+
+// case written_out: constant arrays of the function around, whose values the kernels know
+static void written_out(int n, const float *a, float *b)
+{
+    static const float weights[3][2] = {{-0.1f, 1e-30f}, {3, 1.5f}, {7}};
+    const unsigned char order[4] = {3, 0, 2, 1};
+    const long far[2] = {-0x7fffffffffffffffL - 1, 5};
+    static const int named[3] = {[1] = 7};
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        float sum = 0;
+        for (int j = 0; j < 3; j++)
+            for (int k = 0; k < 2; k++)
+                sum += weights[j][k] * a[4 * i + (j + k) % 4] * order[(j + k) % 4];
+        b[i] = far[i % 2] < 0 ? sum : sum * named[i % 3];
+    }
+}
+CASE(written_out)
+{
+    for (size_t n = 0; n < 300; n += 99) {
+        float *const a = check_floats(4 * n), *const b = check_floats(n);
+        written_out((int)n, a, b);
+        check_record("b", b, n * sizeof *b);
+        free(a);
+        free(b);
+    }
+}

@@ -301,3 +301,54 @@ CASE(one_buffer)
     check_record("a", a, 4 * N * sizeof *a);
     free(a);
 }
+
+// case divided_by_nothing: quotients by 0 in bounds and subscripts that no iteration asks for, though the launch wants to know what is touched
+static void divided_by_nothing(int n, int d, int *a, const int *b)
+{
+#pragma tilek kernel data(a[0:400])
+    {
+        for (int i = 0; i < n; i++)
+            if (d > 0)
+                a[i + n / d] = b[i];
+        for (int i = 1; i < d; i++)
+            for (int j = 1; j < n / d; j++)
+                a[i * n + j] = (a[(i - 1) * n + j] + a[i * n + j - 1]) & 1023;
+        for (int t = 0; t < 2; t++)
+            if (d != 0)
+                for (int i = n % d; i < n; i++)
+                    a[i] = a[i] * 3 + b[i];
+    }
+}
+CASE(divided_by_nothing)
+{
+    static const int divisors[] = {3, 1, 0, -2};
+    for (size_t k = 0; k < sizeof divisors / sizeof divisors[0]; k++) {
+        int a[400] = {0}, b[40];
+        for (int i = 0; i < 40; i++)
+            b[i] = i * 7;
+        divided_by_nothing(37, divisors[k], a, b);
+        check_record("a", a, sizeof a);
+    }
+}
+
+// case divided_wavefronts: the same around wavefronts of tiles, and by one side of a choice
+static void divided_wavefronts(int n, int d, int *a, const int *b)
+{
+#pragma tilek kernel
+    for (int i = 1; i < d; i++)
+        for (int j = 1; j < n / d; j++)
+            a[i * n + j] = (a[(i - 1) * n + j] + a[i * n + j - 1] + b[d > 0 ? j + n % d : j]) & 1023;
+}
+CASE(divided_wavefronts)
+{
+    static const int divisors[] = {3, 1, 0, -2};
+    for (size_t k = 0; k < sizeof divisors / sizeof divisors[0]; k++) {
+        int a[400] = {0}, b[40];
+        for (int i = 0; i < 400; i++)
+            a[i] = i % 13;
+        for (int i = 0; i < 40; i++)
+            b[i] = i * 7;
+        divided_wavefronts(37, divisors[k], a, b);
+        check_record("a", a, sizeof a);
+    }
+}

@@ -31,6 +31,19 @@ def test_a_table_is_no_argument(tmp_path: Path) -> None:
     assert "*const weight" not in text
 
 
+@pytest.mark.parametrize("storage", ["static const", "const"])
+def test_a_small_constant_array_of_the_function_is_written_out(tmp_path: Path, storage: str) -> None:
+    kernel = KERNEL.replace("#pragma", f"{storage} float weight[3] = {{1, -0.1f}};\n#pragma")
+    text = host_function(tmp_path, "", kernel)
+    assert "static const float weight[3] = {1.0f, -0.1f, 0.0f};" in text
+    assert "*const weight" not in text
+
+
+def test_a_large_constant_array_of_the_function_is_an_argument(tmp_path: Path) -> None:
+    kernel = KERNEL.replace("#pragma", "static const float weight[257] = {1};\n#pragma")
+    assert "const weight = call->arrays[" in host_function(tmp_path, "", kernel)
+
+
 @pytest.mark.parametrize(
     ("before", "kernel"),
     [

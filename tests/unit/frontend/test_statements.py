@@ -222,3 +222,32 @@ def test_lengths_of_constants_with_names_are_known() -> None:
     found = body_of("const int c = 2; double t[c * r]; t[i % 6] = a[i]; a[i] = t[0];", before="static const int r = 3;")
     (array,) = [one.object for part in found for one in nodes(part, Declarator) if one.object.name == "t"]
     assert [text(length) for length in array.lengths] == ["6"]
+
+
+REGION = """
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) a[to][i] = a[from][i];
+"""
+
+
+@pytest.mark.parametrize(
+    ("around", "stands"),
+    [
+        ("int from = n % 2, to = 1 - from; REGION", True),
+        ("const int from = n; int to = (from + 1) % 2; REGION", True),
+        ("int from = 0; while (k--) { int to = 1 - from; REGION from = to; }", True),
+        ("int from = 0; while (k--) { int to = 1 - from; while (from < 1) { REGION from++; } }", False),
+        ("int from = 0, to = 1 - from; while (k--) { REGION from = 1 - from; }", False),
+        ("int from = 0, to = 1 - from; from = n; REGION", False),
+        ("int from = 0, to = 1 - from; to = n; REGION", False),
+        ("int from = 0, to = 1 - from, *p = &from; *p = 1; REGION", False),
+        ("int from = 0, to = 1 - from; { int from = 2; REGION }", False),
+        ("int from = 0; static int to = 1; REGION", False),
+        ("unsigned from = 0; int to = 1 - from; REGION", False),
+        ("int from = 0; again:; int to = 1 - from; REGION from = 1; if (k--) goto again;", False),
+    ],
+)
+def test_the_other_of_two_stands_for_its_initial_value_while_that_holds(around: str, stands: bool) -> None:
+    found = kernel(f"void f(int n, int k, double a[2][n]) {{ {around.replace('REGION', REGION)} }}")
+    (assignment,) = nodes(found.body, Assignment)
+    assert ("from" in text(assignment.target)) == stands

@@ -1,0 +1,47 @@
+"""Quotients that are evaluated before it is known whether the user's program divides at all: where a launch begins, or around a loop.
+
+    if (d > 0) for (j = 0; j < n / d; j++) a[i + n / d] = …;        what is touched of a, and the trip of the loop, are computed even where d is 0
+
+There they are 0 where the divisor is. What their value is does not matter: nothing that runs then asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from tilepragma.ir.expressions import Binary, Call, Conditional, Expression, integer
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.substitution import with_each
+from tilepragma.ir.types import ScalarType
+
+T = TypeVar("T")
+
+
+def with_guarded_quotients(value: T) -> T:
+    """The same with `d ? n / d : 0` in the place of quotients and remainders of integers whose divisor is no number."""
+    return with_each(value, Binary, _guarded)
+
+
+def unguarded(value: Expression) -> Expression:
+    """The quotient of `d ? n / d : 0`, and of such in it; any other expression as it is."""
+    if not isinstance(value, Conditional):
+        return value
+    inner: Expression = with_each(value, Conditional, _quotient)
+    return value if isinstance(inner, Conditional) else inner
+
+
+def _quotient(value: Conditional) -> Expression:
+    return value.then if isinstance(value.then, Binary) and value == _guarded(value.then) else value
+
+
+def _guarded(value: Binary) -> Expression:
+    integers = isinstance(value.type, ScalarType) and value.type.is_integer
+    if value.operator not in ("/", "%") or not integers or _is_never_zero(value.right):
+        return value
+    return Conditional(value.right, value, integer(0), value.type)
+
+
+def _is_never_zero(divisor: Expression) -> bool:
+    if isinstance(divisor, Call) and divisor.function == "tilek_maximum":
+        return any((polynomial(one).constant or 0) > 0 for one in divisor.arguments)
+    return bool(polynomial(divisor).constant)
