@@ -81,7 +81,7 @@ def boxed_tile(
     if any(len(one.names) <= max(dimensions) for one in arrays):
         return None
     maker = _Maker(loops, 1 + max(dimensions))
-    return maker.boxed(arrays, written)
+    return maker.boxed(arrays)
 
 
 # -- the form of the accesses -----------------------------------------------------------------------------------------
@@ -322,11 +322,13 @@ class _Maker:
     declarations: list[Declaration] = field(default_factory=list)
     times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
 
-    def boxed(self, arrays: Sequence[_Array], written: frozenset[DataObject]) -> BoxedTile:
+    def boxed(self, arrays: Sequence[_Array]) -> BoxedTile:
         """All of it."""
         windows = {one.object: self._window(one) for one in arrays}
         fills = tuple(self._fill(one, windows[one.object]) for one in arrays)
-        stores = tuple(self._store(one, windows[one.object]) for one in arrays if one.object in written)
+        # Another part of the region may write what this one only reads.
+        changed = (one for one in arrays if any(each.writes for each in one.touches))
+        stores = tuple(self._store(one, windows[one.object]) for one in changed)
 
         def local(access: Access) -> Access:
             window = windows.get(access.object)
