@@ -81,7 +81,7 @@ def boxed_tile(
     if any(len(one.names) <= max(dimensions) for one in arrays):
         return None
     maker = _Maker(loops, 1 + max(dimensions))
-    return maker.boxed(arrays, written)
+    return maker.boxed(arrays)
 
 
 # -- the form of the accesses -----------------------------------------------------------------------------------------
@@ -156,6 +156,11 @@ class _Array:
     def _offsets(self, dimension: int) -> list[int]:
         weights = self.inverse[dimension]
         return [-sum(w * v for w, v in zip(weights, one.apart, strict=True)) for one in self.touches]
+
+    @property
+    def is_written(self) -> bool:
+        """Whether an access of the part writes it."""
+        return any(one.writes for one in self.touches)
 
     @property
     def is_used_again(self) -> bool:
@@ -233,7 +238,7 @@ def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_
             return ()
         if array is not None and (object_ in written or array.is_used_again):
             found.append(array)
-    return tuple(found) if any(one.object in written for one in found) else ()
+    return tuple(found) if any(one.is_written for one in found) else ()
 
 
 def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
@@ -322,11 +327,11 @@ class _Maker:
     declarations: list[Declaration] = field(default_factory=list)
     times: dict[tuple[str, Polynomial], DataObject] = field(default_factory=dict)
 
-    def boxed(self, arrays: Sequence[_Array], written: frozenset[DataObject]) -> BoxedTile:
+    def boxed(self, arrays: Sequence[_Array]) -> BoxedTile:
         """All of it."""
         windows = {one.object: self._window(one) for one in arrays}
         fills = tuple(self._fill(one, windows[one.object]) for one in arrays)
-        stores = tuple(self._store(one, windows[one.object]) for one in arrays if one.object in written)
+        stores = tuple(self._store(one, windows[one.object]) for one in arrays if one.is_written)
 
         def local(access: Access) -> Access:
             window = windows.get(access.object)
@@ -359,10 +364,12 @@ class _Maker:
                 at_least(maximum(one.ends[place].last for one in array.touches), term(point)),
             )
         ]
-        reached = [conjunction(tuple(self._reached(array, steps, touches))) for touches in _sides(array)]
+        reached = [tuple(self._reached(array, steps, touches)) for touches in _sides(array)]
+        # Accesses that ask for nothing reach all of the box.
+        asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
         element = element_at(array.object, points)
         copy = assign(_in(window, element), element)
-        tests = (*within, disjunction(tuple(dict.fromkeys(reached))))
+        tests = (*within, *asked)
         return self._over(array, window, steps, points, where(tests, copy))
 
     def _store(self, array: _Array, window: Window) -> Statement:
