@@ -158,6 +158,11 @@ class _Array:
         return [-sum(w * v for w, v in zip(weights, one.apart, strict=True)) for one in self.touches]
 
     @property
+    def is_written(self) -> bool:
+        """Whether an access of the part writes it."""
+        return any(one.writes for one in self.touches)
+
+    @property
     def is_used_again(self) -> bool:
         """Whether a tile comes back to an element: in several time steps, or by several accesses."""
         return self.touches[0].times is not None or len({one.apart for one in self.touches}) > 1
@@ -233,7 +238,7 @@ def _arrays(shapes: Sequence[_Shape], written: frozenset[DataObject]) -> tuple[_
             return ()
         if array is not None and (object_ in written or array.is_used_again):
             found.append(array)
-    return tuple(found) if any(one.object in written for one in found) else ()
+    return tuple(found) if any(one.is_written for one in found) else ()
 
 
 def _array(object_: DataObject, shapes: Sequence[_Shape]) -> _Array | None:
@@ -326,9 +331,7 @@ class _Maker:
         """All of it."""
         windows = {one.object: self._window(one) for one in arrays}
         fills = tuple(self._fill(one, windows[one.object]) for one in arrays)
-        # Another part of the region may write what this one only reads.
-        changed = (one for one in arrays if any(each.writes for each in one.touches))
-        stores = tuple(self._store(one, windows[one.object]) for one in changed)
+        stores = tuple(self._store(one, windows[one.object]) for one in arrays if one.is_written)
 
         def local(access: Access) -> Access:
             window = windows.get(access.object)
@@ -361,10 +364,12 @@ class _Maker:
                 at_least(maximum(one.ends[place].last for one in array.touches), term(point)),
             )
         ]
-        reached = [conjunction(tuple(self._reached(array, steps, touches))) for touches in _sides(array)]
+        reached = [tuple(self._reached(array, steps, touches)) for touches in _sides(array)]
+        # Accesses that ask for nothing reach all of the box.
+        asked = (disjunction(dict.fromkeys(map(conjunction, reached))),) if reached and all(reached) else ()
         element = element_at(array.object, points)
         copy = assign(_in(window, element), element)
-        tests = (*within, disjunction(tuple(dict.fromkeys(reached))))
+        tests = (*within, *asked)
         return self._over(array, window, steps, points, where(tests, copy))
 
     def _store(self, array: _Array, window: Window) -> Statement:
