@@ -67,6 +67,14 @@ void register_step_kernels(void);
     for (int64_t worker = 0; worker < (workers); ++worker) \
         for (int64_t point = gang * (tiles)[0].stride + worker * (tiles)[1].stride, end = tilek_minimum(point + (tiles)[1].stride, (loop)->trip); point < end; ++point)
 
+/* Tests of trips, tiles, reductions and threads (part_cases.c). */
+void trips(void);
+void tiles(void);
+void reductions(void);
+void parallel(void);
+void spare_threads(void);
+void cores(void);
+
 /* Tests of kernels whose launches run in steps (steps_cases.c). */
 void steps(void);
 void steps_refused(void);

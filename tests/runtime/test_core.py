@@ -86,6 +86,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         HERE / name
         for name in (
             "cases.c",
+            "part_cases.c",
             "steps_cases.c",
             "waves_cases.c",
             "graph_cases.c",

@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from tests.unit.patterns.relaxation_cases import OTHERS, RELAXATIONS, NestCase
+from tests.unit.patterns.other_nests import OTHERS
+from tests.unit.patterns.relaxation_cases import RELAXATIONS, NestCase
 from tests.unit.polyhedral.scops import kernel_of
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.looptree import Kernel

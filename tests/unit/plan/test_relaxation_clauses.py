@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from source import errors, plans
 
-from tests.unit.patterns.relaxation_cases import OTHERS, RELAXATIONS, NestCase
+from tests.unit.patterns.other_nests import OTHERS
+from tests.unit.patterns.relaxation_cases import RELAXATIONS, NestCase
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import SorMethod
 from tilepragma.ir.traversal import loops_in

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.patterns.relaxation_cases import OTHERS, RELAXATIONS
+from tests.unit.patterns.other_nests import OTHERS
+from tests.unit.patterns.relaxation_cases import RELAXATIONS
 from tests.unit.patterns.test_recognition import region
 from tilepragma.driver import TranslateRequest, TranslateResult, advice, explain, kernel_reports, translate
 from tilepragma.report.relaxation_facts import relaxation_rows
