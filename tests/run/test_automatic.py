@@ -50,6 +50,8 @@ KINDS = {
         ("local_arrays", DOALL),
         # Their locals tie the iterations together.
         ("local_", {PlanKind.AS_WRITTEN}),
+        ("divided_wavefronts", WAVEFRONTS),
+        ("divided_by_nothing", PARALLEL),
     ),
 }
 
