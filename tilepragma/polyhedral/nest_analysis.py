@@ -310,13 +310,12 @@ class TileCounts:
 
 
 def tile_counts(
-    analysis: NestAnalysis, band: BandWavefronts, sizes: Callable[[str], int | None], extent: int
+    analysis: NestAnalysis, band: BandWavefronts, sizes: Callable[[str], int | None], extents: tuple[int, ...]
 ) -> TileCounts | None:
-    """The tiles of a band at these sizes, `extent` along every row: the ranges of floor(Phi_S(i) / s) and of Theta_T of it.
+    """The tiles of a band at these sizes, of these extents along its rows: the ranges of floor(Phi_S(i) / s) and of Theta_T of it.
 
     None where the sizes do not say it.
     """
-    extents = (extent,) * len(band.levels)
     try:
         with operation_limit(analysis.scop.context, DEFAULT_LIMIT, "counting tiles"):
             ranges: list[list[tuple[int, int]]] = [[] for _ in range(len(extents) + 1)]

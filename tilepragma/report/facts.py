@@ -388,7 +388,7 @@ def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, si
     from tilepragma.report.wavefront_facts import wavefront_rows
 
     labels = statement_labels(analysis, first)
-    extent = next((size.host for size in plan.sizes), DEFAULT_EXTENT)
+    extents = [size.host for size in plan.sizes] or [DEFAULT_EXTENT]
     shapes = [(labels[each.name], f"({', '.join(hyperplane_texts(analysis, each))})") for each in analysis.statements]
     reasons = (f"line {reason.range.start.line}: {reason.reason}" for reason in analysis.scop.reasons)
     notes = tuple(dict.fromkeys(reasons))  # one expression may stand in several accesses of a line
@@ -398,7 +398,7 @@ def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, si
         code=tuple(_code(analysis, plan, source, sizes, labels)),
         dependences=tuple(_dependences(analysis, source, labels)),
         hyperplanes=tuple(shapes),
-        wavefronts=tuple(wavefront_rows(analysis, labels, sizes.by_name(plan.kernel), extent)),
+        wavefronts=tuple(wavefront_rows(analysis, labels, sizes.by_name(plan.kernel), extents)),
         notes=(*notes, *(_relabelled(note, labels) for note in analysis.schedule.notes)),
         problem="",
         analysis=analysis,

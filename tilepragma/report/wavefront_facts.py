@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 
 def wavefront_rows(
-    analysis: NestAnalysis, labels: dict[str, str], named: Mapping[str, int], extent: int
+    analysis: NestAnalysis, labels: dict[str, str], named: Mapping[str, int], extents: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
     """(what runs at once, a sentence) for the two levels of each band; for a band of one row there is one level.
 
-    Where `named`, the parameters' values, say how many there are, tiles of this `extent` along every row are counted.
+    Where `named`, the parameters' values, say how many there are, tiles of these extents along the rows are counted; of the first
+    along every row of a band that has another number of rows.
     """
     for band in analysis.bands:
         rows = ", ".join(f"phi{level + 1}" for level in band.levels)
@@ -28,19 +29,20 @@ def wavefront_rows(
         else:
             yield f"tiles of {rows}{some}", _inter(band)
             if named:
-                yield from _counts(analysis, band, named, extent)
+                whole = tuple(extents) if len(extents) == len(band.levels) else (extents[0],) * len(band.levels)
+                yield from _counts(analysis, band, named, whole)
             yield "points of a tile", _intra(band) + _order(band, labels)
 
 
 def _counts(
-    analysis: NestAnalysis, band: BandWavefronts, named: Mapping[str, int], extent: int
+    analysis: NestAnalysis, band: BandWavefronts, named: Mapping[str, int], extents: tuple[int, ...]
 ) -> Iterator[tuple[str, str]]:
     from tilepragma.polyhedral.nest_analysis import tile_counts
 
-    found = tile_counts(analysis, band, named.get, extent)
+    found = tile_counts(analysis, band, named.get, extents)
     if found is not None:
         tiles = " × ".join(str(count) for count in found.tiles)
-        shape = " × ".join(str(extent) for _ in found.tiles)
+        shape = " × ".join(map(str, extents))
         waves = f"in {found.wavefronts} wavefronts" if found.wavefronts > 1 else "all at once"
         yield "", f"with tiles of {shape}: {tiles} tiles, {waves}"
 

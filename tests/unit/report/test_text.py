@@ -53,6 +53,14 @@ def test_sizes_become_trip_counts_and_bytes() -> None:
     assert "copied in and out  8.4 MB\n" in text
 
 
+def test_tiles_are_counted_with_the_sizes_of_the_plan() -> None:
+    result = planned("seidel_2d")
+    sizes = [size.host for size in result.plans[0].sizes]
+    text = explain(kernel_reports(result, parse_sizes(["n=1024", "steps=100"])))
+    assert len(set(sizes)) == 3
+    assert f"with tiles of {' × '.join(map(str, sizes))}: {-(-100 // sizes[0])} × " in text
+
+
 def test_a_loop_that_does_not_run() -> None:
     text = explain(kernel_reports(planned("smooth"), parse_sizes(["J=0,I=5"])))
     assert re.search(r"for \(int j = 1; j <= J; j\+\+\) +0× +DOACROSS", text)
