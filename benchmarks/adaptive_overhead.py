@@ -215,6 +215,8 @@ def main() -> int:
     given = arguments()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as scratch:
+        # No calibration: by its model the plan alone would take other sizes than rules name for it.
+        os.environ["TILEK_DATA_DIR"] = scratch
         for subject in SUBJECTS:
             if subject.name not in given.only:
                 continue
