@@ -39,7 +39,8 @@ def show(search: Search, title: str) -> None:
         best, default = search.typical(ordered[0], sizes), search.typical(DEFAULT, sizes)
         ratio = f"{best / default:.3f}" if best is not None and default else ""
         place = str(versions.index(ordered[0]) + 1) if ordered[0] in versions else ""
-        row = (seconds(best or 0.0), ratio, place, f"{len(ordered)} of {len(versions)}")
+        # The fastest at another size was tried here, too.
+        row = (seconds(best or 0.0), ratio, place, f"{len(ordered)} of {len({*versions, *ordered})}")
         table.add_row(sizes, ordered[0], *row)
     print_table(table)
     failed = [(version, why) for mine in search.failures.values() for version, why in mine.items()]
