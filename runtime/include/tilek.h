@@ -309,7 +309,7 @@ int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, in
 int tilek_wave(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave);
 int tilek_waves_end(struct tilek_run *run);
 
-/* The version of the kernel that a call is to be launched with, from 0; what the call then says as the runtime's is to be copied to that version's own call. */
+/* The version of the kernel that the plan's own call is to be launched with, from 0, once it has been given what that version has otherwise. */
 int tilek_version(const tilek_kernel *kernel, tilek_call *call);
 
 /* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
