@@ -154,9 +154,9 @@ static int is_usual(const tilek_run *run, int size)
     return run->perform == NULL && run->machine.limits == NULL && run->sizes[size] == own->host && tilek_given_size(run->kernel->name, own->name, -1) < 0;
 }
 
-int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit)
+int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations)
 {
-    if (is_usual(run, size)) run->sizes[size] = tilek_even_blocks(run->sizes[size], lower, upper, unit, run->machine.threads);
+    if (is_usual(run, size)) run->sizes[size] = tilek_even_blocks(run->sizes[size], lower, upper, unit, run->machine.threads, operations);
     return run->sizes[size];
 }
 
