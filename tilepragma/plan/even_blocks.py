@@ -90,7 +90,7 @@ def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator
         if len(blocks) != 1 or tuple(tile.kind for tile in blocks[0].tiles) != _DEALT:
             continue
         rows = _rows(blocks[0], size)
-        last = {one for upper in waves for node in walk(upper) for one in _divided(node, size)}
+        last = {one for upper in waves for node in walk(upper) for one in divided(node, size)}
         if rows is not None:
             once = any(isinstance(one, Launch) and blocks[0] in one.loops for one in steps)
             yield EvenParts(place, *rows, size.unit, columns=False, once=once)
@@ -102,7 +102,7 @@ def _goes_through_waves(loop: HostLoop) -> bool:
     return any(isinstance(one, Launch) and one.pipelined for one in loop.steps)
 
 
-def _divided(node: object, size: TileSize) -> tuple[Expression, ...]:
+def divided(node: object, size: TileSize) -> tuple[Expression, ...]:
     """What the node is the quotient of by the size, if it is one."""
     match node:
         case Call("tilek_floor_quotient", Callee.HELPER, (dividend, Access(object=divisor))) if divisor == size.object:
@@ -120,8 +120,8 @@ def _known(roots: Iterable[Expression]) -> bool:
 def _rows(blocks: TiledLoop, size: TileSize) -> tuple[Expression, Expression] | None:
     """The least and greatest row of blocks; None where they are not simply the quotients by the size of what the launch knows."""
     loop = blocks.loop
-    upper = _divided(loop.upper, size)
-    lower = (integer(0),) if loop.lower == integer(0, LONG) or loop.lower == integer(0) else _divided(loop.lower, size)
+    upper = divided(loop.upper, size)
+    lower = (integer(0),) if loop.lower == integer(0, LONG) or loop.lower == integer(0) else divided(loop.lower, size)
     if loop.comparison != "<=" or not upper or not lower or not _known((*lower, *upper)):
         return None
     return lower[0], upper[0]

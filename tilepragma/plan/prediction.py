@@ -110,7 +110,7 @@ class _LaunchTerms:
         processor, work = self.processor, self.work
         caches = tuple(int(memory.size * USABLE) for memory in processor.memories[:-1])
         nest = launch_nest(work, NestCounter(caches, processor.line))
-        points = nest.points
+        points = nest.points + nest.padding
         cycle = 1 / processor.clock
         issue, wait = self._point()
         # A row that waits for itself goes on beside the next ones as far as a core looks ahead: of so many points a row, so much is waited for.

@@ -129,6 +129,21 @@ def test_panels_are_packed_for_each_block_of_rows() -> None:
     assert found.rows[0] - found.rows[1] == (96 / 24 - 96 / 48) * 40 * 2
 
 
+def test_columns_of_register_tiles_beyond_the_last_are_computed_and_nobody_asks() -> None:
+    """Of 68 columns 4 are in a third tile of 32, whose other 28 take time; no condition is evaluated for each of its points."""
+    [size] = planned("sgemm").sizes
+    found = {}
+    for columns in (64, 68):
+        scalars = {"n": 96, "m": columns, "p": 40}
+        work = plan_work(planned("sgemm"), scalars, {size.object.name: np.array([48])}, Target.THREADS)
+        assert isinstance(work, PlanWork)
+        found[columns] = launch_nest(work.launches[-1], NestCounter((1024,), 64))
+    assert found[64].padding[0] == 0
+    assert found[68].points[0] == pytest.approx(96 * 40 * 68, rel=0.02)
+    assert found[68].padding[0] == pytest.approx(96 * 40 * 28, rel=0.2)  # five of 32 columns stand for all
+    assert found[68].control[0] < 2 * found[64].control[0]
+
+
 @pytest.mark.parametrize(
     ("index", "count", "least"),
     [
