@@ -73,13 +73,16 @@ static tilek_status execute(tilek_state *state, const tilek_call *call, const ti
         tilek_message why;
         int64_t start = 0;
         int is_last_try;
-        if (on_device && is_refused(state, candidate->target)) continue;
+        if (on_device && is_refused(state, candidate->target)) {
+            tilek_adapted(&own, candidate->target, -1);
+            continue;
+        }
         if (tilek_get_settings()->adapt) {
             adapt(state, &own, candidate);
             start = tilek_now();
         }
         status = on_device ? tilek_run_device(state, &own, candidate, queue, &why) : tilek_run_host(state, &own, candidate->target, &why);
-        if (own.adaptation != NULL) tilek_adapted(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
+        tilek_adapted(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
         if (status == TILEK_OK) {
             *ran = candidate->target;
             if (tilek_profiling()) tilek_record_launch(state, candidate->target, call);
@@ -109,6 +112,7 @@ tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue
     if (!tilek_has_temporaries(kernel, devices)) return execute(state, call, candidates, count, queue, ran);
     status = tilek_take_scratch(state, &own, devices, &scratch, &why);
     if (status != TILEK_OK) {
+        tilek_adapt_declined(call);
         tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s", kernel->name, why.text);
         return status;
     }
@@ -200,7 +204,10 @@ int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
         return 0;
     wait_for(call);
     if (call->queue != TILEK_QUEUE_SYNCHRONOUS) tilek_wait(1, &call->queue);
-    if (state == NULL || !call->enabled || kernel->host_launch_count + kernel->device_launch_count == 0) return decline(state, call);
+    if (state == NULL || !call->enabled || kernel->host_launch_count + kernel->device_launch_count == 0) {
+        tilek_adapt_declined(call);
+        return decline(state, call);
+    }
     if (tilek_get_settings()->verify) return tilek_verify_launch(state, call);
     if (tilek_execute(state, call, 0, &ran) == TILEK_OK) return 0;
     return decline(state, call);
