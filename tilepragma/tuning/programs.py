@@ -11,12 +11,12 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from tilepragma.base.held_signals import signals_held_back
 from tilepragma.tuning.children import ending, last_line
 
 #: What a user sets for other runs, and would be another measurement: sizes and versions, and doing all work twice.
@@ -137,7 +137,7 @@ def _status(
     """The return code. The program and its own children, a group of processes, are ended where it takes longer, or we are ended."""
     process: subprocess.Popen[bytes] | None = None
     try:
-        with _signals_held_back():
+        with signals_held_back():  # until it is known which process is to end too
             process = subprocess.Popen(
                 command,
                 env=environment,
@@ -155,24 +155,6 @@ def _status(
         if process is not None and process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-@contextmanager
-def _signals_held_back() -> Iterator[None]:
-    """Signals that end us by a handler in Python do so behind this, when it is known which process is to end too."""
-    came: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    # What is ignored stays so: a program that is started inherits that, and no handler.
-    handled = {number: handler for number, handler in before.items() if callable(handler)}
-    for number in handled:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in handled.items():
-            signal.signal(number, handler)
-        for one in came:
-            signal.raise_signal(one)
 
 
 def _input() -> int | None:
