@@ -189,7 +189,7 @@ class CallingProgram:
         missing = [name for name in self.needed if name not in numbers]
         if missing:
             raise RefusalError(
-                f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {missing[0]}=…"
+                f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {','.join(f'{name}=…' for name in missing)}"
             )
         extents = [one.extents(numbers) for one in self.arrays.values()]
         least = min((extent for one in extents for extent in one), default=1)

@@ -70,13 +70,13 @@ def parse_sizes(words: Iterable[str]) -> Sizes:
     return Sizes(numbers)
 
 
-def check_sizes(sizes: Sizes, kernels: Iterable[Kernel]) -> None:
-    """Every name must be a parameter of some kernel. Raises SizeError."""
+def check_sizes(sizes: Sizes, kernels: Iterable[Kernel], option: str = "--size") -> None:
+    """Every name must be a parameter of some kernel; `option` is where the user said them. Raises SizeError."""
     known = sorted({one.host for kernel in kernels for one in size_parameters(kernel)})
     for name in sizes.numbers:
         if name not in known:
             there = f"parameters are {', '.join(known)}" if known else "its kernels have no integer parameters"
-            raise SizeError(f"--size {name}: no kernel depends on that name; {there} (macros are set with -D)")
+            raise SizeError(f"{option} {name}: no kernel depends on that name; {there} (macros are set with -D)")
 
 
 def size_parameters(kernel: Kernel) -> tuple[DataObject, ...]:

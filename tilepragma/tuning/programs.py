@@ -35,6 +35,10 @@ class ProgramMissingError(ProgramError):
     """There is no such program, or it cannot be started."""
 
 
+class ElsewhereError(ProgramError):
+    """A kernel ran on another target than the one asked for."""
+
+
 class NotBuiltError(ProgramError):
     """A program that was to be made cannot be; it says nothing of the machine."""
 
@@ -77,7 +81,7 @@ class Run:
             raise ProgramError("did not launch the kernel")
         others = [one for one in times.targets if one != target]
         if others:
-            raise ProgramError(f"ran the kernel on {others[0]}, not on {target}")
+            raise ElsewhereError(f"ran the kernel on {others[0]}, not on {target}")
         return times
 
 
@@ -155,6 +159,14 @@ def _status(
         if process is not None and process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def has_no_input() -> bool:
+    """Whether programs get nothing of our standard input, since it is a pipe, which cannot be read anew."""
+    try:
+        return stat.S_ISFIFO(os.fstat(0).st_mode)
+    except OSError:
+        return False
 
 
 def _input() -> int | None:
