@@ -382,7 +382,7 @@ def _only_target(first: KernelTimes) -> str:
 @contextmanager
 def _shown_progress(search: Search, title: str) -> Iterator[None]:
     """A bar of the seconds spent, with what is being tried; the search's trials are made behind it."""
-    with measuring_progress() as progress:
+    with measuring_progress("s") as progress:
         task = progress.add_task(title, total=int(search.budget))
         make: Take = search.take
 
