@@ -10,11 +10,12 @@ import dataclasses
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.remembered import once
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Barrier, Block, ForLoop, Function, If, Loop, Statement, Switch, TileNest, While
-from tilepragma.ir.traversal import children, with_blocks
+from tilepragma.ir.traversal import statements_of, with_blocks
 from tilepragma.plan.coverage import nest_axes
 
 
@@ -148,12 +149,17 @@ def _decisions(node: Any) -> tuple[Any, ...]:
 
 
 def _holds(node: Any, kind: AxisKind) -> bool:
-    if isinstance(node, TileNest) and any(axis.kind is kind for axis in nest_axes(node)):
-        return True
-    return any(_holds(child, kind) for child in children(node))
+    return kind in _axis_kinds(node)
+
+
+@once
+def _axis_kinds(node: Any) -> frozenset[AxisKind]:
+    """The kinds of all axes of the nests that `node` is and has below it. Blocks inside each other ask again and again."""
+    kinds = frozenset(axis.kind for axis in nest_axes(node)) if isinstance(node, TileNest) else frozenset()
+    return kinds.union(*(_axis_kinds(child) for child in statements_of(node)))
 
 
 def _worker_nests(node: Any) -> list[TileNest]:
     if isinstance(node, TileNest) and any(axis.kind is AxisKind.WORKER for axis in nest_axes(node)):
         return [node]
-    return [nest for child in children(node) for nest in _worker_nests(child)]
+    return [nest for child in statements_of(node) for nest in _worker_nests(child)]
