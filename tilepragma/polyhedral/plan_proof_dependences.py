@@ -14,7 +14,7 @@ from tilepragma.ir.looptree import Declaration
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind, carried_at, distances_between, together
 from tilepragma.polyhedral.legality import Violation
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding
-from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order
+from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order, text_orders
 from tilepragma.polyhedral.plan_proof_pipelines import out_of_columns
 from tilepragma.polyhedral.plan_proof_tree import At, Leaf
 from tilepragma.polyhedral.scop import Reference
@@ -44,6 +44,8 @@ def broken_dependences(
 
 def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iterator[Finding]:
     shared = [one for one in group if not _is_local(one) and not _exempt(one.source.object, first, second)]
+    if text_orders(first.leaf, second.leaf):
+        shared = []
     if shared and _broken(first, second, together(shared)) is not None:
         for one in shared:
             broken = _broken(first, second, one.relation)
