@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -140,30 +140,36 @@ def _uses(node: Any, at: _Context) -> list[Use]:
 
 def _add(node: Any, at: _Context, found: list[Use]) -> None:
     """Adds the uses under `node` to those found."""
-    if isinstance(node, Access):
-        _access(node, at, found, reads=True, writes=False)
-    elif isinstance(node, Assignment):
-        _add(node.value, at, found)
-        _access(node.target, at, found, reads=node.operator != "=", writes=True)
-    elif isinstance(node, (Increment, AddressOf)):
-        _access(node.target, at, found, reads=True, writes=True)
-    elif isinstance(node, Call):
-        _call(node, at, found)
-    elif isinstance(node, (Conditional, If, While, ForLoop, Switch)) or _is_lazy(node):
-        _conditional(node, at, found)
-    elif isinstance(node, Loop):
-        _loop(node, at, found)
-    elif isinstance(node, TileNest):
-        _nest(node, at, found)
-    elif isinstance(node, Declarator):
-        _declarator(node, at, found)
+    of_kind = _OF_KIND.get(type(node))
+    if of_kind is not None:
+        of_kind(node, at, found)
     else:
-        for child in children(node):
-            _add(child, at, found)
+        _below(node, at, found)
 
 
-def _is_lazy(node: Any) -> bool:
-    return isinstance(node, Binary) and node.operator in ("&&", "||")
+def _below(node: Any, at: _Context, found: list[Use]) -> None:
+    for child in children(node):
+        _add(child, at, found)
+
+
+def _binary(node: Binary, at: _Context, found: list[Use]) -> None:
+    if node.operator in ("&&", "||"):
+        _conditional(node, at, found)
+    else:
+        _below(node, at, found)
+
+
+def _read(node: Access, at: _Context, found: list[Use]) -> None:
+    _access(node, at, found, reads=True, writes=False)
+
+
+def _assignment(node: Assignment, at: _Context, found: list[Use]) -> None:
+    _add(node.value, at, found)
+    _access(node.target, at, found, reads=node.operator != "=", writes=True)
+
+
+def _changed_in_place(node: Increment | AddressOf, at: _Context, found: list[Use]) -> None:
+    _access(node.target, at, found, reads=True, writes=True)
 
 
 def _access(
@@ -267,3 +273,18 @@ def _declarator(node: Declarator, at: _Context, found: list[Use]) -> None:
         _add(child, at, found)
     if node.initializer is not None:
         found.append(Use(node.object, (), False, True, at.conditional, at.loops, node.object.range))
+
+
+#: What of each kind of node is not just what is below it.
+_OF_KIND: dict[type, Callable[[Any, _Context, list[Use]], None]] = {
+    Access: _read,
+    Assignment: _assignment,
+    Increment: _changed_in_place,
+    AddressOf: _changed_in_place,
+    Call: _call,
+    Binary: _binary,
+    **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _conditional),
+    Loop: _loop,
+    TileNest: _nest,
+    Declarator: _declarator,
+}

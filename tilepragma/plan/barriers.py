@@ -41,6 +41,7 @@ class _Touched:
 
 
 _NOTHING = _Touched(frozenset(), frozenset())
+_EMPTY = Block(())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +49,8 @@ class _Barriers:
     functions: tuple[Function, ...]
     privates: frozenset[DataObject]
     diagnostics: Diagnostics
+    known: dict[int, tuple[Statement, _Touched]] = dataclasses.field(default_factory=dict, compare=False)
+    """what statements touch, by their identity"""
 
     def block(self, block: Block, loop: Any, path: tuple[Any, ...]) -> Block:
         """`loop`: the sequential loop whose body this is, if any; `path`: the statements around, outermost first."""
@@ -79,7 +82,27 @@ class _Barriers:
             around = statement
         return with_blocks(statement, lambda block: self.block(block, around, path))
 
-    def _touched(self, node: Any) -> _Touched:
+    def _touched(self, node: Statement) -> _Touched:
+        """What is used under a statement is what is used in its blocks, and by it without them: found once for each block."""
+        if id(node) in self.known:
+            return self.known[id(node)][1]
+        below: list[_Touched] = []
+
+        def emptied(block: Block) -> Block:
+            below.append(self._touched(block))
+            return _EMPTY
+
+        if isinstance(node, Block):
+            below += map(self._touched, node.statements)
+        else:
+            below.append(self._used(with_blocks(node, emptied)))
+        found = _Touched(
+            frozenset().union(*(one.reads for one in below)), frozenset().union(*(one.writes for one in below))
+        )
+        self.known[id(node)] = node, found
+        return found
+
+    def _used(self, node: Statement) -> _Touched:
         reads, writes = set(), set()
         for use in uses(node, self.functions, launch=True):
             if use.object.scope is Scope.LOCAL or use.object in self.privates:
