@@ -259,3 +259,12 @@ def test_steps_that_one_core_does_are_as_short_as_in_the_runtime() -> None:
     text = (Path(__file__).parents[3] / "runtime" / "host.c").read_text()
     found = re.search(r"\bBREAK_EVEN = (\d+),", text)
     assert found is not None and int(found[1]) == pytest.approx(BREAK_EVEN * 1e9)
+
+
+def test_others_hear_of_a_launch_while_the_first_core_is_at_work() -> None:
+    # 64 rows on two cores: in halves both wait for the second, of 48 and 16 the first has more to do than the others wait.
+    sizes = [[32] * len(planned("sgemm").sizes), [48] * len(planned("sgemm").sizes)]
+    two = replace(PROCESSOR.with_cores(2), overheads=Overheads(1e-6, (), ((1, 1e-6), (2, 3e-6)), 0.0))
+    terms = terms_of("sgemm", {"n": 64, "m": 512, "p": 512}, sizes, two)
+    launches = terms.seconds[:, terms.names.index("launches")]
+    assert launches.tolist() == [pytest.approx(3e-6), 0.0]
