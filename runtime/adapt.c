@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "adapt.h"
 
-#include "environment.h"
 #include "target.h"
 #include "sizes.h"
 
@@ -83,7 +82,7 @@ void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, tile
 {
     const tilek_kernel *kernel = state->kernel;
     tilek_adaptation *one;
-    if (!tilek_get_settings()->adapt || abs(tilek_layout_at(kernel, side, 0)) == TILEK_USUAL) return;
+    if (abs(tilek_layout_at(kernel, side, 0)) == TILEK_USUAL) return;
     tilek_state_lock();
     one = adaptation_for(state, call, target, side);
     if (one != NULL) {

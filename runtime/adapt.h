@@ -8,7 +8,7 @@
 /* What is learned from the launches of one kind: of a kernel, on a target, with arrays and outermost loops of a size. */
 typedef struct tilek_adaptation tilek_adaptation;
 
-/* Decides the call's layout where TILEK_ADAPT asks for it; else leaves it undecided. Where call->adaptation is set then,
+/* Decides the call's layout where there are several; else leaves it undecided. Only for launches under TILEK_ADAPT. Where call->adaptation is set then,
  * tilek_adapted or tilek_adapt_declined is to be told what came of the call. */
 void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side);
 

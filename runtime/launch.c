@@ -174,7 +174,8 @@ static const tilek_candidate *first_of(const tilek_state *state, const tilek_cal
 
 int tilek_version(const tilek_kernel *kernel, tilek_call *call)
 {
-    const int64_t wanted = tilek_get_settings()->version;
+    const tilek_settings *settings = tilek_get_settings();
+    const int64_t wanted = settings->version;
     tilek_candidate candidates[TILEK_TARGETS];
     const tilek_candidate *candidate;
     tilek_state *state;
@@ -184,7 +185,7 @@ int tilek_version(const tilek_kernel *kernel, tilek_call *call)
     candidate = first_of(state, call, candidates, tilek_candidates(kernel, candidates), &side);
     if (candidate == NULL) return 0;
     if (wanted > 0) return side != TILEK_SIDE_DEVICE || kernel->versions[wanted - 1]->device_launch_count > 0 ? (int)wanted : 0;
-    tilek_adapt(state, call, candidate->target, side);
+    if (settings->adapt) tilek_adapt(state, call, candidate->target, side);
     if (call->layout == 0) tilek_take_layout(kernel, call, tilek_layout_chosen(kernel, call, side, tilek_bytes_on_hosts(kernel, call)));
     return tilek_version_of(kernel, call->layout)->version;
 }

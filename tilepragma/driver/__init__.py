@@ -264,7 +264,6 @@ def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tu
     What is proven of a plan is so whatever its sizes are. OpenCL processors have what the plan says of them.
     """
     from tilepragma.model.devices import Processor
-    from tilepragma.plan.model_choices import with_model_choices
 
     if not any(one.plan.sizes for one in planned):
         return tuple(planned), ()
@@ -272,6 +271,8 @@ def _with_choices(planned: Sequence[Planned], device: Device | None) -> tuple[tu
     processor = device if named else calibrated_device()
     if not isinstance(processor, Processor):
         return tuple(planned), ()
+    from tilepragma.plan.model_choices import with_model_choices  # where nothing is calibrated it is never needed
+
     chosen = tuple(replace(one, plan=with_model_choices(one.plan, processor)) for one in planned)
     return chosen, () if named else (str(_calibration("threads")),)
 

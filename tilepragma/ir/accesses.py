@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,15 +81,15 @@ def uses(node: Any, functions: tuple[Function, ...] = (), *, launch: bool = Fals
     `launch`, bounds that the host evaluates (of TiledLoops with launch bounds) and their iterators are left out:
     what remains is what the kernel's body itself needs.
     """
-    found = _uses(node, _Context(functions, launch))
+    at = _Context(functions, launch)
     if not isinstance(node, (Block, TileNest)):
-        return found
+        return iter(_uses(node, at))
     # Nodes never change, and passes ask the same of launches again and again: kept as children are.
     known: list[tuple[tuple[Function, ...], bool, tuple[Use, ...]]] = vars(node).setdefault(_USES, [])
     for mine, launched, uses_then in known:
         if mine is functions and launched is launch:
             return iter(uses_then)
-    known.append((functions, launch, tuple(found)))
+    known.append((functions, launch, tuple(_uses(node, at))))
     return iter(known[-1][2])
 
 
@@ -129,45 +129,63 @@ def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
     return False
 
 
-def _uses(node: Any, at: _Context) -> Iterator[Use]:
-    if isinstance(node, Access):
-        yield from _access(node, at, reads=True, writes=False)
-    elif isinstance(node, Assignment):
-        yield from _uses(node.value, at)
-        yield from _access(node.target, at, reads=node.operator != "=", writes=True)
-    elif isinstance(node, (Increment, AddressOf)):
-        yield from _access(node.target, at, reads=True, writes=True)
-    elif isinstance(node, Call):
-        yield from _call(node, at)
-    elif isinstance(node, (Conditional, If, While, ForLoop, Switch)) or _is_lazy(node):
-        yield from _conditional(node, at)
-    elif isinstance(node, Loop):
-        yield from _loop(node, at)
-    elif isinstance(node, TileNest):
-        yield from _nest(node, at)
-    elif isinstance(node, Declarator):
-        yield from _declarator(node, at)
+# Walks are where planning spends its time: uses are put in one list, not handed up from generator to generator.
+
+
+def _uses(node: Any, at: _Context) -> list[Use]:
+    found: list[Use] = []
+    _add(node, at, found)
+    return found
+
+
+def _add(node: Any, at: _Context, found: list[Use]) -> None:
+    """Adds the uses under `node` to those found."""
+    of_kind = _OF_KIND.get(type(node))
+    if of_kind is not None:
+        of_kind(node, at, found)
     else:
-        for child in children(node):
-            yield from _uses(child, at)
+        _below(node, at, found)
 
 
-def _is_lazy(node: Any) -> bool:
-    return isinstance(node, Binary) and node.operator in ("&&", "||")
+def _below(node: Any, at: _Context, found: list[Use]) -> None:
+    for child in children(node):
+        _add(child, at, found)
+
+
+def _binary(node: Binary, at: _Context, found: list[Use]) -> None:
+    if node.operator in ("&&", "||"):
+        _conditional(node, at, found)
+    else:
+        _below(node, at, found)
+
+
+def _read(node: Access, at: _Context, found: list[Use]) -> None:
+    _access(node, at, found, reads=True, writes=False)
+
+
+def _assignment(node: Assignment, at: _Context, found: list[Use]) -> None:
+    _add(node.value, at, found)
+    _access(node.target, at, found, reads=node.operator != "=", writes=True)
+
+
+def _changed_in_place(node: Increment | AddressOf, at: _Context, found: list[Use]) -> None:
+    _access(node.target, at, found, reads=True, writes=True)
 
 
 def _access(
-    node: Access, at: _Context, *, reads: bool, writes: bool, taker: tuple[Call, int] | None = None
-) -> Iterator[Use]:
+    node: Access, at: _Context, found: list[Use], *, reads: bool, writes: bool, taker: tuple[Call, int] | None = None
+) -> None:
     for subscript in node.subscripts:
-        yield from _uses(subscript, at)
+        _add(subscript, at, found)
     for step in node.path:
         if isinstance(step, Index):
-            yield from _uses(step.index, at)
-    yield Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, node.path, taker)
+            _add(step.index, at, found)
+    found.append(
+        Use(node.object, node.subscripts, reads, writes, at.conditional, at.loops, node.range, node.path, taker)
+    )
 
 
-def _call(node: Call, at: _Context) -> Iterator[Use]:
+def _call(node: Call, at: _Context, found: list[Use]) -> None:
     function = next((f for f in at.functions if f.name == node.function and node.callee is Callee.USER), None)
     for place, argument in enumerate(node.arguments):
         target = argument.target if isinstance(argument, AddressOf) else argument
@@ -177,38 +195,38 @@ def _call(node: Call, at: _Context) -> Iterator[Use]:
             )
             writes = parameter is None or not parameter.const
             taker = None if function is None or parameter is None else (node, place)
-            yield from _access(target, at, reads=True, writes=writes, taker=taker)
+            _access(target, at, found, reads=True, writes=writes, taker=taker)
         else:
-            yield from _uses(argument, at)
+            _add(argument, at, found)
 
 
 def _is_pointer(access: Access) -> bool:
     return access.object.storage is not Storage.SCALAR and len(access.subscripts) < access.object.rank
 
 
-def _conditional(node: Any, at: _Context) -> Iterator[Use]:
+def _conditional(node: Any, at: _Context, found: list[Use]) -> None:
     """Nodes whose first part is evaluated for certain and the rest perhaps."""
-    inside = replace(at, conditional=True)
+    inside = at if at.conditional else replace(at, conditional=True)
     if isinstance(node, ForLoop):
         if node.initialization is not None:
-            yield from _uses(node.initialization, at)
+            _add(node.initialization, at, found)
         if node.condition is not None:
-            yield from _uses(node.condition, at)
+            _add(node.condition, at, found)
         for part in (node.body, node.advance):
             if part is not None:
-                yield from _uses(part, inside)
+                _add(part, inside, found)
         return
     if isinstance(node, (If, Conditional)) and node.otherwise is not None and not at.conditional:
-        yield from _uses(node.condition, at)
-        yield from _either(tuple(_uses(node.then, at)), tuple(_uses(node.otherwise, at)), at)
+        _add(node.condition, at, found)
+        found.extend(_either(_uses(node.then, at), _uses(node.otherwise, at), at))
         return
     first, *others = children(node)
-    yield from _uses(first, at)
+    _add(first, at, found)
     for other in others:
-        yield from _uses(other, inside)
+        _add(other, inside, found)
 
 
-def _either(then: tuple[Use, ...], otherwise: tuple[Use, ...], at: _Context) -> Iterator[Use]:
+def _either(then: list[Use], otherwise: list[Use], at: _Context) -> Iterator[Use]:
     """Uses of which those of one branch, or choice, happen: of what both do to the same element, the later one counts as certain."""
     changed = {use.object for use in (*then, *otherwise) if use.writes}
     certain = {_done(use) for use in then if not use.conditional and use.loops == at.loops}
@@ -226,32 +244,47 @@ def _done(use: Use) -> tuple[object, ...]:
     return use.object, use.subscripts, use.path, use.reads, use.writes
 
 
-def _loop(node: Loop, at: _Context) -> Iterator[Use]:
+def _loop(node: Loop, at: _Context, found: list[Use]) -> None:
     for bound in (node.lower, node.upper, node.step):
-        yield from _uses(bound, at)
-    yield Use(node.iterator, (), False, True, at.conditional, at.loops, node.header)
+        _add(bound, at, found)
+    found.append(Use(node.iterator, (), False, True, at.conditional, at.loops, node.header))
     conditional = at.conditional or leaves_early(node.body)
-    yield from _uses(node.body, replace(at, conditional=conditional, loops=(*at.loops, node)))
+    _add(node.body, replace(at, conditional=conditional, loops=(*at.loops, node)), found)
 
 
-def _nest(node: TileNest, at: _Context) -> Iterator[Use]:
+def _nest(node: TileNest, at: _Context, found: list[Use]) -> None:
     inner = at
     for tiled in node.loops:
         loop = tiled.loop
         if not (at.launch and tiled.launch_bounds):
             for bound in (loop.lower, loop.upper, loop.step):
-                yield from _uses(bound, inner)
+                _add(bound, inner, found)
         if not at.launch:
-            yield Use(loop.iterator, (), False, True, at.conditional, inner.loops, loop.header)
+            found.append(Use(loop.iterator, (), False, True, at.conditional, inner.loops, loop.header))
         inner = replace(inner, loops=(*inner.loops, loop))
-    yield from _uses(node.body, inner)
+    _add(node.body, inner, found)
 
 
-def _declarator(node: Declarator, at: _Context) -> Iterator[Use]:
+def _declarator(node: Declarator, at: _Context, found: list[Use]) -> None:
     for length in node.object.lengths:
         if length is not None:
-            yield from _uses(length, at)
+            _add(length, at, found)
     for child in children(node):
-        yield from _uses(child, at)
+        _add(child, at, found)
     if node.initializer is not None:
-        yield Use(node.object, (), False, True, at.conditional, at.loops, node.object.range)
+        found.append(Use(node.object, (), False, True, at.conditional, at.loops, node.object.range))
+
+
+#: What of each kind of node is not just what is below it.
+_OF_KIND: dict[type, Callable[[Any, _Context, list[Use]], None]] = {
+    Access: _read,
+    Assignment: _assignment,
+    Increment: _changed_in_place,
+    AddressOf: _changed_in_place,
+    Call: _call,
+    Binary: _binary,
+    **dict.fromkeys((Conditional, If, While, ForLoop, Switch), _conditional),
+    Loop: _loop,
+    TileNest: _nest,
+    Declarator: _declarator,
+}

@@ -5,17 +5,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import LoopDirective
-from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.looptree import Barrier, Block, Buffered, Loop, Stage, Statement, TileNest
 from tilepragma.ir.types import ArrayType, PointerType, RecordType, ScalarType, VoidType
 
 S = TypeVar("S", bound=Statement)
 
 _CHILDREN = "_children"
+_EXPRESSIONS = get_args(Expression)
 _LEAVES = (SourceRange, DataObject, ScalarType, RecordType, PointerType, ArrayType, VoidType)
 
 
@@ -39,17 +40,33 @@ def walk(node: Any) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting.extend(reversed(children(node)))
+        below = children(node)
+        if below:
+            waiting.extend(below[::-1])
+
+
+def statements_of(node: Any) -> list[Any]:
+    """The direct sub-nodes that are no expressions: no statement stands in one."""
+    return [one for one in children(node) if not isinstance(one, _EXPRESSIONS)]
+
+
+def without_expressions(node: Any) -> Iterator[Any]:
+    """As `walk`, but for expressions and what is below them."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(statements_of(node)))
 
 
 def loops_in(node: Any) -> Iterator[Loop]:
     """The canonical loops that `node` is and has below it, in pre-order; not those of tile nests."""
-    return (one for one in walk(node) if isinstance(one, Loop))
+    return (one for one in without_expressions(node) if isinstance(one, Loop))
 
 
 def loops_and_tiled(node: Any) -> Iterator[Loop]:
     """As `loops_in`, and the loops of tile nests, which stand there as they were written."""
-    for one in walk(node):
+    for one in without_expressions(node):
         if isinstance(one, TileNest):
             yield from (tiled.loop for tiled in one.loops)
         elif isinstance(one, Loop):
@@ -63,7 +80,7 @@ def loop_directives(node: Any) -> list[LoopDirective]:
 
 def workers_meet(node: Any) -> bool:
     """Whether the workers of a gang meet at it or in it: at a barrier, or at a copy of their tile."""
-    return any(isinstance(one, (Barrier, Stage)) for one in walk(node))
+    return any(isinstance(one, (Barrier, Stage)) for one in without_expressions(node))
 
 
 def mentions(node: Any, object_: DataObject) -> bool:

@@ -10,11 +10,12 @@ import dataclasses
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.remembered import once
 from tilepragma.ir.accesses import leaves_early, uses
 from tilepragma.ir.directives import AxisKind
 from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Barrier, Block, ForLoop, Function, If, Loop, Statement, Switch, TileNest, While
-from tilepragma.ir.traversal import children, with_blocks
+from tilepragma.ir.traversal import statements_of, with_blocks
 from tilepragma.plan.coverage import nest_axes
 
 
@@ -40,6 +41,7 @@ class _Touched:
 
 
 _NOTHING = _Touched(frozenset(), frozenset())
+_EMPTY = Block(())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +49,8 @@ class _Barriers:
     functions: tuple[Function, ...]
     privates: frozenset[DataObject]
     diagnostics: Diagnostics
+    known: dict[int, tuple[Statement, _Touched]] = dataclasses.field(default_factory=dict, compare=False)
+    """what statements touch, by their identity"""
 
     def block(self, block: Block, loop: Any, path: tuple[Any, ...]) -> Block:
         """`loop`: the sequential loop whose body this is, if any; `path`: the statements around, outermost first."""
@@ -78,7 +82,27 @@ class _Barriers:
             around = statement
         return with_blocks(statement, lambda block: self.block(block, around, path))
 
-    def _touched(self, node: Any) -> _Touched:
+    def _touched(self, node: Statement) -> _Touched:
+        """What is used under a statement is what is used in its blocks, and by it without them: found once for each block."""
+        if id(node) in self.known:
+            return self.known[id(node)][1]
+        below: list[_Touched] = []
+
+        def emptied(block: Block) -> Block:
+            below.append(self._touched(block))
+            return _EMPTY
+
+        if isinstance(node, Block):
+            below += map(self._touched, node.statements)
+        else:
+            below.append(self._used(with_blocks(node, emptied)))
+        found = _Touched(
+            frozenset().union(*(one.reads for one in below)), frozenset().union(*(one.writes for one in below))
+        )
+        self.known[id(node)] = node, found
+        return found
+
+    def _used(self, node: Statement) -> _Touched:
         reads, writes = set(), set()
         for use in uses(node, self.functions, launch=True):
             if use.object.scope is Scope.LOCAL or use.object in self.privates:
@@ -148,12 +172,17 @@ def _decisions(node: Any) -> tuple[Any, ...]:
 
 
 def _holds(node: Any, kind: AxisKind) -> bool:
-    if isinstance(node, TileNest) and any(axis.kind is kind for axis in nest_axes(node)):
-        return True
-    return any(_holds(child, kind) for child in children(node))
+    return kind in _axis_kinds(node)
+
+
+@once
+def _axis_kinds(node: Any) -> frozenset[AxisKind]:
+    """The kinds of all axes of the nests that `node` is and has below it. Blocks inside each other ask again and again."""
+    kinds = frozenset(axis.kind for axis in nest_axes(node)) if isinstance(node, TileNest) else frozenset()
+    return kinds.union(*(_axis_kinds(child) for child in statements_of(node)))
 
 
 def _worker_nests(node: Any) -> list[TileNest]:
     if isinstance(node, TileNest) and any(axis.kind is AxisKind.WORKER for axis in nest_axes(node)):
         return [node]
-    return [nest for child in children(node) for nest in _worker_nests(child)]
+    return [nest for child in statements_of(node) for nest in _worker_nests(child)]

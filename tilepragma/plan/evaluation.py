@@ -6,18 +6,20 @@ Values are mathematical ones: like the planner it holds that nothing overflows, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Access, Binary, Call, Callee, Cast, Conditional, Expression, IntegerLiteral, Unary
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.types import ScalarType
 
+# numpy takes as long to load as a small kernel to plan, and a translation has single numbers alone: what has arrays has loaded it.
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
 #: One value, or one for each of several cases; arrays that meet in an expression are broadcast against each other.
-Values = int | npt.NDArray[np.int64]
+Values: TypeAlias = "int | npt.NDArray[np.int64]"
 
 
 class Source(Protocol):
@@ -53,6 +55,8 @@ class Evaluation:
 
     def holds(self, condition: Expression) -> npt.NDArray[np.bool_]:
         """Where the condition is not 0. Raises UncountableError."""
+        import numpy as np
+
         return np.asarray(self.value(condition) != 0)
 
     def trips(self, loop: Loop) -> Values:
@@ -95,18 +99,28 @@ class Evaluation:
 
 def minimum(left: Values, right: Values) -> Values:
     """The lesser of two values."""
-    return min(left, right) if isinstance(left, int) and isinstance(right, int) else np.minimum(left, right)
+    if isinstance(left, int) and isinstance(right, int):
+        return min(left, right)
+    import numpy as np
+
+    return np.minimum(left, right)
 
 
 def maximum(left: Values, right: Values) -> Values:
     """The greater of two values."""
-    return max(left, right) if isinstance(left, int) and isinstance(right, int) else np.maximum(left, right)
+    if isinstance(left, int) and isinstance(right, int):
+        return max(left, right)
+    import numpy as np
+
+    return np.maximum(left, right)
 
 
 def _safe(divisor: Values) -> Values:
     """The divisor, 1 in place of 0: what is divided so is selected by no condition."""
     if isinstance(divisor, int):
         return divisor or 1
+    import numpy as np
+
     return np.where(divisor == 0, 1, divisor) if np.any(divisor == 0) else divisor
 
 
@@ -132,12 +146,18 @@ def _remainder(left: Values, right: Values) -> Values:
 def _select(condition: Values, then: Values, otherwise: Values) -> Values:
     if isinstance(condition, int):
         return then if condition else otherwise
+    import numpy as np
+
     return np.where(condition != 0, then, otherwise)
 
 
 def _number(truth: Any) -> Values:
     """C's 0 or 1 of a comparison."""
-    return int(truth) if isinstance(truth, (bool, np.bool_)) else truth.astype(np.int64)
+    if isinstance(truth, bool):
+        return int(truth)
+    import numpy as np
+
+    return int(truth) if isinstance(truth, np.bool_) else truth.astype(np.int64)
 
 
 #: C's operators and the runtime's helpers, by name; ints give ints.

@@ -19,7 +19,7 @@ from tilepragma.plan.verifier_scalars import needed_before, wrong_copies
 
 if TYPE_CHECKING:
     from tilepragma.polyhedral.dependences import Dependence
-    from tilepragma.polyhedral.plan_proof import ProvenRegion
+    from tilepragma.polyhedral.plan_proof import ProvenRegion, StepsProof
     from tilepragma.polyhedral.plan_proof_bounds import HeldArray
     from tilepragma.polyhedral.plan_proof_tree import ProvenStep
     from tilepragma.polyhedral.scop import Scop
@@ -246,9 +246,13 @@ def _in_steps(
     region = proven_region(body, plan.kernel.functions, written, known.scop, known.dependences, touching)
     vouched = _vouched(plan)
     held = _held(plan)
+    done: list[tuple[tuple[Step, ...], StepsProof]] = []
     for steps, sizes in runs:
-        for finding in prove_steps(region, proven_steps(plan, steps), sizes, vouched=vouched, held=held):
-            yield Fault(finding.rule, finding.message, finding.certain)
+        proof = next((proof for these, proof in done if these is steps and proof.is_at(sizes)), None)
+        if proof is None:
+            proof = prove_steps(region, proven_steps(plan, steps), sizes, vouched=vouched, held=held)
+            done.append((steps, proof))
+        yield from (Fault(finding.rule, finding.message, finding.certain) for finding in proof.findings)
 
 
 def _staged_runs(plan: KernelPlan) -> Runs:
@@ -271,18 +275,19 @@ def _runs(plan: KernelPlan) -> Iterator[tuple[tuple[Step, ...], dict[DataObject,
     host = {size.object: size.host for size in plan.sizes}
     device = {size.object: size.device for size in plan.sizes}
     same = plan.host_steps == plan.device_steps
+    device_steps = plan.host_steps if same else plan.device_steps
     yield plan.host_steps, host
     if not same or device != host:
-        yield plan.device_steps, device
+        yield device_steps, device
     if any(launch.windows for launch in plan.device):
         # The least tiles, and the greatest: windows have an end.
         for size in (1, _BEYOND):
-            yield plan.device_steps, {one.object: size for one in plan.sizes}
+            yield device_steps, {one.object: size for one in plan.sizes}
     for odd in _ODD if plan.sizes else ():
         sizes = {size.object: odd[place % len(odd)] for place, size in enumerate(plan.sizes)}
         yield plan.host_steps, sizes
         if not same:
-            yield plan.device_steps, sizes
+            yield device_steps, sizes
 
 
 def with_staged_forms(steps: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -18,6 +18,7 @@ from math import gcd, lcm
 
 import islpy as isl
 
+from tilepragma.base.remembered import once
 from tilepragma.polyhedral.affine import whole_number
 from tilepragma.polyhedral.linear_independence import orthogonal_complement, rank
 from tilepragma.polyhedral.model import Access, Statement
@@ -147,6 +148,23 @@ def only_move(access: isl.Map, step: isl.Map) -> Vector | None:
 def is_gentle(access: isl.Map, domain: isl.Set, direction: Vector) -> bool:
     """Whether a step along the direction stays at the element or goes to a neighbour in its row."""
     return pattern(access, step_by(domain, direction)).reach in (Reach.BROADCAST, Reach.COALESCED)
+
+
+def strided(statement: Statement, direction: Vector) -> tuple[int, ...]:
+    """The accesses of a statement, by their places, that step through memory in strides along the direction."""
+    known = _strided(statement)
+    if direction not in known:
+        accesses = enumerate(statement.accesses)
+        known[direction] = tuple(
+            place for place, one in accesses if not is_gentle(one.relation, statement.domain, direction)
+        )
+    return known[direction]
+
+
+@once
+def _strided(statement: Statement) -> dict[Vector, tuple[int, ...]]:  # noqa: ARG001
+    """What was found of it, by directions: ways to order and tile loops are compared by it again and again."""
+    return {}
 
 
 def stays_within(vectors: isl.Set, most: int) -> bool:

@@ -87,6 +87,8 @@ class Frame:
     """scalars that are known as sums of products of others"""
     returned: Mapping[str, ReturnedValue] = field(default_factory=dict, compare=False)
     """what functions return, by name"""
+    asked: set[DataObject] = field(default_factory=set, compare=False)
+    """the scalars whose known values were asked for; shared as `parameters` is"""
 
     @property
     def space(self) -> isl.Space:
@@ -103,6 +105,7 @@ class Frame:
     def value(self, object_: DataObject) -> isl.PwAff | None:
         """{ [i] -> [object(i)] } of a scalar that is known, or an iterator: the innermost where loops share it."""
         if object_ in self.known:
+            self.asked.add(object_)
             return self.known[object_]
         if object_ not in self.iterators:
             return None

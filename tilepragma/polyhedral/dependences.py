@@ -7,7 +7,7 @@ surely happens strictly between them, which are implied by the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
 
@@ -65,14 +65,28 @@ class Dependence:
 def memory_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TRUE) -> tuple[Dependence, ...]:
     """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element, and they are of one of `kinds` }"""
     wanted = frozenset(kinds)
+    conflicts = _Conflicts()
     found = []
     for source_statement, source, sink_statement, sink in _pairs(scop):
         kind = _kind(source, sink)
         if kind not in wanted or not _may_meet(source, sink):
             continue
-        relation = _conflicts(source_statement, source, sink_statement, sink)
-        if relation is not None:
-            found.append(_dependence(kind, source_statement, source, sink_statement, sink, relation))
+        conflict = conflicts.between(source_statement, source, sink_statement, sink)
+        if conflict is not None:
+            exact = source.exact and sink.exact
+            found.append(
+                Dependence(
+                    kind,
+                    source_statement,
+                    sink_statement,
+                    source,
+                    sink,
+                    conflict.relation,
+                    conflict.loops,
+                    conflict.distances,
+                    exact,
+                )
+            )
     return tuple(found)
 
 
@@ -96,9 +110,7 @@ def value_dependences(scop: Scop, kinds: Iterable[DependenceKind] = FALSE_AND_TR
                 if known and second.source is first.sink and second.sink is one.sink:
                     relation = relation.subtract(first.relation.apply_range(second.relation))
         if not relation.is_empty():
-            found.append(
-                _dependence(one.kind, one.source_statement, one.source, one.sink_statement, one.sink, relation)
-            )
+            found.append(replace(one, relation=relation, distances=distances_between(relation, one.loops)))
     return tuple(found)
 
 
@@ -217,39 +229,73 @@ def _may_meet(source: Reference, sink: Reference) -> bool:
     return source.member is None or sink.member is None or source.member == sink.member
 
 
-def _conflicts(
-    source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
-) -> isl.Map | None:
-    same = source.relation.apply_range(sink.relation.reverse())
-    if source.linear is not None and sink.linear is not None:
-        same = same.intersect(source.linear.apply_range(sink.linear.reverse()))
-    if same.is_empty():
-        return None
-    before = source_statement.schedule.lex_lt_map(sink_statement.schedule)
-    relation = same.intersect(before).coalesce()
-    return None if relation.is_empty() else relation
+@dataclass(frozen=True)
+class _Conflict:
+    """{ S[i] -> T[j] : S[i] runs before T[j], both touch one element } of two references, on the loops around both, with its distances."""
+
+    relation: isl.Map
+    loops: tuple[Loop, ...]
+    distances: isl.Set
 
 
-def _dependence(
-    kind: DependenceKind,
-    source_statement: ScopStatement,
-    source: Reference,
-    sink_statement: ScopStatement,
-    sink: Reference,
-    relation: isl.Map,
-) -> Dependence:
-    loops = _common(source_statement.loops, sink_statement.loops)
-    return Dependence(
-        kind,
-        source_statement,
-        sink_statement,
-        source,
-        sink,
-        relation,
-        loops,
-        distances_between(relation, loops),
-        source.exact and sink.exact,
-    )
+@dataclass
+class _Conflicts:
+    """What is known of references. What is read and written, as in `a[i] += …`, is two references to the same elements: they are looked at once."""
+
+    alike: dict[str, list[Reference]] = field(default_factory=dict)
+    """references that touch different elements, by the statement's name"""
+    known: dict[tuple[str, int, str, int], _Conflict | None] = field(default_factory=dict)
+    before: dict[tuple[str, str], isl.Map] = field(default_factory=dict)
+
+    def between(
+        self, source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
+    ) -> _Conflict | None:
+        """None where there are none."""
+        key = (
+            source_statement.name,
+            self._number(source_statement, source),
+            sink_statement.name,
+            self._number(sink_statement, sink),
+        )
+        if key not in self.known:
+            self.known[key] = self._found(source_statement, source, sink_statement, sink)
+        return self.known[key]
+
+    def _number(self, statement: ScopStatement, reference: Reference) -> int:
+        known = self.alike.setdefault(statement.name, [])
+        for number, other in enumerate(known):
+            if _touch_the_same(other, reference):
+                return number
+        known.append(reference)
+        return len(known) - 1
+
+    def _found(
+        self, source_statement: ScopStatement, source: Reference, sink_statement: ScopStatement, sink: Reference
+    ) -> _Conflict | None:
+        same = source.relation.apply_range(sink.relation.reverse())
+        if source.linear is not None and sink.linear is not None:
+            same = same.intersect(source.linear.apply_range(sink.linear.reverse()))
+        if same.is_empty():
+            return None
+        ends = source_statement.name, sink_statement.name
+        if ends not in self.before:
+            self.before[ends] = source_statement.schedule.lex_lt_map(sink_statement.schedule)
+        relation = same.intersect(self.before[ends]).coalesce()
+        if relation.is_empty():
+            return None
+        loops = _common(source_statement.loops, sink_statement.loops)
+        return _Conflict(relation, loops, distances_between(relation, loops))
+
+
+def _touch_the_same(one: Reference, other: Reference) -> bool:
+    """Whether two references of a statement plainly touch the same elements."""
+    if one is other:
+        return True
+    if one.linear is not None and other.linear is not None:
+        linear = one.linear.plain_is_equal(other.linear)
+    else:
+        linear = one.linear is None and other.linear is None
+    return bool(linear and one.relation.plain_is_equal(other.relation))
 
 
 def _common(first: tuple[Loop, ...], second: tuple[Loop, ...]) -> tuple[Loop, ...]:

@@ -58,7 +58,8 @@ def bounded(value: isl.PwAff, operator: str, parts: tuple[Quotient, ...], frame:
 
 
 def _compared(value: isl.PwAff, operator: str, part: Quotient, frame: Frame) -> isl.Set:
-    scaled, divisor = value.mul(frame.number(part.divisor)), frame.number(part.divisor)
+    divisor = frame.number(part.divisor)
+    scaled = value if part.divisor == 1 else value.mul(divisor)
     if operator == "<":
         return scaled.add(divisor).le_set(part.dividend)
     if operator == ">":

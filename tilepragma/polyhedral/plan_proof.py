@@ -61,6 +61,22 @@ def proven_region(
     return ProvenRegion(scop, dependences, written, Sources(scop, found), declared, settled, touching)
 
 
+@dataclass(frozen=True)
+class StepsProof:
+    """What keeps steps from being the region. `asked` are the sizes of tiles that were looked at on the way.
+
+    A proof sees sizes only through `Frame.value`, which notes what is asked for: at sizes that are the same where it looked, it would go the
+    same way.
+    """
+
+    findings: tuple[Finding, ...]
+    asked: Mapping[DataObject, int]
+
+    def is_at(self, sizes: Mapping[DataObject, int]) -> bool:
+        """Whether it is the proof at these sizes too: of all sizes where none was asked for, as where tiles only deal out iterations."""
+        return all(sizes.get(object_) == size for object_, size in self.asked.items())
+
+
 def prove_steps(
     region: ProvenRegion,
     steps: tuple[ProvenStep, ...],
@@ -68,25 +84,27 @@ def prove_steps(
     *,
     vouched: bool,
     held: Iterable[HeldArray] = (),
-) -> tuple[Finding, ...]:
+) -> StepsProof:
     """What keeps the steps from being the region with tiles of these sizes. `vouched`: the user says that instances of one launch are
     independent. `held` is what a device has of the arrays.
     """
+    frame = _frame(region, sizes)
     try:
         with operation_limit(region.scop.context, DEFAULT_LIMIT, "proving the plan"):
-            return tuple(_findings(region, steps, sizes, vouched, {one.object: one for one in held}))
+            found = tuple(_findings(region, steps, frame, vouched, {one.object: one for one in held}))
     except OperationLimitError as error:
-        return (Finding("the proof ends", str(error), False),)
+        found = (Finding("the proof ends", str(error), False),)
+    return StepsProof(found, {object_: size for object_, size in sizes.items() if object_ in frame.asked})
 
 
 def _findings(
     region: ProvenRegion,
     steps: tuple[ProvenStep, ...],
-    sizes: Mapping[DataObject, int],
+    frame: Frame,
     vouched: bool,
     arrays: Mapping[DataObject, HeldArray],
 ) -> Iterator[Finding]:
-    found, held = _leaves(region, steps, sizes)
+    found, held = _leaves(region, steps, frame)
     try:
         if has_windows(steps):
             yield from wrong_windows(region, steps, found, arrays)
@@ -108,15 +126,20 @@ def executed_by(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
 ) -> tuple[Executed, ...]:
     """Which statements the leaves of the steps execute, with tiles of these sizes. Raises Unmatched."""
-    return tuple(one for leaf in _leaves(region, steps, sizes)[0] for one in _executed(leaf, region))
+    return tuple(one for leaf in _leaves(region, steps, _frame(region, sizes))[0] for one in _executed(leaf, region))
 
 
-def _leaves(
-    region: ProvenRegion, steps: tuple[ProvenStep, ...], sizes: Mapping[DataObject, int]
-) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
+def _frame(region: ProvenRegion, sizes: Mapping[DataObject, int]) -> Frame:
+    """The outermost frame, { [] }, where sizes of tiles are known."""
     frame = Frame(region.scop.context, (), region.written)
     for object_, size in sizes.items():
         frame = frame.knowing(object_, frame.number(size))
+    return frame
+
+
+def _leaves(
+    region: ProvenRegion, steps: tuple[ProvenStep, ...], frame: Frame
+) -> tuple[tuple[Leaf, ...], tuple[Held, ...]]:
     return leaves_and_buffers(steps, frame, region.settled | _made(steps, region.declared))
 
 

@@ -14,7 +14,7 @@ from tilepragma.ir.looptree import Declaration
 from tilepragma.polyhedral.dependences import Dependence, DependenceKind, carried_at, distances_between, together
 from tilepragma.polyhedral.legality import Violation
 from tilepragma.polyhedral.plan_proof_match import Executed, Finding
-from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order
+from tilepragma.polyhedral.plan_proof_order import Broken, out_of_order, text_orders
 from tilepragma.polyhedral.plan_proof_pipelines import out_of_columns
 from tilepragma.polyhedral.plan_proof_tree import At, Leaf
 from tilepragma.polyhedral.scop import Reference
@@ -33,18 +33,24 @@ def broken_dependences(
     for dependence in dependences:
         key = dependence.source_statement.name, dependence.sink_statement.name
         groups.setdefault(key, []).append(dependence)
+    unions: dict[tuple[int, ...], isl.Map] = {}
     for (source, sink), group in groups.items():
         for first in by_name.get(source, ()):
             for second in by_name.get(sink, ()):
                 launch = first.leaf.launch
                 # No user vouches for wavefronts of ours.
                 if not vouched or launch is not second.leaf.launch or (launch is not None and launch.pipelined):
-                    yield from _between(first, second, group)
+                    yield from _between(first, second, group, unions)
 
 
-def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iterator[Finding]:
+def _between(
+    first: Executed, second: Executed, group: list[Dependence], unions: dict[tuple[int, ...], isl.Map]
+) -> Iterator[Finding]:
+    """`unions` are of dependences, by their identities: a statement has many leaves in tiles, with the same ones between them."""
     shared = [one for one in group if not _is_local(one) and not _exempt(one.source.object, first, second)]
-    if shared and _broken(first, second, together(shared)) is not None:
+    if text_orders(first.leaf, second.leaf):
+        shared = []
+    if shared and _broken(first, second, _union(shared, unions)) is not None:
         for one in shared:
             broken = _broken(first, second, one.relation)
             if broken is not None:
@@ -54,6 +60,13 @@ def _between(first: Executed, second: Executed, group: list[Dependence]) -> Iter
         broken = _broken_local(one, first, second) if _is_local(one) else _lost(one, first, second)
         if broken is not None:
             yield _finding(one, broken, first, second)
+
+
+def _union(shared: list[Dependence], unions: dict[tuple[int, ...], isl.Map]) -> isl.Map:
+    key = tuple(map(id, shared))
+    if key not in unions:
+        unions[key] = together(shared)
+    return unions[key]
 
 
 def _broken(first: Executed, second: Executed, relation: isl.Map) -> Broken | None:

@@ -53,7 +53,7 @@ def _added(statement: ScopStatement, executed: list[Executed]) -> Iterator[Findi
 
 
 def _missed(statement: ScopStatement, executed: list[Executed]) -> Iterator[Finding]:
-    missed = reduce(isl.Set.subtract, (_instances(one) for one in _in_common_loops(executed)), statement.domain)
+    missed = reduce(isl.Set.subtract, _instances(executed), statement.domain)
     if not missed.is_empty():
         yield Finding(_RULE, f"the {where(statement)} never runs for {instance_text(missed, statement)}", True)
 
@@ -79,7 +79,15 @@ def _dimensions(element: Element) -> int:
     return 1 if isinstance(element, Ordered) else len(element.nest.loops) if isinstance(element, Dealt) else 0
 
 
-def _instances(relation: isl.Map) -> isl.Set:
+def _instances(executed: list[Executed]) -> Iterator[isl.Set]:
+    """{ S[i] } that the leaves execute, in sets that are quickly subtracted."""
+    for relation in _in_common_loops(executed):
+        alone = next((one for one in executed if one.relation is relation), None)
+        # Of a relation that is one piece this is known from where it is asked whether it runs anything twice.
+        yield _ran(relation, None if alone is None or relation.n_basic_map() != 1 else alone.is_injective)
+
+
+def _ran(relation: isl.Map, is_injective: bool | None) -> isl.Set:
     """range of { [plan instance] -> S[i] }, with the plan instance as a function of i where it is one.
 
     A set is subtracted by the constraints of its pieces; in this form these have no unknowns (fdtd-2d: 0.1 s in place of 12).
@@ -87,7 +95,8 @@ def _instances(relation: isl.Map) -> isl.Set:
     found = isl.Set.empty(relation.range().get_space())
     for piece in relation.coalesce().get_basic_maps():
         inverse = isl.Map.from_basic_map(piece).reverse()
-        ran = isl.PwMultiAff.from_map(inverse).domain() if inverse.is_single_valued() else inverse.domain()
+        is_function = inverse.is_single_valued() if is_injective is None else is_injective
+        ran = isl.PwMultiAff.from_map(inverse).domain() if is_function else inverse.domain()
         found = found.union(ran)
     return found.coalesce()
 
@@ -96,7 +105,7 @@ def _doubled(statement: ScopStatement, executed: list[Executed]) -> Iterator[Fin
     seen: isl.Set | None = None
     for one in executed:
         instances = one.relation.range()
-        twice = None if one.relation.is_injective() else _not_injective(one.relation)
+        twice = None if one.is_injective else _not_injective(one.relation)
         if twice is None and seen is not None:
             twice = seen.intersect(instances)
         if twice is not None and not twice.is_empty():

@@ -36,6 +36,18 @@ def out_of_order(first: Leaf, second: Leaf, pairs: isl.Map, *, alone: bool = Fal
     return None if pairs.is_empty() else _Order(first, second, pairs, alone).find()
 
 
+def text_orders(first: Leaf, second: Leaf) -> bool:
+    """Whether all of A runs before all of B because it stands before it and no loop or launch is around both: then `out_of_order` is None for
+    any pairs.
+    """
+    for one, other in zip(first.path, second.path, strict=False):
+        if not isinstance(one, At) or not isinstance(other, At):
+            return False
+        if one is not other:
+            return one.index < other.index
+    return False
+
+
 def by_two_workers(first: Leaf, second: Leaf, pairs: isl.Map) -> isl.Map:
     """What of `pairs`, { A[i] -> B[j] } of one gang, two workers may run, or one in different rounds of the loops that are dealt out."""
     axes = () if first.launch is None else first.launch.axes
@@ -56,6 +68,7 @@ class _Order:
 
     def find(self) -> Broken | None:
         for place, (one, other) in enumerate(zip(self.first.path, self.second.path, strict=False)):
+            before = self.pairs
             if one is not other:
                 return self._in_text(one, other, place)
             if isinstance(one, Ordered):
@@ -66,7 +79,8 @@ class _Order:
                 broken = self._nest(one, place)
             else:
                 continue
-            if broken is not None or self.pairs.is_empty():
+            # None are left only if some were taken away: whether a set is empty is what takes longest here.
+            if broken is not None or (self.pairs is not before and self.pairs.is_empty()):
                 return broken
         return Broken(self.pairs, "are the same instance in the plan")
 
@@ -79,10 +93,15 @@ class _Order:
 
     def _waits(self, pairs: isl.Map, place: int) -> Broken | None:
         """Whether workers wait between instances that differ at `place`."""
-        if self.workers is None or self._barrier_below(place):
+        if self._never_waits(place):
             return None
+        assert self.workers is not None
         apart = pairs.intersect(self.workers)
         return None if apart.is_empty() else Broken(apart, "may be run by two workers with no barrier between")
+
+    def _never_waits(self, place: int) -> bool:
+        """Whether nobody has to be waited for between any instances that differ at `place`: one worker runs them, or all wait there."""
+        return self.workers is None or self._barrier_below(place)
 
     def _barrier_below(self, place: int) -> bool:
         after = any(barrier > at.index for at in _passed(self.first, place) for barrier in at.barriers)
@@ -95,13 +114,16 @@ class _Order:
 
     def _forward(self, dimension: int, sign: int, place: int, *, leading: bool = True) -> Broken | None:
         """Pairs that a dimension, or a digit of it, tells apart: the first instance must have the earlier round."""
-        grows = self.pairs.order_lt(_IN, dimension, _OUT, dimension)
-        shrinks = self.pairs.order_gt(_IN, dimension, _OUT, dimension)
-        later, earlier = (grows, shrinks) if sign > 0 else (shrinks, grows)
-        backward = earlier if leading else earlier.union(later)
+        forward = isl.Map.order_lt if sign > 0 else isl.Map.order_gt
+        back = isl.Map.order_gt if sign > 0 else isl.Map.order_lt
+        backward = back(self.pairs, _IN, dimension, _OUT, dimension)
+        if not leading:
+            backward = backward.union(forward(self.pairs, _IN, dimension, _OUT, dimension))
         if not backward.is_empty():
             return Broken(backward, "run in the opposite order")
-        return self._waits(later, place)
+        if self._never_waits(place):
+            return None
+        return self._waits(forward(self.pairs, _IN, dimension, _OUT, dimension), place)
 
     def _launch(self, element: Launched) -> Broken | None:
         axes = element.launch.axes

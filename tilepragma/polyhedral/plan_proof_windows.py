@@ -31,7 +31,7 @@ What a worker reads of a window in registers, where it put all that it wrote the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -65,6 +65,7 @@ def wrong_windows(
     region: ProvenRegion, steps: tuple[ProvenStep, ...], found: tuple[Leaf, ...], held: Mapping[DataObject, HeldArray]
 ) -> Iterator[Finding]:
     """A sentence for what keeps steps with windows from being the region; `found` are their leaves, `held` the arrays that a device has."""
+    mine = _Region(region.scop, region.dependences, region.written, held, region.touching or region.scop)
     try:
         tiles = window_tiles(region, steps, found)
         for check in (
@@ -80,7 +81,7 @@ def wrong_windows(
             _final,
             _inside,
         ):
-            check(_Region(region.scop, region.dependences, region.written, held, region.touching or region.scop), tiles)
+            check(mine, tiles)
         yield from broken_scopes((one.executed for one in tiles.computed), region.sources)
     except WrongError as error:
         yield Finding(_RULE, str(error), False)
@@ -95,6 +96,8 @@ class _Region:
     written: frozenset[DataObject]
     held: Mapping[DataObject, HeldArray]
     touching: Scop
+    self_sufficient: dict[DataObject, bool] = field(default_factory=dict, compare=False, repr=False)
+    """answers of `_each_stores_its_own`, by the array"""
 
     @property
     def flow(self) -> list[Dependence]:
@@ -207,7 +210,7 @@ def _closed(region: _Region, tiles: Tiles) -> None:
     for one in region.flow:
         source, sink = one.source_statement.name, one.sink_statement.name
         needed = tiles.of[sink].apply_range(one.relation.reverse())
-        if not needed.intersect(tiles.same_step(source, needed)).is_subset(tiles.of[source]):
+        if not needed.intersect(tiles.same_step[source]).is_subset(tiles.of[source]):
             raise WrongError(
                 f"a tile lacks instances of the {where(one.source_statement)} that it reads '{one.source.object.host}' from"
             )
@@ -260,7 +263,8 @@ def _in_columns(region: _Region, tiles: Tiles) -> None:
             if copy.other == store.other and store.leaf.launch is not None and store.leaf.launch.pipelined:
                 pairs = copy.places.apply_range(store.places.reverse())
                 _check_columns(copy.leaf, store.leaf, pairs)
-                _check_columns(store.leaf, copy.leaf, pairs.reverse())
+                if copy is not store:  # of one copy the pairs are the same the other way round
+                    _check_columns(store.leaf, copy.leaf, pairs.reverse())
 
 
 def _check_columns(first: Leaf, second: Leaf, pairs: isl.Map) -> None:
@@ -455,7 +459,7 @@ def _stored(region: _Region, tiles: Tiles) -> None:
                     continue
                 elements = one.relation.reset_tuple_id(_OUT)
                 writers = store.tiles.apply_range(elements.reverse())
-                if not writers.intersect(tiles.same_step(statement.name, writers)).is_subset(tiles.of[statement.name]):
+                if not writers.intersect(tiles.same_step[statement.name]).is_subset(tiles.of[statement.name]):
                     raise WrongError(f"a tile stores elements of '{name}' that another tile computes")
                 kept.append(tiles.of[statement.name].apply_range(elements))
         if not store.tiles.is_subset(_union(kept, store.tiles)):
@@ -478,8 +482,14 @@ def _final(region: _Region, tiles: Tiles) -> None:
 
 def _each_stores_its_own(region: _Region, tiles: Tiles, array: DataObject) -> bool:
     """Whether every tile stores to the array itself just what it writes of it: { b -> x } is the same for both. Asked first, since steps and elements
-    without their tiles are sets that take long to compare.
+    without their tiles are sets that take long to compare. It is asked of each fill, and of all in the end: once for an array.
     """
+    if array not in region.self_sufficient:
+        region.self_sufficient[array] = _stores_as_it_writes(region, tiles, array)
+    return region.self_sufficient[array]
+
+
+def _stores_as_it_writes(region: _Region, tiles: Tiles, array: DataObject) -> bool:
     stored = [one.tiles for one in tiles.stores if one.other == array]
     written = [
         tiles.of[statement.name].apply_range(one.relation.reset_tuple_id(_OUT))

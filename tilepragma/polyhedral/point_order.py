@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.polyhedral.adjacency import is_gentle, moves, stays_within, step_by
+from tilepragma.polyhedral.adjacency import moves, stays_within, step_by, strided
 from tilepragma.polyhedral.linear_independence import orthogonal_complement, rank
 from tilepragma.polyhedral.model import Dependence, Statement
 from tilepragma.polyhedral.parallel_parts import Part
@@ -103,9 +103,8 @@ def by_strides(part: Part, levels: Iterable[int]) -> tuple[int, ...]:
     def strides(level: int) -> int:
         directions = [(each, _direction(each, level)) for each in _deepest(part)]
         return sum(
-            direction is None or not is_gentle(access.relation, each.statement.domain, direction)
+            len(each.statement.accesses if direction is None else strided(each.statement, direction))
             for each, direction in directions
-            for access in each.statement.accesses
         )
 
     return tuple(sorted(levels, key=strides, reverse=True))
@@ -160,7 +159,7 @@ def _steps(leading: list[Statement], inside: list[Dependence], directions: list[
     """The steps of these statements along these directions."""
     strides = waiting = reloading = 0
     for each, direction in zip(leading, directions, strict=True):
-        strides += sum(not is_gentle(access.relation, each.domain, direction) for access in each.accesses)
+        strides += len(strided(each, direction))
         waiting += any(_is_chained(one, each, direction) for one in inside if one.source == each.name)
         reloading += comes_back(each)
     return Steps(strides, waiting, reloading)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from tilepragma.polyhedral.adjacency import Vector, is_gentle, only_move, step_by
+from tilepragma.polyhedral.adjacency import Vector, only_move, step_by, strided
 from tilepragma.polyhedral.model import Access, Statement
 from tilepragma.polyhedral.schedule import StatementSchedule, unit
 
@@ -94,9 +94,7 @@ class _Update:
 
     def strides(self, level: int) -> tuple[int, ...]:
         """The accesses, by their places, that step through memory in strides along the row."""
-        domain, direction = self.statement.domain, self.directions[level]
-        accesses = enumerate(self.statement.accesses)
-        return tuple(place for place, access in accesses if not is_gentle(access.relation, domain, direction))
+        return strided(self.statement, self.directions[level])
 
     def crossing(self, column: int) -> tuple[int, ...]:
         """The accesses, by their places, that run along memory along the column, and from row to row of it along the one row through."""

@@ -203,9 +203,10 @@ def _shared_constraints(
         source, target = by_name[edge.source], by_name[edge.target]
         least = 1 if number in strict else 0
         for row in edge.cone:
-            forms = [_legal(row, source, target, layout, least)]
+            difference = _difference(row, source, target, layout)
+            forms = [_legal(difference, row, least)]
             if bounded:
-                forms.append(_bounding(row, source, target, layout))
+                forms.append(_bounding(difference, row, layout))
             for form in forms:
                 key = frozenset(form.items())
                 if key in seen:
@@ -220,32 +221,34 @@ def _shared_constraints(
     return equalities, inequalities
 
 
-def _legal(row: ConeRow, source: Statement, target: Statement, layout: _Layout, least: int) -> Form:
+def _legal(difference: Form, row: ConeRow, least: int) -> Form:
     """(3.16), or (4.1) with `least` = 1: the cone's row at phi_T(t) - phi_S(s) - least."""
-    form: Form = {}
-    _add_difference(form, row, source, target, layout, 1)
+    form = dict(difference)
     _add(form, {CONSTANT: 1}, -least * row.constant)
     return _cleaned(form)
 
 
-def _bounding(row: ConeRow, source: Statement, target: Statement, layout: _Layout) -> Form:
+def _bounding(difference: Form, row: ConeRow, layout: _Layout) -> Form:
     """The cone's row at u . p + w - (phi_T(t) - phi_S(s))."""
-    form: Form = {}
-    _add_difference(form, row, source, target, layout, -1)
+    form = {unknown: -factor for unknown, factor in difference.items()}
     _add(form, {layout.slack: 1}, row.constant)
     for unknown, factor in zip(layout.bounds, row.parameters, strict=True):
         _add(form, {unknown: 1}, factor)
     return _cleaned(form)
 
 
-def _add_difference(form: Form, row: ConeRow, source: Statement, target: Statement, layout: _Layout, sign: int) -> None:
-    """The cone's row at sign * (phi_T(t) - phi_S(s)), added to the form."""
+def _difference(row: ConeRow, source: Statement, target: Statement, layout: _Layout) -> Form:
+    """The cone's row at phi_T(t) - phi_S(s)."""
+    form: Form = {}
     for index, factor in enumerate(row.target):
-        _add(form, layout.coefficient(target, index), sign * factor)
+        if factor:
+            _add(form, layout.coefficient(target, index), factor)
     for index, factor in enumerate(row.source):
-        _add(form, layout.coefficient(source, index), -sign * factor)
-    _add(form, {layout.constant(target): 1}, sign * row.constant)
-    _add(form, {layout.constant(source): 1}, -sign * row.constant)
+        if factor:
+            _add(form, layout.coefficient(source, index), -factor)
+    _add(form, {layout.constant(target): 1}, row.constant)
+    _add(form, {layout.constant(source): 1}, -row.constant)
+    return form
 
 
 def _add(form: Form, other: Form, factor: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -135,11 +135,13 @@ class Tiles:
             found[name] = one.tiles.union(found[name]).coalesce() if name in found else one.tiles
         return found
 
-    def same_step(self, name: str, tiles: isl.Map) -> isl.Map:
-        """{ b -> S[i] : S[i] is of b's step }, of tiles like those of { b -> ... }"""
-        every = isl.Map.identity(tiles.domain().get_space().map_from_set())
+    @cached_property
+    def same_step(self) -> dict[str, isl.Map]:
+        """{ b -> S[i] : S[i] is of b's step }, by the statement's name"""
+        some = next(iter(self.of.values()))
+        every = isl.Map.identity(some.domain().get_space().map_from_set())
         of_tile = every.project_out(_OUT, STEP, every.dim(_OUT) - STEP)
-        return of_tile.apply_range(self.step_of[name].reverse())
+        return {name: of_tile.apply_range(steps.reverse()) for name, steps in self.step_of.items()}
 
 
 def _of_steps(tiles: isl.Map) -> isl.Map:
@@ -219,6 +221,8 @@ class _Reader:
     depth: int
     rounds: int
     region: ProvenRegion
+    _lying: set[tuple[DataObject, Binary, int]] = field(default_factory=set, compare=False, repr=False)
+    """windows, and indices of their dimensions that were shown to lie in them at this leaf"""
 
     @property
     def windows(self) -> dict[DataObject, Window]:
@@ -231,7 +235,7 @@ class _Reader:
         if not isinstance(node, ExpressionStatement) or not isinstance(node.expression, Assignment):
             raise WrongError("a tile has a statement that is no assignment")
         target, source = node.expression.target, node.expression.value
-        if self.region.sources.of(self._meant()) is not None:
+        if self.region.sources.of(self._meant) is not None:
             return None
         if node.expression.operator != "=" or not isinstance(target, Access) or not isinstance(source, Access):
             raise WrongError("a tile has a statement that the region has not")
@@ -256,7 +260,7 @@ class _Reader:
         return Copied(self.leaf, self.place, window.array, outer.object, places, tiles), out
 
     def computed(self, sources: Sources) -> Iterator[Computed]:
-        meant = self._meant()
+        meant = self._meant
         source = sources.of(meant)
         if source is None:
             raise WrongError("a tile has a statement that the region has not")
@@ -279,6 +283,7 @@ class _Reader:
                 )
             yield Computed(replace(one, leaf=self.leaf), self.place, self._of_tiles(one.relation))
 
+    @cached_property
     def _meant(self) -> Leaf:
         """The leaf with the elements that it means in place of those in windows."""
         node = with_accesses(self.leaf.node, lambda one: self._element(one) if one.object in self.windows else one)
@@ -310,6 +315,9 @@ class _Reader:
             raise WrongError(f"'{origin.host}' is not the same throughout a tile")
 
     def _check_place(self, window: Window, index: Binary, place: int) -> None:
+        """That the index lies in the window. Neighbours have most of their indices in common: each is asked about once."""
+        if (window.object, index, place) in self._lying:
+            return
         frame, ring = self.leaf.frame, window.origin[place] is None
         # The lowest bits of what is not negative are the remainder of a power of two.
         value = affine(index.left if ring else index, frame)
@@ -322,6 +330,7 @@ class _Reader:
             good = good.intersect(value.lt_set(affine(length, frame)))
         if not (_around(self.leaf).is_subset(good) or self.leaf.domain.is_subset(good)):
             raise WrongError(f"the window of '{window.array.host}' is too small")
+        self._lying.add((window.object, index, place))
 
     def rings(self) -> Iterator[tuple[int, RingUse]]:
         """What the leaf, which means elements of windows alone, touches of rings, with the dimension."""
