@@ -166,6 +166,39 @@ def test_sections_are_exactly_what_is_touched(data: st.DataObject, n: int, m: in
 
 @given(st.data(), sizes, sizes)
 @settings(max_examples=100, deadline=None)
+def test_strides_may_have_either_sign(data: st.DataObject, n: int, m: int) -> None:
+    found = data.draw(headers())
+    assume(not any(abs(header.step) > 1 for header in found))
+    subscript = data.draw(sums((), 0))
+    for iterator in ITERATORS[: len(found)]:
+        stride = data.draw(st.sampled_from([*map(read, SIZES), integer(1), integer(-2), integer(0)]))
+        subscript = Binary("+", subscript, Binary("*", read(iterator), stride, INT), INT)
+    try:
+        box = box_of(use_of(found, subscript), host_evaluable(ITERATORS))
+    except NotExactError:
+        assume(False)
+        return
+    ((low, length),) = hull([box])
+    values = {"n": n, "m": m, "depth": len(found)}
+    elements = touched(found, subscript, values)
+    assert evaluate(expression(length), values) == (max(elements) - min(elements) + 1 if elements else 0)
+    assert not elements or evaluate(expression(low), values) == min(elements)
+
+
+def test_a_stride_of_either_sign_is_exact_in_triangles() -> None:
+    """j runs up to i, and its stride is not known to be positive."""
+    i, j = ITERATORS[:2]
+    outer = Header(integer(0), read(SIZES[0]), "<", 1)
+    inner = Header(integer(0), read(i), "<=", 1)
+    subscript = Binary("*", read(j), read(SIZES[1]), INT)
+    ((low, length),) = hull([box_of(use_of([outer, inner], subscript), host_evaluable(ITERATORS))])
+    for m, section in ((3, (0, 10)), (-3, (-9, 10)), (0, (0, 1))):
+        values = {"n": 4, "m": m}
+        assert (evaluate(expression(low), values), evaluate(expression(length), values)) == section
+
+
+@given(st.data(), sizes, sizes)
+@settings(max_examples=100, deadline=None)
 def test_sections_of_several_accesses_are_their_hull(data: st.DataObject, n: int, m: int) -> None:
     boxes, elements = [], set()
     values = {"n": n, "m": m}

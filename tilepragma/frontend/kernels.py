@@ -8,6 +8,7 @@ from dataclasses import replace
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
 from tilepragma.frontend.clang_tree import CursorKind
 from tilepragma.frontend.host_parts import is_in_innermost_loop, may_be_taken_apart, taken_apart
+from tilepragma.frontend.objects import is_variable_length
 from tilepragma.frontend.regions import BoundStatement, Found, RegionBuilder
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.ir.directives import LoopDirective
@@ -52,9 +53,20 @@ def _kernel(
     except SourceError as refusal:
         return _refused(builder, found, statement, None if refused else whole, diagnostics, refusal.diagnostic)
     if refused or whole is None:
+        _say_what_keeps_loops_apart(builder, statement, diagnostics)
         return replace(parts.data, parts=parts)
     builder.diagnostics.add_all(diagnostics)
     return replace(whole, parts=parts)
+
+
+def _say_what_keeps_loops_apart(builder: RegionBuilder, statement: BoundStatement, refusals: Diagnostics) -> None:
+    """Notes at arrays of variable length: without them nobody would know why each small loop is a launch."""
+    declared = [one for one in statement.node.walk() if one.kind == CursorKind.VAR_DECL]
+    arrays = {(one.file, one.start) for one in declared if is_variable_length(one)}
+    for one in refusals:
+        if (one.range.file, one.range.start.offset) in arrays:
+            message = f"the loop around runs on the host, and each loop in it is a launch of its own: {one.message}"
+            builder.diagnostics.add(replace(one, severity=Severity.NOTE, message=message))
 
 
 def _refused(

@@ -29,6 +29,8 @@ from tilepragma.ir.types import LONG
 
 #: Stands for "no element" in minima: larger than any index, and far enough from overflow.
 _BEYOND = number(2**62)
+#: Of values among which a bound is the extreme one, so that no bound becomes a page of text.
+_MOST_ENDS = 8
 
 
 class NotExactError(Exception):
@@ -82,10 +84,8 @@ def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:
     for place in range(len(ranges) - 1, -1, -1):
         for room in ranges[place].rooms:
             _constrain(room, ranges, place, nonempty)
-    subscripts = [Bounds(p, p) for p in map(polynomial, use.subscripts)]
     eliminator = _Eliminator(invariant, tuple(nonempty))
-    for current in reversed(ranges):
-        subscripts = [eliminator.eliminate(bounds, current) for bounds in subscripts]
+    subscripts = [eliminator.bounds(polynomial(one), ranges) for one in use.subscripts]
     for bounds in subscripts:
         for atom in bounds.low.atoms | bounds.high.atoms:
             if not invariant(atom):
@@ -217,25 +217,39 @@ class _Eliminator:
     invariant: Callable[[Expression], bool]
     nonempty: tuple[Polynomial, ...]
 
-    def eliminate(self, bounds: Bounds, current: _Range) -> Bounds:
-        """`bounds` over the whole range of one iterator."""
-        return Bounds(self._extreme(bounds.low, current, least=True), self._extreme(bounds.high, current, least=False))
+    def bounds(self, value: Polynomial, ranges: Sequence[_Range]) -> Bounds:
+        """The bounds of a subscript over the whole ranges of all iterators."""
+        return Bounds(minimum(self._ends(value, ranges, least=True)), maximum(self._ends(value, ranges, least=False)))
 
-    def _extreme(self, value: Polynomial, current: _Range, *, least: bool) -> Polynomial:
+    def _ends(self, value: Polynomial, ranges: Sequence[_Range], *, least: bool) -> Sequence[Polynomial]:
+        """What the subscript may be at its end: the extreme one of several is."""
+        ends: Sequence[Polynomial] = (value,)
+        for current in reversed(ranges):
+            ends = tuple(dict.fromkeys(one for end in ends for one in self._extreme(end, current, least=least)))
+            if len(ends) > _MOST_ENDS:
+                raise NotExactError(
+                    f"a subscript ends at one of more than {_MOST_ENDS} values, by the signs of its factors"
+                )
+        return ends
+
+    def _extreme(self, value: Polynomial, current: _Range, *, least: bool) -> tuple[Polynomial, ...]:
+        """The value at the end of one iterator's range; at both, where that depends on a sign and on iterators around."""
         parts = value.split(current.atom)
         if parts is None:
             raise NotExactError("a subscript is not linear in a loop's iterator")
         coefficient, rest = parts
         if not coefficient.terms:
-            return value
+            return (value,)
         low, high = self._single(current.lows, maximum), self._single(current.highs, minimum)
         sign = self._sign(coefficient)
         if sign:
-            return coefficient * (low if (sign > 0) == least else high) + rest
+            return (coefficient * (low if (sign > 0) == least else high) + rest,)
         both = (coefficient * low, coefficient * high)
-        if not all(self.invariant(atom) for product in both for atom in product.atoms):
+        if all(self.invariant(atom) for product in both for atom in product.atoms):
+            return ((minimum(both) if least else maximum(both)) + rest,)
+        if not all(self.invariant(atom) for atom in coefficient.atoms):
             raise NotExactError("a subscript multiplies an iterator by a value that changes inside the kernel")
-        return (minimum(both) if least else maximum(both)) + rest
+        return tuple(product + rest for product in both)
 
     def _sign(self, value: Polynomial) -> int:
         """1 or -1 where `value` is known to be on that side of 0 (or 0 itself), else 0."""

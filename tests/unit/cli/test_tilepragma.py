@@ -285,6 +285,30 @@ def test_loops_that_cannot_be_counted_run_on_the_host_around_kernels(
     assert "f_part1" in said and "f_part2" in said
 
 
+def test_check_says_why_an_array_of_variable_length_makes_many_launches(
+    real_translator: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """void f(int n, int u, const float *in, float *o) {
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {
+        float r[u];
+        for (int k = 0; k < u; k++) r[k] = in[i * u + k] * 2;
+        for (int k = 0; k < u; k++) o[i * u + k] = r[u - 1 - k];
+    }
+}
+"""
+    Path("in.c").write_text(text)
+    assert tilepragma.run(["check", "in.c"]) == 0
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "in.c:4:9: note: the loop around runs on the host, and each loop in it is a launch of its own:"
+    )
+    assert "the length of 'r' is known at run time only" in said and "note: give it a constant length" in said
+    Path("in.c").write_text(text.replace("r[u];", "r[9];"))
+    assert tilepragma.run(["check", "in.c"]) == 0
+    assert "a launch of its own" not in capsys.readouterr().err
+
+
 def test_check_says_why_a_loop_that_cannot_be_counted_runs_in_order(
     real_translator: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
