@@ -5,8 +5,10 @@
 Of each of the TileK paper's kernels four programs are made that have one version each (the plan itself and three of the paper's
 Table 2), and one that has all of them, with rules that name at each size the one that was the fastest there. A run is many calls of
 the function on small arrays, or some on large ones; its seconds are those of all its calls. The best program, the one with rules, the
-best once more and the one with rules under TILEK_ADAPT=1 run in turn, so that what disturbs the machine meets them all; what counts is
-the fastest run of each. What the best program differs from itself by is noise.
+best once more, the one with rules under TILEK_ADAPT=1, and this one where TILEK_VERSION says what its rules would take run in turn, so that
+what disturbs the machine meets them all; what counts is the fastest run of each. What the best program differs from itself by is noise.
+Two programs differ, besides, by where the compiler and the linker have placed the same loops, which may be worth more than all that a
+launch decides: "deciding" is what the program with rules takes more than itself where it is told the version.
 """
 
 from __future__ import annotations
@@ -61,6 +63,13 @@ class Programs:
     plan: KernelPlan
     target: str
 
+    def taken(self, numbers: Mapping[str, int]) -> int:
+        """The number of the version that the program with rules takes; 0: the plan itself."""
+        trace = self.folder / "taken.json"
+        self.seconds("adaptive", numbers, 1, TILEK_PROFILE=str(trace))
+        events = json.loads(trace.read_text())["traceEvents"]
+        return max(int(event["args"].get("version", 0)) for event in events if event["cat"] == "kernel")
+
     def seconds(self, program: str, numbers: Mapping[str, int], calls: int, **variables: str) -> tuple[float, ...]:
         """Of each call; the script ends where the program fails."""
         command = (str(self.folder / program), *self.calling.command_line(numbers, calls))
@@ -80,6 +89,7 @@ class Row:
     again: float
     adaptive: float
     trying: float
+    told: float
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -93,12 +103,13 @@ class Row:
             f"{self.adaptive:.4f}",
             percent(self.adaptive, self.best),
             percent(self.again, self.best),
+            percent(self.adaptive, self.told),
             percent(self.trying, self.best),
         )
 
 
-#: "trying": under TILEK_ADAPT=1.
-HEAD = ("kernel", "input", "best", "calls", "best s", "rules s", "overhead", "noise", "trying")
+#: "deciding": more than where TILEK_VERSION says the version; "trying": under TILEK_ADAPT=1.
+HEAD = ("kernel", "input", "best", "calls", "best s", "rules s", "overhead", "noise", "deciding", "trying")
 
 
 def percent(seconds: float, base: float) -> str:
@@ -187,7 +198,7 @@ def bytes_of(plan: KernelPlan, numbers: Mapping[str, int]) -> int:
 def row(
     programs: Programs, subject: Subject, text: str, numbers: Mapping[str, int], best: tuple[str, float], repeats: int
 ) -> Row:
-    """Runs of the best program and of the one with rules in turn, and of that one while it tries its versions."""
+    """Runs of the best program and of the one with rules in turn, and of that one while it tries its versions and where it is told which to take."""
     version, seconds = best
     calls = min(max(FEWEST, round(SECONDS / seconds)), MOST)
 
@@ -195,8 +206,9 @@ def row(
         return lambda: sum(programs.seconds(program, numbers, calls, **variables))
 
     alone, adaptive = fixed_name(version), "adaptive"
-    found = fastest(repeats, run(alone), run(adaptive), run(alone), run(adaptive, TILEK_ADAPT="1"))
-    return Row(subject.name, text, version, calls, found[0], found[2], found[1], found[3])
+    told = run(adaptive, TILEK_VERSION=str(programs.taken(numbers)))
+    found = fastest(repeats, run(alone), run(adaptive), run(alone), run(adaptive, TILEK_ADAPT="1"), told)
+    return Row(subject.name, text, version, calls, found[0], found[2], found[1], found[3], found[4])
 
 
 def arguments() -> argparse.Namespace:

@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200809L
 #include "adapt.h"
 
-#include "environment.h"
 #include "target.h"
 #include "sizes.h"
 
@@ -83,7 +82,7 @@ void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, tile
 {
     const tilek_kernel *kernel = state->kernel;
     tilek_adaptation *one;
-    if (!tilek_get_settings()->adapt || abs(tilek_layout_at(kernel, side, 0)) == TILEK_USUAL) return;
+    if (abs(tilek_layout_at(kernel, side, 0)) == TILEK_USUAL) return;
     tilek_state_lock();
     one = adaptation_for(state, call, target, side);
     if (one != NULL) {
@@ -109,13 +108,11 @@ static void settle(tilek_adaptation *one)
     one->is_settled = is_settled;
 }
 
-void tilek_adapted(const tilek_call *call, tilek_target target, int64_t nanoseconds)
+/* A launch of the call's layout has ended; in negative nanoseconds where it has not run. */
+static void end(tilek_adaptation *one, const tilek_call *call, int64_t nanoseconds)
 {
-    tilek_adaptation *const one = call->adaptation;
-    double time;
-    if (one == NULL || one->target != target) return;
     /* Launches of one kind differ in size. */
-    time = (double)nanoseconds / (call->operations > 0 ? call->operations : 1);
+    const double time = (double)nanoseconds / (call->operations > 0 ? call->operations : 1);
     tilek_state_lock();
     for (int place = 0; place < one->count; ++place) {
         attempt *const own = &one->attempts[place];
@@ -125,6 +122,17 @@ void tilek_adapted(const tilek_call *call, tilek_target target, int64_t nanoseco
     }
     settle(one);
     tilek_state_unlock();
+}
+
+void tilek_adapted(const tilek_call *call, tilek_target target, int64_t nanoseconds)
+{
+    tilek_adaptation *const one = call->adaptation;
+    if (one != NULL && one->target == target) end(one, call, nanoseconds);
+}
+
+void tilek_adapt_declined(const tilek_call *call)
+{
+    if (call->adaptation != NULL) end(call->adaptation, call, -1);
 }
 
 /* What has so many bits at most is less than this. */

@@ -13,6 +13,7 @@
 
 static tilek_settings settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int is_read;             /* atomic: launches ask often, and a call of pthread_once takes longer than to look here */
 static tilek_message rejection; /* of the first bad value under STRICT */
 static int is_rejected;         /* atomic once the settings are read */
 static char *owned[4]; /* copies of strings: the environment may change under us */
@@ -226,11 +227,12 @@ static void read_all(void)
     if (threads != NULL) settings.threads = read_number(threads, 1, &ok);
     if (!ok) reject("TILEK_NUM_THREADS", threads, "a number from 1");
     if (cache != NULL) settings.cache_directory = keep(2, cache);
+    __atomic_store_n(&is_read, 1, __ATOMIC_RELEASE);
 }
 
 const tilek_settings *tilek_get_settings(void)
 {
-    (void)pthread_once(&once, read_all);
+    if (!__atomic_load_n(&is_read, __ATOMIC_ACQUIRE)) (void)pthread_once(&once, read_all);
     if (__atomic_load_n(&is_rejected, __ATOMIC_RELAXED) && __atomic_exchange_n(&is_rejected, 0, __ATOMIC_ACQ_REL))
         tilek_fail(NULL, 0, TILEK_EXIT_STRICT, "%s", rejection.text);
     return &settings;

@@ -3,7 +3,9 @@
 
 #include "tilek.h"
 
-enum { PART_COST = 12, MOST_TIMES = 2 };
+enum { PART_COST = 12, MOST_TIMES = 2, LEAST_OPERATIONS = 1 << 20 };
+
+static int64_t rounded_up(int64_t size, int64_t unit) { return tilek_ceiling_quotient(size, unit) * unit; }
 
 static int can_be_even(int64_t usual, int64_t upper, int64_t threads)
 {
@@ -18,14 +20,19 @@ static int64_t blocks_cost(int64_t usual, int64_t size, int64_t count, int64_t t
     return PART_COST * (own * size - missing) + own * usual;
 }
 
-int64_t tilek_even_blocks(int64_t usual, int64_t lower, int64_t upper, int64_t unit, int64_t threads)
+int64_t tilek_even_blocks(int64_t usual, int64_t lower, int64_t upper, int64_t unit, int64_t threads, double operations)
 {
     int64_t best = usual, least, count, least_cost;
-    if (unit < 1 || lower < 0 || lower >= usual || !can_be_even(usual, upper, threads)) return usual;
+    if (unit < 1 || lower < 0 || lower > upper || lower >= usual || !can_be_even(tilek_minimum(usual, upper), upper, threads)) return usual;
     count = upper + 1;
+    if (upper < usual) {
+        const double worth = operations / LEAST_OPERATIONS;
+        const int64_t parts = worth < (double)threads ? (int64_t)worth : threads;
+        return parts < 2 ? usual : tilek_minimum(usual, rounded_up(tilek_ceiling_quotient(count, parts), unit));
+    }
     least = tilek_minimum(tilek_ceiling_quotient(count, threads), tilek_ceiling_quotient(usual, MOST_TIMES));
     least_cost = blocks_cost(usual, usual, count, threads);
-    for (int64_t size = tilek_ceiling_quotient(least, unit) * unit; size <= MOST_TIMES * usual; size += unit) {
+    for (int64_t size = rounded_up(least, unit); size <= MOST_TIMES * usual; size += unit) {
         const int64_t cost = blocks_cost(usual, size, count, threads);
         if (cost >= least_cost) continue;
         best = size;
@@ -47,7 +54,7 @@ int64_t tilek_even_columns(int64_t usual, int64_t upper, int64_t unit, int64_t t
     count = upper + 1;
     least_cost = columns_cost(usual, usual, count, threads);
     for (int64_t columns = 1; columns <= MOST_TIMES * threads; ++columns) {
-        const int64_t size = tilek_ceiling_quotient(tilek_ceiling_quotient(count, columns), unit) * unit;
+        const int64_t size = rounded_up(tilek_ceiling_quotient(count, columns), unit);
         const int64_t cost = size < usual ? columns_cost(usual, size, count, threads) : least_cost;
         if (cost >= least_cost) continue;
         best = size;

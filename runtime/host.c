@@ -56,6 +56,9 @@ typedef struct pace {
     int alone;    /* this many more steps on the calling thread, after too many of those */
 } pace;
 
+/* Bytes for what is known of a call with one launch, of loops and tiles as most have. */
+enum { SMALL = 1280 };
+
 typedef struct host_job {
     tilek_run run;
     tilek_state *state;
@@ -67,7 +70,13 @@ typedef struct host_job {
     pace *paces;    /* per launch */
     tilek_waves *waves; /* NULL until there are some */
     int waves_launch;   /* whose they are */
-    void *block;
+    void *block; /* for what is known of the launches; NULL: `small` holds it */
+    union {
+        int64_t number;
+        double real;
+        void *pointer;
+        char bytes[SMALL];
+    } small; /* at the end: what is before it is set to 0 */
 } host_job;
 
 static size_t align(size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -181,17 +190,18 @@ static tilek_status start(host_job *job, tilek_state *state, const tilek_call *c
     const tilek_kernel *kernel = state->kernel;
     const tilek_form form = tilek_host_form(kernel);
     const size_t launches = (size_t)kernel->host_launch_count, room = align(tilek_run_room(kernel, &form));
+    const size_t bytes = room + launches * sizeof *job->paces;
+    char *block = job->small.bytes;
     tilek_status status;
-    memset(job, 0, sizeof *job);
+    memset(job, 0, offsetof(host_job, small));
     job->state = state;
-    job->block = malloc(room + launches * sizeof *job->paces);
-    if (job->block == NULL) {
+    if (bytes > sizeof job->small && (block = job->block = malloc(bytes)) == NULL) {
         tilek_say(why, "memory is exhausted");
         return TILEK_NO_MEMORY;
     }
-    job->paces = (pace *)(void *)((char *)job->block + room);
+    job->paces = (pace *)(void *)(block + room);
     for (size_t index = 0; index < launches; ++index) job->paces[index] = (pace){-1, 1, 0, 0, 0};
-    status = tilek_run_start(&job->run, kernel, call, &form, job->block, why);
+    status = tilek_run_start(&job->run, kernel, call, &form, block, why);
     job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0};
     job->run.context = job;
     job->run.finish = finish;

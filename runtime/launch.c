@@ -73,13 +73,16 @@ static tilek_status execute(tilek_state *state, const tilek_call *call, const ti
         tilek_message why;
         int64_t start = 0;
         int is_last_try;
-        if (on_device && is_refused(state, candidate->target)) continue;
+        if (on_device && is_refused(state, candidate->target)) {
+            tilek_adapted(&own, candidate->target, -1);
+            continue;
+        }
         if (tilek_get_settings()->adapt) {
             adapt(state, &own, candidate);
             start = tilek_now();
         }
         status = on_device ? tilek_run_device(state, &own, candidate, queue, &why) : tilek_run_host(state, &own, candidate->target, &why);
-        if (own.adaptation != NULL) tilek_adapted(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
+        tilek_adapted(&own, candidate->target, status == TILEK_OK ? tilek_now() - start : -1);
         if (status == TILEK_OK) {
             *ran = candidate->target;
             if (tilek_profiling()) tilek_record_launch(state, candidate->target, call);
@@ -109,6 +112,7 @@ tilek_status tilek_execute(tilek_state *state, const tilek_call *call, int queue
     if (!tilek_has_temporaries(kernel, devices)) return execute(state, call, candidates, count, queue, ran);
     status = tilek_take_scratch(state, &own, devices, &scratch, &why);
     if (status != TILEK_OK) {
+        tilek_adapt_declined(call);
         tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s", kernel->name, why.text);
         return status;
     }
@@ -170,7 +174,8 @@ static const tilek_candidate *first_of(const tilek_state *state, const tilek_cal
 
 int tilek_version(const tilek_kernel *kernel, tilek_call *call)
 {
-    const int64_t wanted = tilek_get_settings()->version;
+    const tilek_settings *settings = tilek_get_settings();
+    const int64_t wanted = settings->version;
     tilek_candidate candidates[TILEK_TARGETS];
     const tilek_candidate *candidate;
     tilek_state *state;
@@ -180,7 +185,7 @@ int tilek_version(const tilek_kernel *kernel, tilek_call *call)
     candidate = first_of(state, call, candidates, tilek_candidates(kernel, candidates), &side);
     if (candidate == NULL) return 0;
     if (wanted > 0) return side != TILEK_SIDE_DEVICE || kernel->versions[wanted - 1]->device_launch_count > 0 ? (int)wanted : 0;
-    tilek_adapt(state, call, candidate->target, side);
+    if (settings->adapt) tilek_adapt(state, call, candidate->target, side);
     if (call->layout == 0) tilek_take_layout(kernel, call, tilek_layout_chosen(kernel, call, side, tilek_bytes_on_hosts(kernel, call)));
     return tilek_version_of(kernel, call->layout)->version;
 }
@@ -199,7 +204,10 @@ int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
         return 0;
     wait_for(call);
     if (call->queue != TILEK_QUEUE_SYNCHRONOUS) tilek_wait(1, &call->queue);
-    if (state == NULL || !call->enabled || kernel->host_launch_count + kernel->device_launch_count == 0) return decline(state, call);
+    if (state == NULL || !call->enabled || kernel->host_launch_count + kernel->device_launch_count == 0) {
+        tilek_adapt_declined(call);
+        return decline(state, call);
+    }
     if (tilek_get_settings()->verify) return tilek_verify_launch(state, call);
     if (tilek_execute(state, call, 0, &ran) == TILEK_OK) return 0;
     return decline(state, call);

@@ -14,6 +14,14 @@ static int64_t bounded_product(int64_t a, int64_t b) { return b != 0 && a > INT6
 
 static int is_distributed(tilek_tile_kind kind) { return kind >= TILEK_TILE_THREAD; }
 
+/* Whether what counts of axes leave of the loop is taken up, so that none of them must be as large as it needs. */
+static int has_dynamic(const tilek_loop_shape *loop)
+{
+    for (int tile = 0; tile < loop->tile_count; ++tile)
+        if (loop->kinds[tile] == TILEK_TILE_DYNAMIC) return 1;
+    return 0;
+}
+
 /* How many of `tile` its loop needs so that nothing is left for the dynamic tile: what its enclosing extent holds, over the
  * counts of the other tiles there. Axes that are still open count as 1. */
 static int64_t needed(const tilek_loop_shape *loop, const int64_t *arguments, int64_t trip, const int64_t *axes, int tile)
@@ -42,13 +50,11 @@ static int64_t need_of(const tilek_launch_shape *launch, const tilek_call *call,
     for (int index = 0; index < launch->loop_count; ++index) {
         const tilek_loop_shape *loop = &launch->loops[index];
         const int64_t *arguments = call->tile_arguments + loop->first_argument;
-        int has_dynamic = 0, place = -1;
-        for (int tile = 0; tile < loop->tile_count; ++tile) {
-            has_dynamic |= loop->kinds[tile] == TILEK_TILE_DYNAMIC;
+        int place = -1;
+        for (int tile = 0; tile < loop->tile_count; ++tile)
             if (is_distributed(loop->kinds[tile]) && loop->axes[tile] == axis) place = tile;
-        }
         if (place < 0) continue;
-        *must |= !has_dynamic;
+        *must |= !has_dynamic(loop);
         need = tilek_maximum(need, needed(loop, arguments, numbers->bounds[index]->trip, numbers->axes, place));
     }
     return need;
@@ -87,6 +93,9 @@ static void choose_device_workers(const tilek_launch_shape *launch, const tilek_
 /* A second look at chosen workers, once gangs stand: a loop without a dynamic tile must be covered. */
 static void cover(const tilek_launch_shape *launch, const tilek_call *call, tilek_numbers *numbers, const int *was_open)
 {
+    int all_dynamic = 1;
+    for (int index = 0; index < launch->loop_count; ++index) all_dynamic &= has_dynamic(&launch->loops[index]);
+    if (all_dynamic) return;
     for (int axis = TILEK_AXES - 1; axis >= 0; --axis) {
         int must;
         int64_t need;

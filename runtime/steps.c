@@ -107,6 +107,15 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
     return TILEK_OK;
 }
 
+/* Runs a launch as it was decided last; nonzero: stop. */
+static int perform_decided(tilek_run *run, int launch, const void *const values[])
+{
+    if (run->planned[launch].numbers.empty) return 0;
+    run->performed = 1;
+    run->status = run->perform(run, launch, values, run->why);
+    return run->status != TILEK_OK;
+}
+
 int tilek_step(tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[])
 {
     if (launch < 0 || launch >= run->launch_count) {
@@ -117,10 +126,7 @@ int tilek_step(tilek_run *run, int launch, const tilek_bounds loops[], const voi
     run->status = decide(run, launch, loops);
     if (run->status != TILEK_OK) return 1;
     if (run->perform == NULL) return run->unseen == 0 && (run->kernel->flags & TILEK_VARYING_STEPS) == 0;
-    if (run->planned[launch].numbers.empty) return 0;
-    run->performed = 1;
-    run->status = run->perform(run, launch, values, run->why);
-    return run->status != TILEK_OK;
+    return perform_decided(run, launch, values);
 }
 
 int tilek_wave(tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave)
@@ -154,9 +160,9 @@ static int is_usual(const tilek_run *run, int size)
     return run->perform == NULL && run->machine.limits == NULL && run->sizes[size] == own->host && tilek_given_size(run->kernel->name, own->name, -1) < 0;
 }
 
-int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit)
+int64_t tilek_size_of_blocks(tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations)
 {
-    if (is_usual(run, size)) run->sizes[size] = tilek_even_blocks(run->sizes[size], lower, upper, unit, run->machine.threads);
+    if (is_usual(run, size)) run->sizes[size] = tilek_even_blocks(run->sizes[size], lower, upper, unit, run->machine.threads, operations);
     return run->sizes[size];
 }
 
@@ -166,12 +172,16 @@ int64_t tilek_size_of_columns(tilek_run *run, int size, int64_t upper, int64_t u
     return run->sizes[size];
 }
 
-/* Every launch once, in order. */
+/* Every launch once, in order. The bounds are the call's, so that what rehearsal has decided holds. */
 static void go_straight(tilek_run *run)
 {
     const int *loop_map = run->loop_map;
     for (int launch = 0; launch < run->launch_count; ++launch) {
         tilek_bounds bounds[TILEK_MAX_LOOPS];
+        if (run->perform != NULL) {
+            if (perform_decided(run, launch, NULL) != 0) return;
+            continue;
+        }
         for (int index = 0; index < run->launches[launch].loop_count; ++index) bounds[index] = run->call->loops[*loop_map++];
         if (tilek_step(run, launch, bounds, NULL) != 0) return;
     }

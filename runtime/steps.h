@@ -55,7 +55,7 @@ struct tilek_run {
 /* Bytes of the block that tilek_run_start takes, a multiple of 16. */
 size_t tilek_run_room(const tilek_kernel *kernel, const tilek_form *form);
 
-/* Fills in everything but machine, context, decided; `room` holds tilek_run_room bytes, aligned as malloc's, for the run's time. TILEK_UNSUPPORTED: a
+/* Fills in everything but machine, context, decided; `room` holds tilek_run_room bytes, aligned for int64_t and pointers, for the run's time. TILEK_UNSUPPORTED: a
  * launch has more than the runtime takes. TILEK_INVALID: a tile size is below 1. */
 tilek_status tilek_run_start(tilek_run *run, const tilek_kernel *kernel, const tilek_call *call, const tilek_form *form, void *room, tilek_message *why);
 

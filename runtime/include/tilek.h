@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 8
+#define TILEK_ABI 9
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -299,8 +299,9 @@ int tilek_step(struct tilek_run *run, int launch, const tilek_bounds loops[], co
 int64_t tilek_size_of(const struct tilek_run *run, int size);
 
 /* As tilek_size_of, for blocks of the rows from `lower` to `upper` that are dealt to threads, and for columns of tiles in wavefronts, of the rows up to `upper`. On hosts
- * a size that nobody has said becomes another multiple of `unit`, for this call, that gives all threads about as much to do. The same at each call with the same rows. */
-int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit);
+ * a size that nobody has said becomes another multiple of `unit`, for this call, that gives all threads about as much to do; few rows are dealt out where they are known to
+ * be so many `operations` that it is worth it. The same at each call with the same rows. */
+int64_t tilek_size_of_blocks(struct tilek_run *run, int size, int64_t lower, int64_t upper, int64_t unit, double operations);
 int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, int64_t unit);
 
 /* As tilek_step, for the only launch of a loop over wavefronts, of which this is number `wave`: with c the iterations of its loops over threads or gangs, an
@@ -309,7 +310,7 @@ int64_t tilek_size_of_columns(struct tilek_run *run, int size, int64_t upper, in
 int tilek_wave(struct tilek_run *run, int launch, const tilek_bounds loops[], const void *const values[], int64_t wave);
 int tilek_waves_end(struct tilek_run *run);
 
-/* The version of the kernel that a call is to be launched with, from 0; what the call then says as the runtime's is to be copied to that version's own call. */
+/* The version of the kernel that the plan's own call is to be launched with, from 0, once it has been given what that version has otherwise. */
 int tilek_version(const tilek_kernel *kernel, tilek_call *call);
 
 /* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilepragma.plan.even_blocks import even_blocks, even_columns
+from tilepragma.plan.even_blocks import LEAST_OPERATIONS, even_blocks, even_columns
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 
@@ -40,6 +40,15 @@ def test_no_thread_has_more_than_before(unit: int, units: int, rows: int, thread
 )
 def test_sizes_of_products(rows: int, threads: int, size: int) -> None:
     assert even_blocks(96, (0, rows - 1), 8, threads) == size
+
+
+@pytest.mark.parametrize(
+    ("rows", "threads", "worth", "size"),
+    [(80, 4, 100.0, 24), (80, 4, 3.5, 32), (80, 4, 1.9, 96), (80, 1, 100.0, 96), (96, 2, 2.0, 48), (5, 4, 100.0, 8)],
+)
+def test_few_rows_are_dealt_out_where_they_are_much_work(rows: int, threads: int, worth: float, size: int) -> None:
+    assert even_blocks(96, (0, rows - 1), 8, threads, worth * LEAST_OPERATIONS) == size
+    assert even_blocks(96, (rows, rows - 1), 8, threads, worth * LEAST_OPERATIONS) == 96
 
 
 def test_rows_that_do_not_begin_in_the_first_block_keep_the_size() -> None:
@@ -81,7 +90,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     subprocess.run([compiler, *flags, *sources, "-o", str(output)], check=True)
     found = ctypes.CDLL(str(output))
     found.tilek_even_blocks.restype = ctypes.c_int64
-    found.tilek_even_blocks.argtypes = [ctypes.c_int64] * 5
+    found.tilek_even_blocks.argtypes = [*[ctypes.c_int64] * 5, ctypes.c_double]
     found.tilek_even_columns.restype = ctypes.c_int64
     found.tilek_even_columns.argtypes = [ctypes.c_int64] * 4
     return found
@@ -90,12 +99,15 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 rows_of = st.one_of(st.integers(-3, 5000), st.sampled_from([2**40, 2**63 - 1, -(2**63)]))
 
 
-@given(st.integers(1, 600), rows_of, rows_of, st.integers(0, 64), st.integers(0, 300))
+operations_of = st.sampled_from([0.0, 1e6, 5e6, 1e8, 1e30])
+
+
+@given(st.integers(1, 600), rows_of, rows_of, st.integers(0, 64), st.integers(0, 300), operations_of)
 @settings(max_examples=300)
 def test_c_does_as_python_does(
-    library: ctypes.CDLL, usual: int, lower: int, upper: int, unit: int, threads: int
+    library: ctypes.CDLL, usual: int, lower: int, upper: int, unit: int, threads: int, operations: float
 ) -> None:
-    assert library.tilek_even_blocks(usual, lower, upper, unit, threads) == even_blocks(
-        usual, (lower, upper), unit, threads
+    assert library.tilek_even_blocks(usual, lower, upper, unit, threads, operations) == even_blocks(
+        usual, (lower, upper), unit, threads, operations
     )
     assert library.tilek_even_columns(usual, upper, unit, threads) == even_columns(usual, upper, unit, threads)

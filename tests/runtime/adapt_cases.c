@@ -166,7 +166,8 @@ static const tilek_kernel versions_kernel = {
     .host_launch_count = 1, .host_launches = launches, .size_count = 1, .sizes = sizes, .choice_count = 3, .choices = version_choices,
     .state = &states[3], .version_count = 1, .versions = versions};
 
-static int launch_version(int64_t length, int enabled)
+/* `declined`: the version that is not enabled though the kernel is, as where its own arrays may share memory; -1: none. */
+static int launch_version_but(int declined, int64_t length, int enabled)
 {
     static double A[1];
     tilek_array own[] = {{.base = A, .length = {length}, .extent = {-1}}};
@@ -177,10 +178,13 @@ static int launch_version(int64_t length, int enabled)
     calls[version]->layout = call.layout;
     calls[version]->sizes = call.sizes;
     calls[version]->adaptation = call.adaptation;
+    if (version == declined) enabled = calls[version]->enabled = 0;
     CHECK(tilek_launch(kernels[version], calls[version]) == !enabled);
     if (!enabled) tilek_complete(kernels[version], calls[version]);
     return version;
 }
+
+static int launch_version(int64_t length, int enabled) { return launch_version_but(-1, length, enabled); }
 
 /* The rules say which version runs, and with which sizes; where nothing is launched, it is the kernel itself. */
 void versions_by_rules(void)
@@ -216,6 +220,16 @@ void versions_adapt(void)
     memset(taken, 0, sizeof taken);
     for (int count = 0; count < 20; ++count) (void)launch_version(10, 1);
     CHECK(taken[6] == 3 && taken[4] == 3 && taken[7] == 3 && taken[3] == 11);
+}
+
+/* A version whose launches are all declined is out after as many trials as others have, and the trial ends. */
+void versions_declined(void)
+{
+    int declined = 0;
+    fast = 4;
+    memset(taken, 0, sizeof taken);
+    for (int count = 0; count < 20; ++count) declined += launch_version_but(1, 2001, 1);
+    CHECK(declined == 6 && taken[3] == 3 && taken[4] == 11);
 }
 
 /* Prints the mean cost of choosing a version, in nanoseconds of processor time. */

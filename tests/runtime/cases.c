@@ -568,7 +568,7 @@ static const struct { const char *name; void (*run)(void); } cases[] = {
     {"adapts_to_failures", adapts_to_failures}, {"adapts_apart", adapts_apart},
     {"flags_of_many_sizes", flags_of_many_sizes}, {"flags_and_boxes", flags_and_boxes}, {"flags_scarce", flags_scarce}, {"flags_concurrent", flags_concurrent},
     {"columns_of_wavefronts", columns_of_wavefronts},
-    {"versions_by_rules", versions_by_rules}, {"versions_as_said", versions_as_said}, {"versions_adapt", versions_adapt}, {"versions_cost", versions_cost},
+    {"versions_by_rules", versions_by_rules}, {"versions_as_said", versions_as_said}, {"versions_adapt", versions_adapt}, {"versions_declined", versions_declined}, {"versions_cost", versions_cost},
     {"steps_chosen", steps_chosen}, {"steps_chosen_extremes", steps_chosen_extremes}, {"steps_chosen_arrays", steps_chosen_arrays}, {"steps_chosen_sides", steps_chosen_sides}, {"steps_misled", steps_misled}, {"steps_even", steps_even}, {"steps_choice_cost", steps_choice_cost},
     {"waves", waves}, {"waves_apart", waves_apart}, {"steps_cost", steps_cost}, {"steps_workers", steps_workers},
     {"graphs", graphs}, {"graphs_rarely", graphs_rarely}, {"graphs_elsewhere", graphs_elsewhere}, {"graphs_refused", graphs_refused}, {"graphs_lost", graphs_lost}, {"graphs_queued", graphs_queued},

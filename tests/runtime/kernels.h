@@ -111,6 +111,7 @@ void adapts_apart(void);
 void versions_by_rules(void);
 void versions_as_said(void);
 void versions_adapt(void);
+void versions_declined(void);
 void versions_cost(void);
 
 /* Tests of the flags of launches of all wavefronts at once (persistent_cases.c). */

@@ -94,11 +94,11 @@ static int sums_order(struct tilek_run *run, const tilek_call *call)
 /* One launch of n iterations, in blocks whose size is the kernel's. */
 static int even_order(struct tilek_run *run, const tilek_call *call)
 {
-    const int64_t n = *(const int64_t *)call->scalars[0], size = tilek_size_of_blocks(run, 0, 0, n - 1, 1);
+    const int64_t n = *(const int64_t *)call->scalars[0], size = tilek_size_of_blocks(run, 0, 0, n - 1, 1, 0);
     const int k = 0;
     const tilek_bounds loops[] = {{0, n, 1, tilek_trip(0, n, 1, '<')}};
     const void *const values[] = {&k};
-    CHECK(size == tilek_size_of(run, 0) && size == tilek_size_of_blocks(run, 0, 0, n - 1, 1));
+    CHECK(size == tilek_size_of(run, 0) && size == tilek_size_of_blocks(run, 0, 0, n - 1, 1, 0));
     return tilek_step(run, 0, loops, values);
 }
 

@@ -156,6 +156,12 @@ def test_profiles_say_what_was_learned(program: Path) -> None:
     assert "  delayed on threads, arrays below 128 bytes, below 128 iterations: takes size=5, of 3\n" in found
 
 
+def test_a_trial_ends_though_a_version_is_declined(program: Path) -> None:
+    done = run(program, "versions_declined", TILEK_ADAPT="1", TILEK_PROFILE="1")
+    assert done.returncode == 0, done.stderr
+    assert ": takes version 0 size=4, of 4\n" in done.stderr
+
+
 @pytest.mark.parametrize("case", ON_THE_DEVICE)
 def test_on_the_device(program: Path, case: str) -> None:
     done = run(program, case, TILEK_TARGET="opencl")

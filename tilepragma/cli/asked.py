@@ -15,8 +15,8 @@ Points = dict[str, Mapping[str, int]]
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """The words of a list with commas between them."""
-    return tuple(word.strip() for word in text.split(",")) if text else ()
+    """The words of a list with commas between them, each once."""
+    return tuple(dict.fromkeys(word.strip() for word in text.split(","))) if text else ()
 
 
 def target_problem(text: str) -> str:
@@ -46,5 +46,5 @@ def asked_kernels(
     if plans is None:
         return None
     for one in points.values():
-        check_sizes(Sizes(one), [plan.kernel for plan in result.plans])
+        check_sizes(Sizes(one), [plan.kernel for plan in result.plans], "--sizes")
     return plans, points

@@ -29,7 +29,7 @@ from tilepragma.cli.tune import ended_by_sigterm
 from tilepragma.driver import calling_program, source_text
 from tilepragma.tuning.children import ending
 from tilepragma.tuning.kept_layouts import kept_file
-from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run
+from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, first_that_counts
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class _Function:
         return rows
 
     def _run(self, row: Measured, numbers: Mapping[str, int], calls: int) -> None:
-        """The first call of a run does not count: it compiles, and touches what nobody touched."""
+        """The first call of a run does not count: it compiles, and touches what nobody touched; of short kernels others do not either."""
         program = self.translated if row.target else self.original
         command = [str(program), *self.calling.command_line(numbers, calls)]
         try:
@@ -113,7 +113,7 @@ class _Function:
         if len(said.seconds) != calls or not said.digest:
             row.failure, row.calls = "ended before all calls were made", []
             return
-        row.calls += said.seconds[1:]
+        row.calls += said.seconds[first_that_counts(calls) :]
         row.digest = said.digest
 
     def _compare(self, row: Measured, numbers: Mapping[str, int], digest: str) -> None:

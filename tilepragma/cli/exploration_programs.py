@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilepragma.report.sizes import size_parameters
 from tilepragma.tuning.children import ending
 from tilepragma.tuning.programs import NotBuiltError
+from tilepragma.tuning.size_ranges import sizes_text
 
 if TYPE_CHECKING:
-    from tilepragma.driver import CallingProgram
+    from tilepragma.driver import CallingProgram, KernelPlan
     from tilepragma.tuning.candidates import Build
 
 #: Seconds that a build may take.
@@ -32,6 +34,28 @@ _ERROR = re.compile(r"(?:fatal )?error: (.*)")
 def with_numbers(words: Sequence[str], numbers: Mapping[str, int]) -> list[str]:
     """A command with `{n}` replaced by the number of that name; braces with no such name in them stay."""
     return [_PLACE.sub(lambda found: str(numbers.get(found[1], found[0])), word) for word in words]
+
+
+def unused_sizes(words: Sequence[str], points: Mapping[str, Mapping[str, int]]) -> str:
+    """Why several sizes make no sense for a command, in a sentence: it says nowhere what differs; empty where it does."""
+    places = {name for word in words for name in _PLACE.findall(word)}
+    values: dict[str, set[int]] = {}
+    for numbers in points.values():
+        for name, number in numbers.items():
+            values.setdefault(name, set()).add(number)
+    for name, mine in values.items():
+        if len(mine) > 1 and name not in places:
+            return f"--sizes {name}: write {{{name}}} where the program's arguments have it; now it would run the same for all {len(mine)} of them"
+    return ""
+
+
+def that_matter(
+    plan: KernelPlan, calling: CallingProgram, points: Mapping[str, Mapping[str, int]]
+) -> dict[str, Mapping[str, int]]:
+    """Sizes without the numbers that neither the kernel nor its function has: what differs in these alone runs the same."""
+    own = {*calling.whole, *(one.host for one in size_parameters(plan.kernel))}
+    found = ({name: number for name, number in numbers.items() if name in own} for numbers in points.values())
+    return {sizes_text(one): one for one in found}
 
 
 def fitting(

@@ -11,6 +11,7 @@ from tilepragma.cli.tables import print_table
 from tilepragma.cli.tune import keep_beside
 from tilepragma.report.size_rules import size_rules
 from tilepragma.tuning.decisions import ENOUGH
+from tilepragma.tuning.input_space import input_name
 from tilepragma.tuning.learned import Lesson
 from tilepragma.tuning.measuring import DEFAULT
 
@@ -34,20 +35,20 @@ def show(search: Search, title: str) -> None:
     for sizes, versions in search.space.versions.items():
         ordered = search.ordered(sizes)
         if not ordered:
-            table.add_row(sizes, "", "", "", "", f"0 of {len(versions)}")
+            table.add_row(input_name(sizes), "", "", "", "", f"0 of {len(versions)}")
             continue
         best, default = search.typical(ordered[0], sizes), search.typical(DEFAULT, sizes)
         ratio = f"{best / default:.3f}" if best is not None and default else ""
         place = str(versions.index(ordered[0]) + 1) if ordered[0] in versions else ""
         # The fastest at another size was tried here, too.
         row = (seconds(best or 0.0), ratio, place, f"{len(ordered)} of {len({*versions, *ordered})}")
-        table.add_row(sizes, ordered[0], *row)
+        table.add_row(input_name(sizes), ordered[0], *row)
     print_table(table)
     failed = [(version, why) for mine in search.failures.values() for version, why in mine.items()]
     for version, why in list(dict.fromkeys(failed))[:_MOST_FAILURES]:
         print(f"  {version}: the program {why}")
     if search.is_spent:
-        print(f"  the budget of {search.budget:.0f} s is spent; a larger --budget goes on from here")
+        print(f"  the budget of {search.budget:.4g} s is spent; a larger --budget goes on from here")
 
 
 def show_lesson(lesson: Lesson, keep: bool, source: str, is_rebuilt: bool) -> None:

@@ -18,7 +18,7 @@ from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
 from tilepragma.cli.asked import Points, asked_kernels, listed, target_problem
 from tilepragma.cli.devices import host_devices
-from tilepragma.cli.exploration_programs import MadePrograms, fitting, with_numbers
+from tilepragma.cli.exploration_programs import MadePrograms, fitting, that_matter, unused_sizes, with_numbers
 from tilepragma.cli.exploration_results import show, show_lesson
 from tilepragma.cli.lessons import Learner
 from tilepragma.cli.machines import environment_of, ordering
@@ -41,7 +41,15 @@ from tilepragma.tuning.exploration import Search, Take
 from tilepragma.tuning.kernels import TuningError, profile_key, taken_sizes
 from tilepragma.tuning.learned import NoLessonError
 from tilepragma.tuning.measuring import FIRST_SECONDS, Bench, LostError, alone, recorded
-from tilepragma.tuning.programs import KernelTimes, ProgramError, ProgramMissingError, run
+from tilepragma.tuning.programs import (
+    ElsewhereError,
+    KernelTimes,
+    ProgramError,
+    ProgramMissingError,
+    has_no_input,
+    run,
+)
+from tilepragma.tuning.size_ranges import sizes_text
 from tilepragma.tuning.version_rules import embedding
 
 if TYPE_CHECKING:
@@ -62,7 +70,7 @@ def usage_problem(options: argparse.Namespace) -> str:
         return "standard input cannot be tuned: measurements are kept by the source's name, so name a file"
     if options.best is not None:
         return "--best goes with --quick"
-    if options.budget and _BUDGET.fullmatch(options.budget) is None:
+    if not _seconds(options.budget or BUDGET):
         return f"--budget {options.budget}: write a time, as in 90s, 10m or 2h"
     for name in listed(options.versions):
         if name not in FAMILIES:
@@ -77,6 +85,12 @@ def usage_problem(options: argparse.Namespace) -> str:
     if options.program and others and not options.build:
         return f"--versions: {others[0]} needs the program to be built anew: say how, as in  --build 'make CC=tilecc'"
     return ""
+
+
+def _seconds(budget: str) -> float:
+    """The seconds of a time as the user writes it; 0 where it is none."""
+    found = _BUDGET.fullmatch(budget)
+    return float(found[1]) * _UNITS[found[2]] if found else 0.0
 
 
 @dataclass(frozen=True)
@@ -133,9 +147,11 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
     if asked is None:
         return _WRONG_USAGE
     plans, points = asked
+    if options.program and (wrong := unused_sizes(options.program, points)):
+        print_error("tilepragma", wrong)
+        return _WRONG_USAGE
     targets = listed(options.target) or ("" if options.program else "threads",)
-    found = _BUDGET.fullmatch(options.budget or BUDGET)
-    budget = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    budget = _seconds(options.budget or BUDGET)
     tasks = [_Task(plan, target, budget / len(plans) / len(targets)) for plan in plans for target in targets]
     has_versions = not options.program or options.build
     families = listed(options.versions or VERSIONS) if has_versions else ("sizes",)
@@ -224,7 +240,8 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
     versions, space = space_of(builds, points, serves, device, "sizes" in job.families)
     if len(versions) < 2:
         raise TuningError(
-            "has no other versions to try", "'tilepragma explain' shows its tile sizes, --versions others"
+            f"has nothing to try among the versions {', '.join(job.families)}",
+            f"'tilepragma explain' shows its tile sizes; --versions names others: {', '.join(FAMILIES)}",
         )
     key = KernelKey(Path(job.request.source).name, plan.kernel.name, kernel_digest(job.result, plan))
     study = database.study(key, environment_of(target, job.options, job.said))
@@ -301,14 +318,15 @@ def _user_subject(job: _Job, task: _Task) -> _Subject:
 def _made_subject(job: _Job, task: _Task) -> _Subject:
     """Programs made of the source. Raises RefusalError, TuningError."""
     calling = calling_program(job.result, task.plan)
-    points = fitting(task.plan.kernel.name, calling, job.points)
+    points = fitting(task.plan.kernel.name, calling, that_matter(task.plan, calling, job.points))
     if not points:
         raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
     builds = _builds(job, task.plan, task.target)
     folder = job.folder / f"{task.plan.kernel.name}-{task.target}"
     folder.mkdir()
     command = MadePrograms(folder, Path(job.request.source), job.options, builds, calling).command
-    return _Subject(task.target, _first_run(command, task, next(iter(points.values()))), command, points, builds, {})
+    first = _first_run(command, task, next(iter(points.values())), is_made=True)
+    return _Subject(task.target, first, command, points, builds, {})
 
 
 def _builds(job: _Job, plan: KernelPlan, target: str) -> dict[str, Build]:
@@ -320,7 +338,11 @@ def _builds(job: _Job, plan: KernelPlan, target: str) -> dict[str, Build]:
 
 
 def _first_run(
-    command: Command, task: _Task, numbers: Mapping[str, int], variables: Mapping[str, str] | None = None
+    command: Command,
+    task: _Task,
+    numbers: Mapping[str, int],
+    variables: Mapping[str, str] | None = None,
+    is_made: bool = False,
 ) -> KernelTimes:
     """The source as it stands, once: whether it runs, and where. Raises TuningError."""
     with measuring_progress() as progress:
@@ -337,9 +359,18 @@ def _first_run(
                 "was never launched in this run", "give the program arguments with which it gets there"
             ) from None
         except ProgramError as error:
-            raise TuningError(
-                f"cannot be measured: its program {error}", "see what it says when it is run by itself"
-            ) from None
+            at = f" at {sizes_text(numbers)}" if numbers else ""
+            raise TuningError(f"cannot be measured{at}: its program {error}", _remedy(error, is_made)) from None
+
+
+def _remedy(error: ProgramError, is_made: bool) -> str:
+    if isinstance(error, ElsewhereError):
+        return "'tilepragma devices' says what can run here"
+    if is_made:
+        return "name other --sizes, or give a program that calls it: -- ./program arguments"
+    if has_no_input():
+        return "see what it says when it is run by itself; standard input must be a file, which each run reads anew"
+    return "see what it says when it is run by itself"
 
 
 def _only_target(first: KernelTimes) -> str:
@@ -351,7 +382,7 @@ def _only_target(first: KernelTimes) -> str:
 @contextmanager
 def _shown_progress(search: Search, title: str) -> Iterator[None]:
     """A bar of the seconds spent, with what is being tried; the search's trials are made behind it."""
-    with measuring_progress() as progress:
+    with measuring_progress("s") as progress:
         task = progress.add_task(title, total=int(search.budget))
         make: Take = search.take
 

@@ -8,20 +8,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+#: Characters of the bar itself.
+_BAR = 10
 
-def measuring_progress() -> Progress:
-    """A bar on standard error, where that is a terminal."""
+
+def measuring_progress(unit: str = "") -> Progress:
+    """A bar on standard error, where that is a terminal; `unit` is what it counts. What does not fit beside it is cut."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.table import Column
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
+        TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
+        BarColumn(bar_width=_BAR),
         MofNCompleteColumn(),
+        *((TextColumn(unit),) if unit else ()),
         TimeElapsedColumn(),
     )
     console = Console(stderr=True)
-    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True, expand=True)
 
 
 def warn(progress: Progress, text: str) -> None:

@@ -35,8 +35,8 @@ class Translated:
     result: TranslateResult
 
 
-class StoppedError(Exception):
-    """The command ends here, with this status; everything was said."""
+class StoppedError(BaseException):
+    """The command ends here, with this status; everything was said. Nothing on the way may take it for a fault, as a signal may raise it anywhere."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)

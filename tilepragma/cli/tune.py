@@ -123,7 +123,7 @@ def chosen_kernels(name: str, result: TranslateResult, request: TranslateRequest
         near = difflib.get_close_matches(name, known, 1)
         remedy = f"did you mean '{near[0]}'?" if near else f"kernels are {', '.join(known)}"
         found.error(_place(), f"--kernel {name}: no kernel of {request.source} is called so", remedy)
-        for plan in result.plans if near else ():
+        for plan in (one for one in result.plans if one.kernel.name in near):
             found.note(plan.kernel.directive.range, f"kernel '{plan.kernel.name}' is here")
     print_diagnostics(tuple(found), request.source, request.text)
     return None

@@ -11,12 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilepragma.base.refusals import RefusalError
+from tilepragma.ir.clause_values import clause_value
+from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.looptree import Enclosing, Parameter
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.evaluation import UncountableError
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
+from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan
 
 _BEGINNING = """
 #undef main
@@ -136,9 +138,16 @@ def _ends(plan: KernelPlan, argument: ArrayArgument, numbers: Mapping[str, int])
     lengths = argument.object.stored.lengths
     ends = []
     for bound, length in zip(argument.section, lengths, strict=True):
-        end = host_value(bound.lower, scalars) + max(host_value(bound.length, scalars), 0)
+        lower, count = (_value(one, numbers, scalars) for one in (bound.lower, bound.length))
+        end = lower + max(count, 0)
         ends.append(end if length is None else max(end, host_value(length, scalars)))
     return tuple(ends)
+
+
+def _value(bound: HostExpression, numbers: Mapping[str, int], scalars: Mapping[str, int]) -> int:
+    """What the host finds for a bound, which the user may have written as in `a[0:n*n]`. Raises UncountableError."""
+    known = clause_value(bound.text, numbers) if isinstance(bound, ClauseExpression) else None
+    return host_value(bound, scalars) if known is None else known
 
 
 @dataclass(frozen=True)
@@ -189,7 +198,7 @@ class CallingProgram:
         missing = [name for name in self.needed if name not in numbers]
         if missing:
             raise RefusalError(
-                f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {missing[0]}=…"
+                f"depends on {' and '.join(missing)}, of which no number is known: say --sizes {','.join(f'{name}=…' for name in missing)}"
             )
         extents = [one.extents(numbers) for one in self.arrays.values()]
         least = min((extent for one in extents for extent in one), default=1)

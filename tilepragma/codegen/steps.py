@@ -105,7 +105,9 @@ class _Steps:
         upper = self._value(part.upper)
         if part.columns:
             return f"tilek_size_of_columns(tilek_run_, {index}, {upper}, {part.unit})"
-        return f"tilek_size_of_blocks(tilek_run_, {index}, {self._value(part.lower)}, {upper}, {part.unit})"
+        operations = "tilek_call_->operations" if part.once and self.plan.operations else "0"
+        lower = self._value(part.lower)
+        return f"tilek_size_of_blocks(tilek_run_, {index}, {lower}, {upper}, {part.unit}, {operations})"
 
     def _sequence(self, steps: tuple[Step, ...], around: str = "") -> None:
         """`around` is the iterator of the loop right around the steps."""

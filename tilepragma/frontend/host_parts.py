@@ -41,6 +41,13 @@ def may_be_taken_apart(region: Node, body: Block | None) -> bool:
     return any(node.kind in _LOOPS and _has_loop(node) for node in region.walk())
 
 
+def is_in_innermost_loop(region: Node, range_: SourceRange) -> bool:
+    """Whether the text stands in a loop of the region that has no loop in it."""
+    at = range_.start.offset
+    innermost = (node for node in region.walk() if node.kind in _LOOPS and not _has_loop(node))
+    return any(node.file == range_.file and node.start <= at < node.end for node in innermost)
+
+
 def taken_apart(
     builder: RegionBuilder,
     directive: KernelDirective,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
 from tilepragma.frontend.clang_tree import CursorKind
-from tilepragma.frontend.host_parts import may_be_taken_apart, taken_apart
+from tilepragma.frontend.host_parts import is_in_innermost_loop, may_be_taken_apart, taken_apart
 from tilepragma.frontend.regions import BoundStatement, Found, RegionBuilder
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.ir.directives import LoopDirective
@@ -67,8 +67,9 @@ def _refused(
 ) -> Kernel | None:
     """The region as one kernel, if it is one, with what keeps it from being taken apart."""
     if whole is None:
-        # What cannot stand in a kernel may be the host's: only what is in the way of that is to be changed.
-        builder.diagnostics.add_all(diagnostics if why in diagnostics else (why,))
+        # What cannot stand in a kernel may be the host's: only what is in the way of that is to be changed. Innermost loops are never the host's.
+        mine = why in diagnostics or any(is_in_innermost_loop(statement.node, one.range) for one in diagnostics)
+        builder.diagnostics.add_all(diagnostics if mine else (why,))
         return None
     builder.diagnostics.add_all(diagnostics)
     if statement.node.kind in (CursorKind.WHILE_STMT, CursorKind.DO_STMT):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.held_signals import signals_held_back
 from tilepragma.base.ranges import NOWHERE, Position, SourceRange
 from tilepragma.frontend.clang_tree import ClangUnit, parse
 from tilepragma.frontend.compiler import (
@@ -32,6 +33,7 @@ _FATAL = 4
 """clang's severity of errors after which it reads no further"""
 
 
+@signals_held_back()  # libclang hands out trees by calling us
 def parse_translation_unit(
     path: str, source: bytes | None, flags: CompilerFlags, diagnostics: Diagnostics
 ) -> TranslationUnit | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.printer import ASSIGNMENT, ObjectMap, Printer
+from tilepragma.host.user_macros import as_written
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.quotients import with_guarded_quotients
@@ -18,7 +19,7 @@ def host_text(expression: HostExpression, least: int = ASSIGNMENT) -> str:
     if isinstance(expression, ClauseExpression):
         text = expression.text.strip()
         simple = text.replace("_", "a").isalnum()
-        return text if simple else f"({text})"
+        return as_written(text if simple else f"({text})")
     return USER.expression(with_guarded_quotients(expression), least)
 
 

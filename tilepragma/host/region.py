@@ -13,6 +13,7 @@ from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
 from tilepragma.ir.directives import KernelDirective
+from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Axis, Loop, TiledLoop
 from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, LastValue
 from tilepragma.plan.size_choices import by_trips, outermost_loop
@@ -35,7 +36,7 @@ def region_text(plan: KernelPlan) -> RegionText:
     directive = plan.kernel.directive
     versions = tuple(_version(plan, place) for place in range(1, len(plan.versions) + 1))
     symbol = kernel_symbol(plan.kernel.name)
-    launched = "tilek_kernels[tilek_taken], tilek_calls[tilek_taken]" if versions else f"&{symbol}, &tilek_call_"
+    launched = ("tilek_kernels[tilek_taken]" if versions else f"&{symbol}") + ", &tilek_call_"
     before = render(
         "host/before.c.j2",
         name=plan.kernel.name,
@@ -48,15 +49,16 @@ def region_text(plan: KernelPlan) -> RegionText:
         arrays=list(map(_array, plan.arrays)),
         loops=[_bounds(loop) for loop in numbering.loops],
         tile_arguments=_tile_arguments(numbering),
+        has_constant_tiles=_are_numbers(_tile_arguments(numbering)),
         waits=[host_text(queue) for queue in directive.waits],
         wait_all=directive.wait_all,
         axes=_axes(plan),
         device=_device(directive),
         queue=_queue(plan),
         row_bases=[host_text(base) for base in plan.row_bases],
-        operations=_operations(plan),
+        operations=_operations(plan, numbering),
         enabled=_enabled(plan),
-        trips=_outermost_trips(plan),
+        trips=_outermost_trips(plan, numbering),
         instead=_instead(plan),
     )
     after = render(
@@ -70,53 +72,118 @@ def region_text(plan: KernelPlan) -> RegionText:
 
 @dataclass(frozen=True)
 class _Version:
-    """What the call of a version has, counted from 1, as text. What is the plan's own call's too is taken from there: it is evaluated once."""
+    """A version, counted from 1, and what its call has that is not the plan's, as text: variables, and what fills them in where a launch takes this
+    version. What both have is taken from the plan's: it is evaluated once.
+    """
 
     number: int
     text: str
     symbol: str
-    scalars: list[tuple[str, str]]
-    addresses: list[str]
-    arrays: list[str]
-    loops: list[str]
-    tile_arguments: list[str]
-    axes: list[str]
-    row_bases: list[str]
-    enabled: str
+    declarations: list[str]
+    changes: list[str]
     final_values: list[str]
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A list that a call points to: the member's name in tilek_call, the type of its elements, and these in the plan's call and in a version's."""
+
+    name: str
+    type: str
+    usual: list[str]
+    own: list[str]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the version's begins as the plan's does, and is no longer."""
+        return self.own == self.usual[: len(self.own)]
+
+    def variable(self, place: int) -> str:
+        """What holds a version's."""
+        return f"tilek_{self.name}" if self.is_shared else f"tilek_{self.name}_{place}"
+
+    def declarations(self, place: int) -> list[str]:
+        """Of the variable, where it is not the plan's."""
+        if self.is_shared:
+            return []
+        if _are_numbers(self.own):
+            return [f"static const {self.type}{self.variable(place)}[] = {{{', '.join(self.own)}}}"]
+        return [f"{self.type}{self.variable(place)}[{len(self.own)}]"]
+
+    def changes(self, place: int) -> list[str]:
+        """What fills it in, and has the call point to it."""
+        if self.is_shared:
+            return []
+        variable = self.variable(place)
+        filled = [] if _are_numbers(self.own) else list(enumerate(self.own))
+        return [
+            *(f"{variable}[{index}] = {self._value(text)}" for index, text in filled),
+            f"tilek_call_.{self.name} = {variable}",
+        ]
+
+    def _value(self, text: str) -> str:
+        if not text.startswith("{"):
+            return text
+        return f"tilek_{self.name}[{self.usual.index(text)}]" if text in self.usual else f"({self.type.strip()}){text}"
+
+
+def _are_numbers(texts: list[str]) -> bool:
+    """Whether no launch has others: then nothing is filled in at launch."""
+    return all(text.isdigit() for text in texts)
 
 
 def _version(usual: KernelPlan, place: int) -> _Version:
     version = usual.versions[place - 1]
-    plan, numbering = version.plan, number(version.plan)
-    scalars, addresses = [], []
-    for index, object_ in enumerate(plan.scalars):
-        name = f"tilek_scalar{place}_{index}"
-        if object_ in usual.scalars:
-            name = f"tilek_scalar{usual.scalars.index(object_)}"
-        else:
-            scalars.append(("const " + USER.type(object_.element, name), object_.host))
-        addresses.append(f"&{name}")
-    known = {(one.object, one.section): f"tilek_arrays[{index}]" for index, one in enumerate(usual.arrays)}
-    tests = [host_text(one, _AND) for one in plan.conditions if one not in usual.conditions]
-    axes = _axes(plan)
-    for count in set(plan.counts) & set(usual.counts):
-        index = axis_index(Axis(count.axis, count.dimension))
-        axes[index] = f"tilek_call_.axes[{index}]"
+    plan, numbering, known = version.plan, number(version.plan), number(usual)
+    names = [_scalar_name(usual, object_) or f"tilek_scalar{place}_{k}" for k, object_ in enumerate(plan.scalars)]
+    own = [(object_, name) for object_, name in zip(plan.scalars, names, strict=True) if object_ not in usual.scalars]
+    loops = _Member("loops", "tilek_bounds ", list(map(_bounds, known.loops)), list(map(_bounds, numbering.loops)))
+    members = (
+        _Member(
+            "scalars",
+            "const void *",
+            [f"&{_scalar_name(usual, object_)}" for object_ in usual.scalars],
+            [f"&{name}" for name in names],
+        ),
+        _Member("arrays", "tilek_array ", list(map(_array, usual.arrays)), list(map(_array, plan.arrays))),
+        loops,
+        _Member("tile_arguments", "int64_t ", _tile_arguments(known), _tile_arguments(numbering)),
+        _Member("row_bases", "int64_t ", list(map(host_text, usual.row_bases)), list(map(host_text, plan.row_bases))),
+    )
     return _Version(
         place,
         version.text.replace("*/", "* /"),
         kernel_symbol(plan.kernel.name),
-        scalars,
-        addresses,
-        [known.get((one.object, one.section)) or _array(one) for one in plan.arrays],
-        [_bounds(loop) for loop in numbering.loops],
-        _tile_arguments(numbering),
-        axes,
-        [host_text(base) for base in plan.row_bases],
-        " && ".join(("tilek_call_.enabled", *tests)),
-        _final_values(plan, numbering, f"tilek_loops_{place}"),
+        [
+            *(USER.type(object_.element, name) for object_, name in own),
+            *(line for member in members for line in member.declarations(place)),
+        ],
+        [
+            *(f"{name} = {object_.host}" for object_, name in own),
+            *(line for member in members for line in member.changes(place)),
+            *_other_axes(usual, plan),
+            *_other_conditions(usual, plan),
+        ],
+        _final_values(plan, numbering, loops.variable(place)),
     )
+
+
+def _scalar_name(plan: KernelPlan, object_: DataObject) -> str | None:
+    """The variable that holds it for the plan's call; None where that has none."""
+    return f"tilek_scalar{plan.scalars.index(object_)}" if object_ in plan.scalars else None
+
+
+def _other_axes(usual: KernelPlan, plan: KernelPlan) -> list[str]:
+    """The counts that a version has and the plan has not."""
+    shared = {axis_index(Axis(one.axis, one.dimension)) for one in set(plan.counts) & set(usual.counts)}
+    pairs = enumerate(zip(_axes(plan), _axes(usual), strict=True))
+    return [f"tilek_call_.axes[{k}] = {own}" for k, (own, given) in pairs if k not in shared and own != given]
+
+
+def _other_conditions(usual: KernelPlan, plan: KernelPlan) -> list[str]:
+    """The conditions that a version has and the plan has not."""
+    tests = [host_text(one, _AND) for one in plan.conditions if one not in usual.conditions]
+    return [f"tilek_call_.enabled = {' && '.join(('tilek_call_.enabled', *tests))}"] if tests else []
 
 
 def _array(item: ArrayArgument) -> str:
@@ -159,15 +226,23 @@ def _trip(loop: Loop) -> str:
     return f"tilek_trip({range_text(loop, host_text)})"
 
 
-def _operations(plan: KernelPlan) -> list[str]:
+def _known_trip(loop: Loop, numbering: Numbering) -> str:
+    """Its iterations, from the entry of tilek_loops that has the same bounds where there is one: counting them takes a division."""
+    entries = list(map(_bounds, numbering.loops))
+    return f"tilek_loops[{entries.index(_bounds(loop))}].trip" if _bounds(loop) in entries else _trip(loop)
+
+
+def _operations(plan: KernelPlan, numbering: Numbering) -> list[str]:
     """The summands of the number of floating-point operations."""
-    return [" * ".join([f"{one.count}.0", *map(_trip, one.loops)]) for one in plan.operations]
+    return [
+        " * ".join([f"{one.count}.0", *(_known_trip(loop, numbering) for loop in one.loops)]) for one in plan.operations
+    ]
 
 
-def _outermost_trips(plan: KernelPlan) -> str | None:
+def _outermost_trips(plan: KernelPlan, numbering: Numbering) -> str | None:
     """None where no choice of tile sizes asks for them."""
     loop = outermost_loop(plan) if by_trips(plan) else None
-    return None if loop is None else _trip(loop)
+    return None if loop is None else _known_trip(loop, numbering)
 
 
 def _tile_arguments(numbering: Numbering) -> list[str]:

@@ -17,7 +17,7 @@ from tilepragma.codegen.steps import step_functions
 from tilepragma.host.data import DataText, data_text, held_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
 from tilepragma.host.region import region_text
-from tilepragma.host.user_macros import clause_macros, without_macros
+from tilepragma.host.user_macros import path_macros, without_macros
 from tilepragma.ir.directives import Construct, DataDirective, Target, WaitDirective
 from tilepragma.ir.looptree import Enclosing, Kernel, SourceFile, TranslationUnit
 from tilepragma.ir.traversal import loop_directives
@@ -63,7 +63,7 @@ class _Rewriting:
         self.plans = plans
         self.held = held
         self.targets = targets
-        self.in_clauses = clause_macros(unit.macros, _directives(unit, held))
+        self.in_paths = path_macros(unit.macros, _directives(unit, held))
 
     def edits(self, file: SourceFile) -> tuple[Edit, ...]:
         """All edits of a file, those of the headers inlined in it among them."""
@@ -79,8 +79,8 @@ class _Rewriting:
     def _without_macros(self, edit: Edit) -> Edit:
         if not isinstance(edit.text, str):
             return edit
-        # Expressions of clauses stand inside of functions only.
-        needed = frozenset() if edit.rank is Rank.FILE_SCOPE or edit.text == _HEADER else self.in_clauses
+        # Paths of clauses stand inside of functions only.
+        needed = frozenset() if edit.rank is Rank.FILE_SCOPE or edit.text == _HEADER else self.in_paths
         return replace(edit, text=without_macros(edit.text, self.unit.macros, needed))
 
     def _replaced(self, file: SourceFile) -> list[Edit]:

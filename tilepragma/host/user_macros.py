@@ -2,7 +2,7 @@
 
 Expressions of the user's loops stand in generated text with their macros expanded, so that it needs none of them. Those that would change it are put
 aside before it and come back behind it: where a macro is not defined at that place, it is not behind it either. Expressions of clauses stand there
-as they are written: what they name stays.
+as they are written: what they name comes back for them alone, what paths to arrays in clauses name stays.
 """
 
 from __future__ import annotations
@@ -13,52 +13,74 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 
 from tilepragma.base.resources import resource_folder
-from tilepragma.ir.directives import ClauseExpression, Section
+from tilepragma.ir.directives import Section
 
 _NO_WORDS = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _NAME = re.compile(rb"[A-Za-z_]\w*")
 #: Words that a program may have to define for its compiler to know them, as generated text means them.
 _OF_THE_LANGUAGE = frozenset({"bool", "inline", "restrict", "NULL"})
+#: Marks around expressions of clauses: no text of C has them.
+_BEGIN, _END = "\x01", "\x02"
+_AS_WRITTEN = re.compile(f"{_BEGIN}([^{_END}]*){_END}")
 _HEADER = '#include "tilek.h"'
 
 
-def clause_macros(macros: Mapping[str, bytes], directives: Iterable[object]) -> frozenset[str]:
-    """Names of the macros, given with their definitions, that expressions in the directives' clauses need."""
-    words = {name: {found.decode() for found in _NAME.findall(text)} for name, text in macros.items()}
+def as_written(text: str) -> str:
+    """A clause's expression in generated text, marked for `without_macros`, which removes the marks."""
+    return f"{_BEGIN}{text}{_END}"
+
+
+def path_macros(macros: Mapping[str, bytes], directives: Iterable[object]) -> frozenset[str]:
+    """Names of the macros, given with their definitions, that paths to arrays in the directives' clauses need."""
+    return _needed(" ".join(_paths(tuple(directives))), macros)
+
+
+def _needed(text: str, macros: Mapping[str, bytes]) -> frozenset[str]:
+    """The macros that the text uses, and that these use."""
     needed: set[str] = set()
-    waiting = [word for text in _expressions(tuple(directives)) for word in _WORD.findall(text)]
+    waiting: list[str] = _WORD.findall(text)
     while waiting:
         word = waiting.pop()
-        if word in words and word not in needed:
+        if word in macros and word not in needed:
             needed.add(word)
-            waiting += words[word]
+            waiting += [found.decode() for found in _NAME.findall(macros[word])]
     return frozenset(needed)
 
 
-def _expressions(node: object) -> Iterator[str]:
-    """The texts that clauses have of the user's."""
-    if isinstance(node, ClauseExpression):
-        yield node.text
-    elif isinstance(node, tuple):
+def _paths(node: object) -> Iterator[str]:
+    if isinstance(node, tuple):
         for one in node:
-            yield from _expressions(one)
+            yield from _paths(one)
     elif is_dataclass(node) and not isinstance(node, type):
         if isinstance(node, Section):
             yield node.path
         for each in fields(node):
-            yield from _expressions(getattr(node, each.name))
+            yield from _paths(getattr(node, each.name))
 
 
-def without_macros(text: str, macros: Iterable[str], needed: Collection[str] = ()) -> str:
+def without_macros(text: str, macros: Mapping[str, bytes], needed: Collection[str] = ()) -> str:
     """Generated lines that mean the same whatever the user's macros are, but for those that are `needed` in them."""
-    words = set(_WORD.findall(_NO_WORDS.sub(" ", text)))
+    words = set(_WORD.findall(_NO_WORDS.sub(" ", _AS_WRITTEN.sub(" ", text))))
     if _HEADER in text:
         words |= _header_words()
-    clashing = sorted(words.intersection(macros) - _OF_THE_LANGUAGE - frozenset(needed))
-    before = "".join(f'#pragma push_macro("{name}")\n#undef {name}\n' for name in clashing)
-    after = "".join(f'#pragma pop_macro("{name}")\n' for name in clashing)
-    return f"{before}{text.rstrip(chr(10))}\n{after}" if clashing else text
+    clashing = words.intersection(macros) - _OF_THE_LANGUAGE - frozenset(needed)
+
+    def clause(found: re.Match[str]) -> str:
+        own = sorted(clashing & _needed(found[1], macros))
+        return f"\n{_defined(own)}{found[1]}\n{_undefined(own)}" if own else found[1]
+
+    text = _AS_WRITTEN.sub(clause, text)
+    aside = sorted(clashing)
+    return f"{_undefined(aside)}{text.rstrip(chr(10))}\n{_defined(aside)}" if aside else text
+
+
+def _undefined(names: Iterable[str]) -> str:
+    return "".join(f'#pragma push_macro("{name}")\n#undef {name}\n' for name in names)
+
+
+def _defined(names: Iterable[str]) -> str:
+    return "".join(f'#pragma pop_macro("{name}")\n' for name in names)
 
 
 @cache

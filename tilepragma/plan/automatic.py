@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 
 from tilepragma.base.ranges import NOWHERE
@@ -119,7 +120,7 @@ class _Search:
                 self.second_best = answer
         self._reject(f"{answer.strategy}: {against}", next(iter(answer.notes), against))
         if answer.plainer is not None:
-            self.look_at(answer.plainer)
+            self.look_at(answer.plainer())
 
     def _replace(self, best: Automatic, answer: Automatic) -> None:
         """Take the later answer, or its part for cores, where that is faster."""
@@ -166,9 +167,12 @@ class _Search:
         self.rejected += _clauses(against)
 
     def _take(self, answer: Automatic, clause: str) -> None:
+        plainer = answer.plainer
         if self.objection(answer) is None:
             self.best = answer
             self.rejected += (clause, *answer.notes)
+        elif plainer is not None and isinstance(made := plainer(), Automatic):
+            self._take(made, clause)
 
     def _reject(self, clause: str, reason: str) -> None:
         self.rejected.append(clause)
@@ -191,7 +195,14 @@ def _joined(host: Automatic, device: Automatic) -> Automatic:
         notes=host.notes,
         steps=host.steps,
         jammed=None,
+        plainer=None if host.plainer is None else partial(_plainer, host.plainer, device),
     )
+
+
+def _plainer(host: Callable[[], Automatic | Refusal], device: Automatic) -> Automatic | Refusal:
+    """The same with what the strategy would answer otherwise for cores."""
+    made = host()
+    return made if isinstance(made, Refusal) else _joined(made, device)
 
 
 def _with_devices(best: Automatic, answer: Automatic) -> Automatic:

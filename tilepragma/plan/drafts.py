@@ -166,7 +166,7 @@ class _Builder:
         for problem in _iterators_left(drafts, self.region):
             return Refusal(problem)
         drafts = tuple(_own_iterators(draft) for draft in drafts)
-        launches = tuple(_draft_launches(drafts))
+        launches = tuple(draft_launches(drafts))
         boxes = [draft.boxed.body for draft in launches if draft.boxed is not None]
         self.symbols = loop_symbols(self.region.kernel, [*(draft.body for draft in launches), *boxes])
         self._build_nests(drafts, ())
@@ -232,12 +232,13 @@ class _Builder:
         return dataclasses.replace(launch, windows=place.draft.windows, pipelined=pipelined)
 
 
-def _draft_launches(drafts: tuple[Draft, ...]) -> Iterator[DraftLaunch]:
+def draft_launches(drafts: tuple[Draft, ...]) -> Iterator[DraftLaunch]:
+    """All launches of drafts, in order."""
     for draft in drafts:
         if isinstance(draft, DraftLaunch):
             yield draft
         else:
-            yield from _draft_launches(draft.drafts)
+            yield from draft_launches(draft.drafts)
 
 
 def _with_launches(drafts: tuple[Draft, ...], launches: Iterator[Launch]) -> tuple[Step, ...]:
@@ -324,7 +325,7 @@ class _Liveness:
         firsts = []
         for draft in drafts:
             firsts.append(first)
-            first += sum(1 for _ in _draft_launches((draft,)))
+            first += sum(1 for _ in draft_launches((draft,)))
         for draft, number in zip(reversed(drafts), reversed(firsts), strict=True):
             if isinstance(draft, DraftLaunch):
                 found[number] = live

@@ -1,7 +1,8 @@
 """What is dealt to threads in even parts: the default size is changed at launch where threads would otherwise have different numbers of rows.
 
 Blocks of rows are dealt in turn. With blocks of 96 rows two threads have 288 and 212 of 500. The size that is taken instead is the one of which the
-busiest thread has least to do, its rows and what each of its blocks costs besides.
+busiest thread has least to do, its rows and what each of its blocks costs besides. Where one block would hold all rows, and these are known to be
+much work, each thread has a part of them.
 
 Tiles of wavefronts are in columns, in which each tile waits for the one before: no more threads can be at work than there are columns, and all wait
 for the one that has most. With 3 time steps a tile 5 steps are columns of 3 and 2; with 2 a tile they take 0.83 of the time on two threads.
@@ -20,7 +21,15 @@ from tilepragma.ir.looptree import TiledLoop
 from tilepragma.ir.traversal import walk
 from tilepragma.ir.types import LONG
 from tilepragma.plan.evaluation import Evaluation
-from tilepragma.plan.kernel_plan import HostLoop, KernelPlan, Launch, Step, TileSize, launches_in
+from tilepragma.plan.kernel_plan import (
+    HostLoop,
+    KernelPlan,
+    Launch,
+    OperationCount,
+    Step,
+    TileSize,
+    launches_in,
+)
 from tilepragma.plan.summary import all_steps
 
 #: A block costs as much as a twelfth of the default size's rows, since panels are packed for each: in products of 500 to 1500 a side on two cores 48
@@ -29,6 +38,9 @@ from tilepragma.plan.summary import all_steps
 PART_COST = 12
 #: At most so many times the default size: what a block goes through must stay in the cache. Columns are no wider than by default.
 MOST_TIMES = 2
+#: Floating-point operations that are worth a thread where one block would hold all rows: products of 96 a side, which make 2.6 million in 13 us,
+#: take as long on two threads as on one; 80 rows by matrices of 1000 a side a quarter of it on four.
+LEAST_OPERATIONS = 2**20
 #: Of more rows the cost has no 64 bits.
 _MOST_ROWS = (2**63 - 1) // 2**24
 _DEALT = (TileKind.DYNAMIC, TileKind.THREAD)
@@ -37,7 +49,7 @@ _DEALT = (TileKind.DYNAMIC, TileKind.THREAD)
 @dataclass(frozen=True)
 class EvenParts:
     """Blocks, or `columns`, of the size at `place` among a plan's cover the rows from `lower` to `upper`, expressions over its scalars; a size is a
-    multiple of `unit`.
+    multiple of `unit`. `once`: the launch runs once in a call, so that the operations of the kernel are its own.
     """
 
     place: int
@@ -45,16 +57,26 @@ class EvenParts:
     upper: Expression
     unit: int
     columns: bool
+    once: bool = False
 
-    def size(self, usual: int, scalars: Mapping[str, int], threads: int) -> int:
-        """What a launch on so many threads takes in place of the `usual` size. Raises UncountableError."""
+    def size(self, usual: int, scalars: Mapping[str, int], threads: int, counts: tuple[OperationCount, ...]) -> int:
+        """What a launch on so many threads takes in place of the `usual` size; `counts` are the kernel's. Raises UncountableError."""
         known = Evaluation(scalars)
         rows = int(known.value(self.lower)), int(known.value(self.upper))
-        return (
-            even_columns(usual, rows[1], self.unit, threads)
-            if self.columns
-            else even_blocks(usual, rows, self.unit, threads)
-        )
+        if self.columns:
+            return even_columns(usual, rows[1], self.unit, threads)
+        return even_blocks(usual, rows, self.unit, threads, _operations(counts, known) if self.once else 0.0)
+
+
+def _operations(counts: tuple[OperationCount, ...], known: Evaluation) -> float:
+    """As the call of a kernel has them, in its order of multiplications. Raises UncountableError."""
+    total = 0.0
+    for one in counts:
+        product = float(one.count)
+        for loop in one.loops:
+            product *= int(known.trips(loop))
+        total += product
+    return total
 
 
 def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator[EvenParts]:
@@ -68,9 +90,10 @@ def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator
         if len(blocks) != 1 or tuple(tile.kind for tile in blocks[0].tiles) != _DEALT:
             continue
         rows = _rows(blocks[0], size)
-        last = {one for upper in waves for node in walk(upper) for one in _divided(node, size)}
+        last = {one for upper in waves for node in walk(upper) for one in divided(node, size)}
         if rows is not None:
-            yield EvenParts(place, *rows, size.unit, columns=False)
+            once = any(isinstance(one, Launch) and blocks[0] in one.loops for one in steps)
+            yield EvenParts(place, *rows, size.unit, columns=False, once=once)
         elif len(last) == 1 and _known(last):
             yield EvenParts(place, integer(0), last.pop(), size.unit, columns=True)
 
@@ -79,7 +102,7 @@ def _goes_through_waves(loop: HostLoop) -> bool:
     return any(isinstance(one, Launch) and one.pipelined for one in loop.steps)
 
 
-def _divided(node: object, size: TileSize) -> tuple[Expression, ...]:
+def divided(node: object, size: TileSize) -> tuple[Expression, ...]:
     """What the node is the quotient of by the size, if it is one."""
     match node:
         case Call("tilek_floor_quotient", Callee.HELPER, (dividend, Access(object=divisor))) if divisor == size.object:
@@ -97,29 +120,37 @@ def _known(roots: Iterable[Expression]) -> bool:
 def _rows(blocks: TiledLoop, size: TileSize) -> tuple[Expression, Expression] | None:
     """The least and greatest row of blocks; None where they are not simply the quotients by the size of what the launch knows."""
     loop = blocks.loop
-    upper = _divided(loop.upper, size)
-    lower = (integer(0),) if loop.lower == integer(0, LONG) or loop.lower == integer(0) else _divided(loop.lower, size)
+    upper = divided(loop.upper, size)
+    lower = (integer(0),) if loop.lower == integer(0, LONG) or loop.lower == integer(0) else divided(loop.lower, size)
     if loop.comparison != "<=" or not upper or not lower or not _known((*lower, *upper)):
         return None
     return lower[0], upper[0]
 
 
-def even_blocks(usual: int, rows: tuple[int, int], unit: int, threads: int) -> int:
+def even_blocks(usual: int, rows: tuple[int, int], unit: int, threads: int, operations: float = 0.0) -> int:
     """The size of blocks of the rows between these two (both included), dealt to so many threads, in place of the `usual` one.
 
-    Rows begin with 0 at the begin of a block. The usual size stays where one block holds them all, or where the first blocks are empty.
+    Rows begin with 0 at the begin of a block. The usual size stays where the first blocks are empty, and where one block holds all rows, unless
+    so many `operations` are worth several threads.
     """
     lower, upper = rows
-    if unit < 1 or lower < 0 or lower >= usual or not _can_be_even(usual, upper, threads):
+    if unit < 1 or not 0 <= lower <= upper or lower >= usual or not _can_be_even(min(usual, upper), upper, threads):
         return usual
     count, best = upper + 1, usual
+    if upper < usual:
+        parts = min(threads, int(operations / LEAST_OPERATIONS))
+        return usual if parts < 2 else min(usual, _rounded_up(-(-count // parts), unit))
     fair = -(-count // threads)
-    size = -(-min(fair, -(-usual // MOST_TIMES)) // unit) * unit
+    size = _rounded_up(min(fair, -(-usual // MOST_TIMES)), unit)
     while size <= usual * MOST_TIMES:
         if _blocks_cost(usual, size, count, threads) < _blocks_cost(usual, best, count, threads):
             best = size
         size += unit
     return best
+
+
+def _rounded_up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
 
 
 def _can_be_even(usual: int, upper: int, threads: int) -> bool:
@@ -146,7 +177,7 @@ def even_columns(usual: int, upper: int, unit: int, threads: int) -> int:
     count, best = upper + 1, usual
     for columns in range(1, MOST_TIMES * threads + 1):
         widest = -(-count // columns)
-        size = -(-widest // unit) * unit
+        size = _rounded_up(widest, unit)
         if size < usual and _columns_cost(usual, size, count, threads) < _columns_cost(usual, best, count, threads):
             best = size
     return best
@@ -168,7 +199,7 @@ def with_even_sizes(
     for one in even_parts(plan.host_steps, plan.sizes):
         usual = plan.sizes[one.place].host
         if found[one.place] == usual:
-            found[one.place] = one.size(usual, scalars, threads)
+            found[one.place] = one.size(usual, scalars, threads, plan.operations)
     return tuple(found)
 
 

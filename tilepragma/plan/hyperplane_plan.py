@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.directives import TileClause, TileKind
-from tilepragma.ir.expressions import access_to
-from tilepragma.ir.looptree import Block
+from tilepragma.ir.expressions import DataObject, access_to
+from tilepragma.ir.looptree import Block, Statement
 from tilepragma.plan.coalescing import private_names
 from tilepragma.plan.diamond_tiles import Parts, ways_to_tile
-from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, make_automatic
+from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop, counts_as_work, draft_launches, make_automatic
 from tilepragma.plan.kernel_plan import TileSize
 from tilepragma.plan.mapping import MOST_DIMENSIONS
 from tilepragma.plan.point_wavefronts import BoundedTile
@@ -24,6 +25,7 @@ from tilepragma.plan.reduced_scalars import FreedReductions, freed_reductions, w
 from tilepragma.plan.register_plan import ALONE_ROWS, block_extent, register_tiles
 from tilepragma.plan.row_loops import (
     Around,
+    Bounds,
     Names,
     PlannedPart,
     RowLoops,
@@ -47,11 +49,14 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.point_order import Steps
     from tilepragma.polyhedral.program import Program
     from tilepragma.polyhedral.scop import Scop, ScopStatement
+    from tilepragma.polyhedral.shared_blocks import DealtPart
 
 SHORT_BLOCK, BLOCK, LONG_BLOCK = 32, 128, 512
 """Values of a row that one thread takes at a time: of a row across memory; of one along it whose other loops come back to the
 same elements, which should stay in the cache; of one along it that streams through memory.
 """
+ALONG_UNIT = 16
+"""Blocks of a row along memory are a multiple of it, as long as a line of the cache at least."""
 
 
 def hyperplanes(region: Region) -> Automatic | Refusal:
@@ -83,9 +88,8 @@ def _hyperplanes(region: Region) -> Automatic | Refusal:
         ways = tuple(
             ways_to_tile(planned, said.host_temporal or said.temporal, said.temporal, apart.program.dependences)
         )
-    answer = next(
-        (one for one in (_answer(region, apart, *way) for way in ways[:-1]) if isinstance(one, Automatic)), None
-    )
+    answers = (_answer(region, apart, *way) for way in ways[:-1])
+    answer = next((one for one in answers if isinstance(one, Automatic)), None)
     return answer or _answer(region, apart, *ways[-1])
 
 
@@ -101,12 +105,14 @@ def _scalars_in_the_way(region: Region, apart: _TakenApart) -> str | None:
     return apart.freed.held[0] if wavefronts else None
 
 
-def _answer(region: Region, apart: _TakenApart, host: Parts, device: Parts) -> Automatic | Refusal:
-    """The answer with these parts for cores and for devices."""
+def _answer(
+    region: Region, apart: _TakenApart, host: Parts, device: Parts, *, sharing: bool = True
+) -> Automatic | Refusal:
+    """The answer with these parts for cores and for devices; `sharing`: on cores some share blocks where they can."""
     from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, operation_limit
 
     with operation_limit(apart.scop.context, DEFAULT_LIMIT, "writing loops over hyperplanes"):
-        host_drafts, device_drafts, sizes = _both_drafts(region, apart, host, device)
+        host_drafts, device_drafts, sizes = _both_drafts(region, apart, host, device, sharing)
     host_drafts, device_drafts = (
         tuple(with_reductions(one, apart.freed.clauses) for one in drafts) for drafts in (host_drafts, device_drafts)
     )
@@ -114,8 +120,13 @@ def _answer(region: Region, apart: _TakenApart, host: Parts, device: Parts) -> A
     if isinstance(answer, Refusal):
         return answer
     strips = any(isinstance(one, StripLoop) for one in host_drafts)
+    shared = any(isinstance(one, SharedLaunch) for one in draft_launches(host_drafts))
     return replace(
-        answer, steps=_steps(answer, apart, host), asked_on_devices=any(each.pair for each in device), strips=strips
+        answer,
+        steps=_steps(answer, apart, host),
+        asked_on_devices=any(each.pair for each in device),
+        strips=strips,
+        plainer=partial(_answer, region, apart, host, device, sharing=False) if shared else None,
     )
 
 
@@ -128,8 +139,12 @@ def _steps(answer: Automatic, apart: _TakenApart, planned: Parts) -> Steps | Non
     return replace(steps, reloading=max(0, steps.reloading - kept))
 
 
+class SharedLaunch(DraftLaunch):
+    """A launch of several parts in blocks that they share."""
+
+
 def _both_drafts(
-    region: Region, apart: _TakenApart, host: Parts, device: Parts
+    region: Region, apart: _TakenApart, host: Parts, device: Parts, sharing: bool
 ) -> tuple[tuple[Draft, ...], tuple[Draft, ...], tuple[TileSize, ...]]:
     """The drafts for the host and for devices, and their tile sizes. Raises UnboundedRowError."""
     from tilepragma.polyhedral.part_scan import PartCode
@@ -141,7 +156,9 @@ def _both_drafts(
     for planned, on_device in ((host, False), (device, True)):
         by_part = {id(each.found): each for each in planned}
         loops = RowLoops(code, sizes.names, sizes, on_device, region.first_index, vectors)
-        drafts.append(_Drafts(loops, by_part).drafts(apart.parts, Around((), code.nothing_known)))
+        drafts.append(
+            _Drafts(loops, by_part, sharing and not on_device).drafts(apart.parts, Around((), code.nothing_known))
+        )
     return drafts[0], drafts[1], tuple(sizes.found.values())
 
 
@@ -241,23 +258,49 @@ def _taken_apart(region: Region, tied: TiedBodies, *, any_order: bool = False) -
 
 @dataclass(frozen=True)
 class _Drafts:
-    """Makes drafts of parts for one kind of target; `planned` says more of them, by their identity."""
+    """Makes drafts of parts for one kind of target; `planned` says more of them, by their identity. `sharing`: parts share blocks where they
+    can.
+    """
 
     loops: RowLoops
     planned: dict[int, PlannedPart]
+    sharing: bool
 
     def drafts(self, parts: Iterable[Part | RowLoop], around: Around) -> tuple[Draft, ...]:
         """The parts one after another, for each value of the iterators of host loops `around`."""
-        from tilepragma.polyhedral.part_strips import rows_in_strips
-
-        dependences = self.loops.code.program.dependences
         apart = [one for each in parts for one in self._on_their_own(each)]
         found: list[Draft] = []
         while apart:
-            rows = () if around.rows or self.loops.device else rows_in_strips(apart, dependences)
-            found.append(self._in_strips(rows) if rows else self._draft(apart[0], around))
-            del apart[: max(len(rows), 1)]
+            rows, together = self._strips(apart, around), self._together(apart, around)
+            if rows:
+                found.append(self._in_strips(rows))
+            elif together:
+                found.append(self._in_blocks(together, around))
+            else:
+                found.append(self._draft(apart[0], around))
+            del apart[: max(len(rows or together), 1)]
         return tuple(found)
+
+    def _strips(self, apart: list[Part | RowLoop], around: Around) -> tuple[StripRow, ...]:
+        """The first of the parts, that take turns on strips."""
+        from tilepragma.polyhedral.part_strips import rows_in_strips
+
+        return () if around.rows or self.loops.device else rows_in_strips(apart, self.loops.code.program.dependences)
+
+    def _together(self, apart: list[Part | RowLoop], around: Around) -> tuple[DealtPart, ...]:
+        """The first of the parts, that share blocks in one launch on cores: their rows have the same values, and none begins strips."""
+        from tilepragma.polyhedral.shared_blocks import parts_in_blocks
+
+        if not self.sharing:
+            return ()
+        found = parts_in_blocks(apart, self.loops.code.program.dependences)
+        same: list[Bounds] = []
+        for place, one in enumerate(found):
+            bounds = self.loops.row_range(one.part.statements, one.level, around.rows)
+            if place and (bounds != same[0] or self._strips(apart[place:], around)):
+                break
+            same.append(bounds)
+        return found[: len(same)] if len(same) > 1 else ()
 
     def _in_strips(self, rows: tuple[StripRow, ...]) -> Draft:
         """Parts taking turns on strips of these rows."""
@@ -301,21 +344,45 @@ class _Drafts:
 
     def _on_host(self, part: Part, around: Around, strip: RowStrip | None = None) -> Draft:
         """Blocks of the first row that runs at once, those of a strip where one is given, dealt to threads in turn."""
-        from tilepragma.polyhedral.parallel_parts import registers_of
-        from tilepragma.polyhedral.part_scan import Restriction
         from tilepragma.polyhedral.point_order import by_strides
+        from tilepragma.polyhedral.shared_blocks import DealtPart
 
-        level, outside = by_strides(part, part.at_once)[0], around.rows
-        planned = self.planned[id(part)]
-        base = base_name(part.statements, level)
-        registers = registers_of(part, level)
-        extent, unit = _host_extent(part, level, planned.points.along), 0
-        if registers is not None:
-            extent, unit = block_extent(self.loops, planned, registers, level)
-        size = self.loops.sizes.of(planned.number, level, base, extent, extent, unit) if strip is None else strip.size
-        blocks = self.loops.tile_range(part.statements, level, size, outside)
+        dealt = DealtPart(part, by_strides(part, part.at_once)[0])
+        return self._in_blocks((dealt,), around, strip)
+
+    def _in_blocks(self, dealt: tuple[DealtPart, ...], around: Around, strip: RowStrip | None = None) -> Draft:
+        """The same of parts that share their blocks, which are as large as suits the deepest."""
+        deepest = max(dealt, key=lambda one: one.depth)
+        statements, level = deepest.part.statements, deepest.level
+        base = base_name(statements, level)
+        size = self._block_size(deepest, base) if strip is None else strip.size
+        blocks = self.loops.tile_range(statements, level, size, around.rows)
         blocks = blocks if strip is None else strip.blocks(blocks)
         block, first = self.loops.names.scalar(f"{base}_block"), self.loops.names.scalar(f"{base}_first")
+        points = (each for one in dealt for each in self._in_block(one, first, size, around))
+        body = (declared(first, term(block) * term(size)), *points)
+        loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
+        kind = SharedLaunch if len(dealt) > 1 else DraftLaunch
+        return kind(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
+
+    def _block_size(self, dealt: DealtPart, base: str) -> DataObject:
+        """The symbol for the size of blocks of the part's dealt row."""
+        from tilepragma.polyhedral.parallel_parts import registers_of
+
+        planned = self.planned[id(dealt.part)]
+        registers = registers_of(dealt.part, dealt.level)
+        extent, unit = _host_extent(dealt.part, dealt.level, planned.points.along)
+        if registers is not None:
+            extent, unit = block_extent(self.loops, planned, registers, dealt.level)
+        return self.loops.sizes.of(planned.number, dealt.level, base, extent, extent, unit)
+
+    def _in_block(self, dealt: DealtPart, first: DataObject, size: DataObject, around: Around) -> tuple[Statement, ...]:
+        """The points of a part in the block of `size` values of its dealt row from `first` on."""
+        from tilepragma.polyhedral.parallel_parts import registers_of
+        from tilepragma.polyhedral.part_scan import Restriction
+
+        part, level, outside = dealt.part, dealt.level, around.rows
+        planned, registers = self.planned[id(part)], registers_of(part, level)
         tile = (*outside, Restriction(level, access_to(first), access_to(size)))
         bounded = BoundedTile(tile, frozenset(), around.known)
         inner = None
@@ -324,9 +391,7 @@ class _Drafts:
             inner = register_tiles(self.loops, planned, registers, replace(bounded, known=known))
         if inner is None:
             inner, _ = inner_tiles(self.loops, planned, _coming_back(planned, level), bounded)
-        body = (declared(first, term(block) * term(size)), *inner)
-        loop = self.loops.loop(block, blocks.lower, blocks.upper, body)
-        return DraftLaunch(Block((loop,)), {loop.index: clauses(TileKind.DYNAMIC, TileKind.THREAD)})
+        return inner
 
     def _on_device(self, part: Part, around: Around) -> Draft:
         """Single values of up to three rows that run at once, dealt to workers and gangs."""
@@ -363,7 +428,9 @@ def _coming_back(planned: PlannedPart, level: int) -> tuple[int, ...]:
     return part.carrying if deepest > 2 and level != planned.points.along and len(part.free) <= 2 else ()
 
 
-def _host_extent(part: Part, level: int, along: int | None) -> int:
+def _host_extent(part: Part, level: int, along: int | None) -> tuple[int, int]:
+    """Values of the row at `level` that one thread takes at a time, and of which these are a multiple."""
     if level != along:
-        return SHORT_BLOCK
-    return BLOCK if max(each.statement.depth for each in part.statements) > 2 else LONG_BLOCK
+        return SHORT_BLOCK, 1
+    deepest = max(each.statement.depth for each in part.statements)
+    return (BLOCK if deepest > 2 else LONG_BLOCK), ALONG_UNIT

@@ -41,11 +41,13 @@ _UNROLLED = 64
 
 @dataclass(frozen=True, eq=False)
 class NestWork:
-    """For each case the `points`; the `rows`, which are innermost loops that run; the `control`, operations of bounds and conditions; what is
-    touched; and the bytes that each cache moves, a row for each of them.
+    """For each case the `points`; those that register tiles compute besides, as `padding` (`If.padded`), which touch no memory; the `rows`, which are
+    innermost loops that run; the `control`, operations of bounds and conditions; what is touched; and the bytes that each cache moves, a row
+    for each of them.
     """
 
     points: Reals
+    padding: Reals
     rows: Reals
     control: Reals
     footprint: Footprint
@@ -53,7 +55,7 @@ class NestWork:
 
     def at(self, index: Numbers) -> NestWork:
         """The cases at `index`."""
-        parts = (self.points[index], self.rows[index], self.control[index])
+        parts = (self.points[index], self.padding[index], self.rows[index], self.control[index])
         return NestWork(*parts, self.footprint.at(index), self.moved[:, index])
 
     def gathered(self, groups: Groups, weights: Reals) -> NestWork:
@@ -65,6 +67,7 @@ class NestWork:
 
         return NestWork(
             summed(self.points),
+            summed(self.padding),
             summed(self.rows),
             summed(self.control),
             self.footprint.gathered(groups),
@@ -89,7 +92,7 @@ class NestCounter:
             case Loop():
                 return self._loop(node, lanes)
             case If():
-                return self._branches(node, lanes)
+                return self._padded(node, lanes) if node.padded else self._branches(node, lanes)
             case Buffered():
                 return self._buffered(node, lanes)
             case TileNest():
@@ -104,7 +107,7 @@ class NestCounter:
 
     def _nothing(self, count: int) -> NestWork:
         none = np.zeros(count)
-        return NestWork(none, none, none, Footprint({}), np.zeros((len(self.caches), count)))
+        return NestWork(none, none, none, none, Footprint({}), np.zeros((len(self.caches), count)))
 
     def _block(self, block: Block, lanes: Lanes) -> NestWork:
         found = self._nothing(lanes.count)
@@ -143,9 +146,8 @@ class NestCounter:
         count = lanes.count
         footprint = Footprint.of(self._references[key][1], lanes)
         moved = footprint.moved(self.line, count)
-        return NestWork(
-            np.ones(count), np.zeros(count), np.zeros(count), footprint, np.tile(moved, (len(self.caches), 1))
-        )
+        none = np.zeros(count)
+        return NestWork(np.ones(count), none, none, none, footprint, np.tile(moved, (len(self.caches), 1)))
 
     def _buffered(self, node: Buffered, lanes: Lanes) -> NestWork:
         """The body, and the rows by which panels are packed: short ones, so that what is copied passes while they begin and end. Loads and stores of
@@ -159,9 +161,20 @@ class NestCounter:
     def _branches(self, node: If, lanes: Lanes) -> NestWork:
         found = self._nothing(lanes.count)
         for part, index in branches(node, lanes):
-            own = self.work(part, lanes.at(index))
-            found = _together(found, own.gathered(Groups(index, lanes.count), np.ones(len(index))))
+            found = _together(found, self._where(index, part, lanes))
         return replace(found, control=found.control + operators_in((node.condition,)))
+
+    def _padded(self, node: If, lanes: Lanes) -> NestWork:
+        """Nobody asks the condition: where it does not hold, the same is computed of what is in registers alone."""
+        holds = np.broadcast_to(lanes.evaluation.holds(node.condition), (lanes.count,))
+        there, beside = (self._where(np.flatnonzero(one), node.then, lanes) for one in (holds, ~holds))
+        return replace(there, padding=there.padding + beside.points + beside.padding)
+
+    def _where(self, index: Numbers, part: Block, lanes: Lanes) -> NestWork:
+        """What the part does in the cases at `index`, and nothing in the others."""
+        if not len(index):
+            return self._nothing(lanes.count)
+        return self.work(part, lanes.at(index)).gathered(Groups(index, lanes.count), np.ones(len(index)))
 
     def _loops(self, loops: tuple[Loop, ...], body: Block, lanes: Lanes) -> NestWork:
         for loop in reversed(loops):
@@ -218,7 +231,14 @@ def launch_nest(work: LaunchWork, counter: NestCounter) -> NestWork:
     seen = found.points > 0
     scale = np.where(seen, work.points, 0) / np.where(seen, found.points, 1)
     rows = np.where(seen | (work.points == 0), found.rows * scale, np.inf)
-    return NestWork(found.points * scale, rows, found.control * scale, found.footprint, found.moved * scale)
+    return NestWork(
+        found.points * scale,
+        found.padding * scale,
+        rows,
+        found.control * scale,
+        found.footprint,
+        found.moved * scale,
+    )
 
 
 def _told_apart(place: Place) -> tuple[Place, Numbers]:
@@ -236,6 +256,7 @@ def _together(one: NestWork, other: NestWork) -> NestWork:
     """One after the other, or one in some cases and the other in the rest."""
     return NestWork(
         one.points + other.points,
+        one.padding + other.padding,
         one.rows + other.rows,
         one.control + other.control,
         one.footprint.around(other.footprint),

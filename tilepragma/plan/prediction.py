@@ -110,7 +110,7 @@ class _LaunchTerms:
         processor, work = self.processor, self.work
         caches = tuple(int(memory.size * USABLE) for memory in processor.memories[:-1])
         nest = launch_nest(work, NestCounter(caches, processor.line))
-        points = nest.points
+        points = nest.points + nest.padding
         cycle = 1 / processor.clock
         issue, wait = self._point()
         # A row that waits for itself goes on beside the next ones as far as a core looks ahead: of so many points a row, so much is waited for.
@@ -124,9 +124,10 @@ class _LaunchTerms:
         share = slowest_part(work, processor.cores)
         if share is None:
             share = slowest_share(work, Organisation(processor.cores, 1))
-        alone = (share >= 1) | self._is_short(share, np.sum(np.broadcast_arrays(*computing), axis=0))
+        whole = np.sum(np.broadcast_arrays(*computing), axis=0)
+        alone = (share >= 1) | self._is_short(share, whole)
         share = np.where(alone, 1.0, share)
-        columns = [*(one * share for one in computing), self._between(alone)]
+        columns = [*(one * share for one in computing), self._between(alone) - self._ahead(alone, share, whole)]
         levels = zip(processor.memories, processor.memories[1:], nest.moved, strict=False)
         last = len(processor.memories) - 2
         for level, (nearer, memory, moved) in enumerate(levels):
@@ -153,6 +154,16 @@ class _LaunchTerms:
             tiles = np.add.reduceat(work.repeats * work.tiles(), work.starts)
             between = between + np.where(alone, 0.0, tiles * TILE_SECONDS / cores)
         return np.asarray(between)
+
+    def _ahead(self, alone: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], share: Reals, computing: Reals) -> Reals:
+        """Seconds that do not count of going from one launch to the next: the core that has most to do begins at once, the others when they have
+        heard of it.
+        """
+        if self._overlaps or self.processor.is_opencl or self.processor.cores < 2:
+            return np.zeros_like(share)
+        others = (1 - share) / (self.processor.cores - 1)
+        ahead = np.minimum(self._steps() * self._crossing(alone), np.maximum(share - others, 0.0) * computing)
+        return np.asarray(np.where(alone, 0.0, ahead))
 
     @property
     def _overlaps(self) -> bool:

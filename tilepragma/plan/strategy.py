@@ -169,7 +169,7 @@ class Automatic:
     """clauses on loops that are taken apart"""
     staged: Mapping[str, StagedForm] = field(default_factory=dict, compare=False)
     """staged forms that launches for devices may have, by their names, where they are proven right"""
-    plainer: Automatic | None = None
+    plainer: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)
     """what the strategy would answer otherwise, to be looked at where this one cannot be proven"""
     jammed: Callable[[], Automatic | Refusal] | None = field(default=None, compare=False)
     """the same with rows side by side where loops on cores wait for themselves, if there are any"""

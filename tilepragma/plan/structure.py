@@ -102,7 +102,7 @@ def structure(region: Region) -> Automatic | Refusal:
     if isinstance(other, Refusal) or not other.is_settled or other.depths.launched <= depths.launched:
         return answer
     # What the parts of a statement step through is what the statement does, once.
-    plainer = None if isinstance(answer, Refusal) else answer
+    plainer = None if isinstance(answer, Refusal) else lambda: answer
     return dataclasses.replace(other, strategy=SPLIT, steps=_steps(region), split=apart.places, plainer=plainer)
 
 

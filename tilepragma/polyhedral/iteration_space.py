@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
+from tilepragma.base.held_signals import signals_held_back
 from tilepragma.polyhedral.dependences import Dependence
 from tilepragma.polyhedral.extraction import step_of
 from tilepragma.polyhedral.nest_analysis import NestAnalysis, at_sizes, parameter_names, user_rows
@@ -281,7 +282,8 @@ def _points(domain: isl.Set, depth: int) -> list[tuple[int, ...]]:
     if not count.is_int() or count.to_python() > _MOST_INSTANCES:
         raise NotDrawableError("it has too many iterations even at small sizes")
     found: list[tuple[int, ...]] = []
-    domain.foreach_point(lambda point: found.append(_coordinates(point, depth)))
+    with signals_held_back():
+        domain.foreach_point(lambda point: found.append(_coordinates(point, depth)))
     return sorted(found)
 
 
@@ -319,7 +321,8 @@ def _pairs(
         raise NotDrawableError("it has too many dependences even at small sizes")
     first, second = len(dependence.source_statement.loops), len(dependence.sink_statement.loops)
     found: list[tuple[int, ...]] = []
-    pairs.foreach_point(lambda point: found.append(_coordinates(point, first + second)))
+    with signals_held_back():
+        pairs.foreach_point(lambda point: found.append(_coordinates(point, first + second)))
     alike = len(dependence.loops) == first == second
     steps = [step_of(loop) or 1 for loop in dependence.loops]
     for both in sorted(found):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from tilepragma.base.held_signals import signals_held_back
 from tilepragma.ir.expressions import Access, DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import Declarator, Loop, Statement
 from tilepragma.ir.traversal import walk
@@ -135,7 +136,8 @@ def _rows(times: isl.Map) -> tuple[_Row, ...] | None:
     # Restrictions of the domain, a tile's say, would be used to write the function otherwise.
     function = isl.PwMultiAff.from_map(times.gist_domain(times.domain()))
     pieces: list[isl.MultiAff] = []
-    function.foreach_piece(lambda _, piece: pieces.append(piece))
+    with signals_held_back():
+        function.foreach_piece(lambda _, piece: pieces.append(piece))
     if len(pieces) != 1:
         return None
     return tuple(_row(pieces[0].get_aff(place)) for place in range(pieces[0].dim(isl.dim_type.out)))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
+from tilepragma.base.held_signals import signals_held_back
 from tilepragma.ir.expressions import DataObject, Expression, Scope, access_to, integer
 from tilepragma.ir.looptree import Block, Declaration, Declarator, If, Loop, Statement
 from tilepragma.ir.polynomial import Polynomial, of_atom, polynomial
@@ -172,7 +173,9 @@ def _generated(
         if most is not None:
             build, _callback = build.set_at_each_domain(_stop_after(most, isl_context))
         try:
-            return ast_nodes(build.node_from_schedule_map(union))
+            with signals_held_back():
+                generated = build.node_from_schedule_map(union)
+            return ast_nodes(generated)
         except isl.Error as error:
             # isl says so of parts of some sets with divisions, which are bounded all the same.
             if "unbounded optimum" in str(error):

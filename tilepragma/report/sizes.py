@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tilepragma.ir.clause_values import clause_value
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import (
     Access,
@@ -70,13 +70,13 @@ def parse_sizes(words: Iterable[str]) -> Sizes:
     return Sizes(numbers)
 
 
-def check_sizes(sizes: Sizes, kernels: Iterable[Kernel]) -> None:
-    """Every name must be a parameter of some kernel. Raises SizeError."""
+def check_sizes(sizes: Sizes, kernels: Iterable[Kernel], option: str = "--size") -> None:
+    """Every name must be a parameter of some kernel; `option` is where the user said them. Raises SizeError."""
     known = sorted({one.host for kernel in kernels for one in size_parameters(kernel)})
     for name in sizes.numbers:
         if name not in known:
             there = f"parameters are {', '.join(known)}" if known else "its kernels have no integer parameters"
-            raise SizeError(f"--size {name}: no kernel depends on that name; {there} (macros are set with -D)")
+            raise SizeError(f"{option} {name}: no kernel depends on that name; {there} (macros are set with -D)")
 
 
 def size_parameters(kernel: Kernel) -> tuple[DataObject, ...]:
@@ -96,7 +96,7 @@ def size_parameters(kernel: Kernel) -> tuple[DataObject, ...]:
 def value_of(expression: Expression | ClauseExpression, sizes: Sizes) -> int | None:
     """The integer that the expression comes to, None where the sizes do not say it."""
     if isinstance(expression, ClauseExpression):
-        return _clause_value(expression.text, sizes)
+        return clause_value(expression.text, sizes.numbers)
     if isinstance(expression, IntegerLiteral):
         return expression.value
     if isinstance(expression, Access):
@@ -148,33 +148,6 @@ def _helper(call: Call, sizes: Sizes) -> int | None:
         return None
     left, right = (value for value in values if value is not None)
     return None if right == 0 and call.function.endswith("quotient") else int(HELPERS[call.function](left, right))
-
-
-def _clause_value(text: str, sizes: Sizes) -> int | None:
-    """Sums, products and quotients of names and numbers are written in Python as they are in C."""
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError):
-        return None
-    return _tree_value(tree.body, sizes)
-
-
-_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Mod: "%"}
-
-
-def _tree_value(node: ast.expr, sizes: Sizes) -> int | None:
-    match node:
-        case ast.Constant(value=int(value)):
-            return value
-        case ast.Name(id=name):
-            return sizes.numbers.get(name)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            inner = _tree_value(operand, sizes)
-            return None if inner is None else -inner
-        case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _OPERATORS:
-            first, second = _tree_value(left, sizes), _tree_value(right, sizes)
-            return None if first is None or second is None else _binary(_OPERATORS[type(operator)], first, second)
-    return None
 
 
 def byte_text(count: int) -> str:

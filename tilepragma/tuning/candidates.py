@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from tilepragma.driver import (
     translate,
     unrolled,
 )
+from tilepragma.plan.launched_sizes import whole_sizes
 from tilepragma.plan.layouts import predicted_as_it_is, rank_layouts
 from tilepragma.plan.summary import used_sizes
 from tilepragma.plan.targets import ALL_TARGETS
@@ -31,7 +32,8 @@ from tilepragma.tuning.version_order import UNKNOWN, Candidate, ordered
 if TYPE_CHECKING:
     from tilepragma.driver import Device, KernelPlan, Target, TranslateResult
     from tilepragma.model.execution_time import Numbers
-    from tilepragma.plan.layouts import Ranking, Sizes
+    from tilepragma.plan.launched_sizes import whole_sizes
+from tilepragma.plan.layouts import Ranking, Sizes
 
 #: Families of versions by name, and what they are.
 FAMILIES = {
@@ -204,15 +206,16 @@ def _layouts(
         ranking = rank_layouts(build.plan, scalars, target, device)
         steps = build.plan.host_steps if target.value in _HOSTS else build.plan.device_steps
         used = {one.object.name for one in used_sizes(steps, build.plan.sizes)}
+        whole = whole_sizes(steps, build.plan.sizes, scalars)
         rows = [_row(ranking, place) for place in range(len(ranking.layouts))]
         others = [one for one in zip(ranking.layouts, rows, strict=True) if one[0].sizes != ranking.default.sizes]
         seen = {
-            _launches(one.sizes, row, scalars)
+            _launches(one.sizes, row, whole, scalars)
             for one, row in zip(ranking.layouts, rows, strict=True)
             if one.sizes == ranking.default.sizes
         }
         for layout, row in others:
-            launches = _launches(layout.sizes, row, scalars)
+            launches = _launches(layout.sizes, row, whole, scalars)
             if launches not in seen:
                 seen.add(launches)
                 sizes = tuple(one for one in zip(ranking.names, layout.sizes, strict=True) if one[0] in used)
@@ -220,12 +223,15 @@ def _layouts(
     return found
 
 
-def _launches(sizes: Sizes, terms: Numbers, scalars: Mapping[str, int]) -> tuple[float, ...]:
-    """What tells a layout's launches from those of others: tiles as large as the largest of the kernel's numbers hold whole loops where the same
-    work is predicted of them.
+def _launches(
+    sizes: Sizes, terms: Numbers, whole: Sequence[int | None], scalars: Mapping[str, int]
+) -> tuple[float, ...]:
+    """What tells a layout's launches from those of others: sizes from that on which holds the `whole` of what they divide make the same ones.
+    Where that is not known, sizes as large as the largest of the kernel's numbers do where the same work is predicted of them.
     """
     most = max(scalars.values(), default=0) if terms.size else 0
-    return (*(min(size, most or size) for size in sizes), *terms.tolist())
+    limits = (limit or most or size for size, limit in zip(sizes, whole, strict=True))
+    return (*map(min, sizes, limits), *terms.tolist())
 
 
 def _row(ranking: Ranking, place: int) -> Numbers:

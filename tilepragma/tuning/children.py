@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import signal
 
+#: Characters of a line that are shown.
+_MOST = 200
+
 
 def ending(status: int) -> str:
     """`ended with status 3`, `was ended by signal 11 (SIGSEGV)`: a process by its return code, as `subprocess` has it."""
@@ -14,6 +17,9 @@ def ending(status: int) -> str:
 
 
 def last_line(text: str) -> str:
-    """`: LINE`, the last that a program said; empty where it said nothing."""
+    """`: LINE`, the last that a program said, cut where it is long, without what terminals take for commands; empty where it said nothing."""
     said = text.strip().splitlines()
-    return f": {said[-1]}" if said else ""
+    if not said:
+        return ""
+    line = "".join(one if one.isprintable() else "\ufffd" for one in said[-1])
+    return f": {line if len(line) <= _MOST else line[:_MOST] + '…'}"

@@ -11,12 +11,12 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from tilepragma.base.held_signals import signals_held_back
 from tilepragma.tuning.children import ending, last_line
 
 #: What a user sets for other runs, and would be another measurement: sizes and versions, and doing all work twice.
@@ -33,6 +33,10 @@ class ProgramError(Exception):
 
 class ProgramMissingError(ProgramError):
     """There is no such program, or it cannot be started."""
+
+
+class ElsewhereError(ProgramError):
+    """A kernel ran on another target than the one asked for."""
 
 
 class NotBuiltError(ProgramError):
@@ -77,7 +81,7 @@ class Run:
             raise ProgramError("did not launch the kernel")
         others = [one for one in times.targets if one != target]
         if others:
-            raise ProgramError(f"ran the kernel on {others[0]}, not on {target}")
+            raise ElsewhereError(f"ran the kernel on {others[0]}, not on {target}")
         return times
 
 
@@ -137,7 +141,7 @@ def _status(
     """The return code. The program and its own children, a group of processes, are ended where it takes longer, or we are ended."""
     process: subprocess.Popen[bytes] | None = None
     try:
-        with _signals_held_back():
+        with signals_held_back():  # until it is known which process is to end too
             process = subprocess.Popen(
                 command,
                 env=environment,
@@ -157,22 +161,12 @@ def _status(
             process.wait()
 
 
-@contextmanager
-def _signals_held_back() -> Iterator[None]:
-    """Signals that end us by a handler in Python do so behind this, when it is known which process is to end too."""
-    came: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    # What is ignored stays so: a program that is started inherits that, and no handler.
-    handled = {number: handler for number, handler in before.items() if callable(handler)}
-    for number in handled:
-        signal.signal(number, lambda number, _: came.append(number))
+def has_no_input() -> bool:
+    """Whether programs get nothing of our standard input, since it is a pipe, which cannot be read anew."""
     try:
-        yield
-    finally:
-        for number, handler in handled.items():
-            signal.signal(number, handler)
-        for one in came:
-            signal.raise_signal(one)
+        return stat.S_ISFIFO(os.fstat(0).st_mode)
+    except OSError:
+        return False
 
 
 def _input() -> int | None:

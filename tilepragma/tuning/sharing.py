@@ -14,6 +14,8 @@ from tilepragma.tuning.database import Environment, KernelKey, Measurement, Outc
 
 VERSION = 1
 _HEADER = "tilepragma measurements"
+#: What attempts and threads are less than.
+_MOST = 1 << 31
 _Part = TypeVar("_Part", KernelKey, Environment, Trial, Outcome)
 
 
@@ -67,11 +69,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def _part(of: type[_Part], value: object, number: int) -> _Part:
+def _part(of: type[_Part], found: object, number: int) -> _Part:
     known = {one.name: _TYPES[str(one.type)] for one in fields(of)}
-    said = value if isinstance(value, dict) else {}
+    said = found if isinstance(found, dict) else {}
     for name, types in known.items():
-        if name not in said or not isinstance(said[name], types) or isinstance(said[name], bool):
+        value = said.get(name)
+        is_counted = types != (int,) or (isinstance(value, int) and 0 <= value < _MOST)
+        if not isinstance(value, types) or isinstance(value, bool) or not is_counted:
             raise SharingError(f"line {number}: there is no {name} as it should be")
     return of(**{name: said[name] for name in known})
 

@@ -327,6 +327,26 @@ static void named_in_clauses(const struct span_of_cells *box, float *values)
 #undef last
 #undef bytes
 #undef kernel
+static float by_words(float value, int length, const int *base) { return value * (float)length + (float)base[length % 2]; }
+static const int bases[2] = {5, 9};
+#define length 50
+#define base (length + 1)
+#define sizes 1
+#define axes 8
+static void words_in_clauses(float *values)
+{
+#pragma tilek data copy(values[0:base * 2])
+    {
+#pragma tilek kernel data(values[0:length * 2]) if (sizes) num_gangs(axes) num_workers(2)
+#pragma tilek loop tile(gang) tile(worker) tile(dynamic)
+        for (int i = 0; i < length; i++)
+            values[i] = by_words(values[i], i, bases) + (float)base;
+    }
+}
+#undef length
+#undef base
+#undef sizes
+#undef axes
 
 CASE(named_like_ours)
 {
@@ -334,6 +354,7 @@ CASE(named_like_ours)
     const struct span_of_cells box = {7, 50};
     named_like_ours(&box, values);
     named_in_clauses(&box, values);
+    words_in_clauses(values);
     check_record("values", values, 200 * sizeof *values);
     free(values);
 }

@@ -2,6 +2,8 @@
  * read after the region. */
 #include "check.h"
 
+#include <limits.h>
+
 enum { N = 37 };
 
 // case local_scalars: scalars declared in the region, at each level, and assigned ones that are declared before it; runs as written
@@ -349,6 +351,36 @@ CASE(divided_wavefronts)
         for (int i = 0; i < 40; i++)
             b[i] = i * 7;
         divided_wavefronts(37, divisors[k], a, b);
+        check_record("a", a, sizeof a);
+    }
+}
+
+// case divided_least: the least numbers by -1, whose quotients have no type: nothing asks for them, but the launch
+static void divided_least(int n, int m, int d, long wide, long by, int *a, const int *b)
+{
+#pragma tilek kernel data(a[0:400])
+    {
+        for (int i = 0; i < n; i++)
+            if (d > 0)
+                a[i + m / d] = b[i];
+        for (int i = 1; i < d; i++)
+            for (int j = 1; j < m / d; j++)
+                a[i * n + j] = (a[(i - 1) * n + j] + a[i * n + j - 1]) & 1023;
+        for (int t = 0; t < 2; t++)
+            if (by > 0)
+                for (long i = wide % by; i < n; i++)
+                    a[i] = a[i] * 3 + b[i];
+    }
+}
+CASE(divided_least)
+{
+    static const int divisors[] = {3, -1, 0};
+    for (size_t k = 0; k < sizeof divisors / sizeof divisors[0]; k++) {
+        const int d = divisors[k];
+        int a[400] = {0}, b[40];
+        for (int i = 0; i < 40; i++)
+            b[i] = i * 7;
+        divided_least(37, d > 0 ? 37 : INT_MIN, d, d > 0 ? 37 : LONG_MIN, d, a, b);
         check_record("a", a, sizeof a);
     }
 }

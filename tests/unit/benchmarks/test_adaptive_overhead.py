@@ -22,7 +22,7 @@ def test_rules_name_the_best_at_each_input_and_keep_the_others_in_the_program() 
 def test_the_table_is_of_the_fastest_runs() -> None:
     times = iter([4.0, 5.0, 2.0, 9.0, 3.0, 1.0])
     assert fastest(3, lambda: next(times), lambda: next(times)) == [2.0, 1.0]
-    cells = Row("k", "n=4", "", 100, best=1.0, again=1.02, adaptive=1.01, trying=1.5).cells
+    cells = Row("k", "n=4", "", 100, best=1.0, again=1.02, adaptive=1.01, trying=1.5, told=1.005).cells
     assert dict(zip(HEAD, cells, strict=True)) == {
         "kernel": "k",
         "input": "n=4",
@@ -32,6 +32,7 @@ def test_the_table_is_of_the_fastest_runs() -> None:
         "rules s": "1.0100",
         "overhead": "+1.00 %",
         "noise": "+2.00 %",
+        "deciding": "+0.50 %",
         "trying": "+50.00 %",
     }
 

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from tilepragma.cli import tilepragma
-from tilepragma.driver import TranslateRequest, translate
+from tilepragma.cli.exploration_programs import that_matter
+from tilepragma.driver import TranslateRequest, calling_program, translate
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.kernel_plan import KernelPlan
 from tilepragma.plan.layouts import Layout, Ranking
 from tilepragma.tuning import candidates
 from tilepragma.tuning.database import Measurement, database_path, opened
+from tilepragma.tuning.size_ranges import parse_ranges, sizes_text
 
 SOURCE = """\
 void sweep(int steps, int n, float *a)
@@ -312,6 +314,28 @@ def test_a_program_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None
     assert "./none cannot be started: No such file or directory; build it first" in capsys.readouterr().err
 
 
+def test_sizes_that_the_program_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune("--sizes", "n=64:128:x2,steps=5", command=(program(), "64")) == 2
+    assert "--sizes n: write {n} where the program's arguments have it" in capsys.readouterr().err
+    assert not Path("asked").exists()
+
+
+def test_budgets_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune("--budget", "0s", command=(program(),)) == 2
+    assert "--budget 0s: write a time, as in 90s, 10m or 2h" in capsys.readouterr().err
+
+
+def test_sizes_of_another_kernel_are_none_of_this_one() -> None:
+    scale = (
+        "void scale(int m, float *a)\n{\n#pragma tilek kernel\n    for (int i = 0; i < m; ++i)\n        a[i] *= 2;\n}\n"
+    )
+    Path("in.c").write_text(SOURCE + scale)
+    result = translate(TranslateRequest("in.c", last="verify"))
+    points = {sizes_text(one): one for one in parse_ranges(["n=64:256:x2,m=5"])}
+    texts = [list(that_matter(plan, calling_program(result, plan), points)) for plan in result.plans]
+    assert texts == [["n=64", "n=128", "n=256"], ["m=5"]]
+
+
 def test_sizes_that_no_kernel_has(capsys: pytest.CaptureFixture[str]) -> None:
     assert tune("--sizes", "q=3", command=(program(), "x")) == 2
     assert "q: no kernel depends on that name; parameters are n, steps" in capsys.readouterr().err
@@ -333,6 +357,12 @@ def test_a_function_that_cannot_be_called(capsys: pytest.CaptureFixture[str]) ->
         in said
     )
     assert "give a program that calls it: -- ./program arguments" in said
+
+
+def test_all_numbers_that_are_missing_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tilepragma.run(["tune", "in.c", "--target", "threads,threads"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("depends on steps and n, of which no number is known: say --sizes steps=…,n=…") == 1
 
 
 def test_sizes_that_do_not_fit_in_memory(capsys: pytest.CaptureFixture[str]) -> None:

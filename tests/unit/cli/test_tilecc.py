@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import Tilecc
+from tests.unit.cli.conftest import Tilecc, word_translator
+from tilepragma.cli import tilecc_translation
+from tilepragma.driver import TranslateRequest, TranslateResult
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = """\
@@ -234,6 +236,20 @@ def test_temporary_files_are_gone_after_a_signal(tmp_path: Path, tiny_runtime: P
     process.terminate()
     assert process.wait(timeout=30) == 128 + signal.SIGTERM
     assert list(temporary.iterdir()) == []
+
+
+def test_a_signal_in_the_translation_is_no_fault(
+    run_tilecc: Tilecc, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(request: TranslateRequest) -> TranslateResult:
+        signal.raise_signal(signal.SIGINT)
+        return word_translator(request)
+
+    monkeypatch.setattr(tilecc_translation, "translate", interrupted)
+    Path("a.c").write_text(PROGRAM)
+    assert run_tilecc("-c", "a.c") == 128 + signal.SIGINT
+    assert capfd.readouterr().err == ""
+    assert not Path("a.o").exists()
 
 
 def test_pass_through_imports_nothing_heavy(tmp_path: Path) -> None:

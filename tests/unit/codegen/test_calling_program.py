@@ -158,3 +158,10 @@ void shift(int n, double *x)
             assert len(said.seconds) == calls
             digests.append(said.digest)
     assert digests[0] == digests[1] == digests[2] != digests[3]
+
+
+def test_sections_may_be_products(tmp_path: Path) -> None:
+    pragma = "#pragma tilek kernel data(a[0:n*m], mode:rw, live:inout) data(b[n:(n-1)*m/2], mode:r, live:in)"
+    loop = "for (int i = 0; i < n; i++) a[i * m] += b[n + i];"
+    calling = made(tmp_path, f"void f(int n, int m, double *a, const double *b)\n{{\n{pragma}\n    {loop}\n}}\n")
+    assert calling.bytes({"n": 4, "m": 6}) == 8 * (4 * 6 + 4 + 3 * 6 // 2)

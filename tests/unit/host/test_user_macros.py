@@ -7,7 +7,7 @@ from pathlib import Path
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.frontend.compiler import CompilerFlags
 from tilepragma.frontend.translation_unit import parse_translation_unit
-from tilepragma.host.user_macros import clause_macros, without_macros
+from tilepragma.host.user_macros import as_written, path_macros, without_macros
 from tilepragma.ir.looptree import TranslationUnit
 
 NEST = "void f(int n, int *a) {\n#pragma tilek kernel num_gangs(count(n))\nfor (int i = 0; i < n; i++) a[i] = i;\n}\n"
@@ -41,26 +41,39 @@ int define;
     assert b"4" in found["lower"]
 
 
-def test_macros_that_clauses_need_stay(tmp_path: Path) -> None:
+def test_macros_that_paths_need_stay(tmp_path: Path) -> None:
     text = """#define first 1
-#define count(x) \\
-    (size + (x))
-#define size 3
-#define other first
-#define kernel 5
+#define many first
+#define count(x) (x)
+void g(int n, struct grid { int *cells; } *grid) {
+#define size grid
+#pragma tilek data copy(size->cells[0:many])
+{ }
+}
 """
     found = unit(tmp_path, text)
-    assert clause_macros(found.macros, [one.directive for one in found.kernels]) == {"count", "size"}
-    assert without_macros("int size, first;", found.macros, {"size"}).splitlines()[0] == '#pragma push_macro("first")'
+    assert path_macros(found.macros, [one.directive for one in found.data_regions]) == {"size"}
+    without = without_macros("int size, first;", found.macros, {"size"}).splitlines()
+    assert without[0] == '#pragma push_macro("first")'
+
+
+def test_clauses_have_their_macros_and_what_these_need() -> None:
+    macros = {"count": b"(size + 1)", "size": b"3", "first": b"1", "other": b"2"}
+    text = f"int size, first[{as_written('count')}], last[{as_written('other')}];\n"
+    assert without_macros(text, macros) == (
+        '#pragma push_macro("first")\n#undef first\n#pragma push_macro("size")\n#undef size\n'
+        'int size, first[\n#pragma pop_macro("size")\ncount\n#pragma push_macro("size")\n#undef size\n], last[other];\n'
+        '#pragma pop_macro("first")\n#pragma pop_macro("size")\n'
+    )
 
 
 def test_clashing_macros_are_put_aside_and_come_back() -> None:
-    assert without_macros("int size = last;\n", {"size", "sizes"}) == (
+    assert without_macros("int size = last;\n", {"size": b"1", "sizes": b"2"}) == (
         '#pragma push_macro("size")\n#undef size\nint size = last;\n#pragma pop_macro("size")\n'
     )
 
 
 def test_texts_and_comments_clash_with_nothing() -> None:
     text = """const char *s = "size \\" first"; /* size */ // first\nif (c == '"' || c == 'x') return '"';\n"""
-    assert without_macros(text, {"size", "first"}) == text
-    assert "push" in without_macros("c == '\"' || size || c == '\"'", {"size"})
+    assert without_macros(text, {"size": b"1", "first": b"2"}) == text
+    assert "push" in without_macros("c == '\"' || size || c == '\"'", {"size": b"1"})

@@ -1,4 +1,4 @@
-"""Quotients at launch are 0 where the divisor is."""
+"""Quotients at launch are 0 where the divisor is, and where their type does not have them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,41 @@ import pytest
 from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Binary, Call, Callee, Expression, integer, local_scalar
 from tilepragma.ir.quotients import unguarded, with_guarded_quotients
-from tilepragma.ir.types import DOUBLE, INT, LONG
+from tilepragma.ir.types import DOUBLE, INT, LONG, ScalarKind, ScalarType
 
 N, D = local_scalar("n", INT), local_scalar("d", INT)
 
 
+UNSIGNED = ScalarType(ScalarKind.INTEGER, 32, False, "unsigned int")
+
+
 def test_each_quotient_by_a_variable_is_guarded() -> None:
     inner = Binary("%", N, D, INT)
-    assert plain_text(with_guarded_quotients(inner)) == "(d ? n % d : 0)"
+    guarded = "(d && ((d != -1) || (n >= -2147483647)) ? n % d : 0)"
+    assert plain_text(with_guarded_quotients(inner)) == guarded
+    assert plain_text(with_guarded_quotients(Binary("+", inner, N, INT))) == f"{guarded} + n"
     outer = Binary("/", inner, D, INT)
-    assert plain_text(with_guarded_quotients(Binary("+", outer, N, INT))) == "(d ? (d ? n % d : 0) / d : 0) + n"
-    assert [unguarded(with_guarded_quotients(one)) for one in (inner, outer)] == [inner, outer]
+    for one in (inner, outer):
+        assert unguarded(with_guarded_quotients(one)) == one
+        assert with_guarded_quotients(with_guarded_quotients(one)) == with_guarded_quotients(one)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Binary("/", N, local_scalar("d", UNSIGNED), UNSIGNED),
+        Binary("/", N, local_scalar("d", UNSIGNED), LONG),
+        Binary("/", integer(100), D, INT),
+    ],
+    ids=["without a sign", "by what has no sign", "of a number"],
+)
+def test_what_has_every_quotient_but_by_0(value: Binary) -> None:
+    assert plain_text(with_guarded_quotients(value)) == f"(d ? {plain_text(value)} : 0)"
+
+
+def test_longs_have_their_own_least_number() -> None:
+    value = with_guarded_quotients(Binary("/", local_scalar("n", LONG), local_scalar("d", LONG), LONG))
+    assert plain_text(value) == "(d && ((d != -1) || (n >= -9223372036854775807)) ? n / d : 0)"
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,14 @@ NESTS = {
         f"{IN_SPACE} a[i][j][k] = b[i-1][j][k] + b[i+1][j][k] + b[i][j-1][k] + b[i][j][k+1]; }}"
     ),
     "product": (EXPLAINED / "product.c").read_text(),
+    "products": """
+void f(int n, double c[n][n][n], double a[n][n][n], double b[n][n]) {
+#pragma tilek kernel
+  for (int r = 0; r < n; r++)
+    for (int i = 0; i < n; i++)
+      for (int j = 0; j < n; j++)
+        for (int k = 0; k < n; k++) c[r][i][j] += a[r][i][k] * b[k][j];
+}""",
     "vector": """
 void f(int n, double a[n][n], double x[n], double y[n]) {
 #pragma tilek kernel

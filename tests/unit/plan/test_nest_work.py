@@ -129,6 +129,21 @@ def test_panels_are_packed_for_each_block_of_rows() -> None:
     assert found.rows[0] - found.rows[1] == (96 / 24 - 96 / 48) * 40 * 2
 
 
+def test_columns_of_register_tiles_beyond_the_last_are_computed_and_nobody_asks() -> None:
+    """Of 68 columns 4 are in a third tile of 32, whose other 28 take time; no condition is evaluated for each of its points."""
+    [size] = planned("sgemm").sizes
+    found = {}
+    for columns in (64, 68):
+        scalars = {"n": 96, "m": columns, "p": 40}
+        work = plan_work(planned("sgemm"), scalars, {size.object.name: np.array([48])}, Target.THREADS)
+        assert isinstance(work, PlanWork)
+        found[columns] = launch_nest(work.launches[-1], NestCounter((1024,), 64))
+    assert found[64].padding[0] == 0
+    assert found[68].points[0] == pytest.approx(96 * 40 * 68, rel=0.02)
+    assert found[68].padding[0] == pytest.approx(96 * 40 * 28, rel=0.2)  # five of 32 columns stand for all
+    assert found[68].control[0] < 2 * found[64].control[0]
+
+
 @pytest.mark.parametrize(
     ("index", "count", "least"),
     [
@@ -233,3 +248,12 @@ def test_steps_that_one_core_does_are_as_short_as_in_the_runtime() -> None:
     text = (Path(__file__).parents[3] / "runtime" / "host.c").read_text()
     found = re.search(r"\bBREAK_EVEN = (\d+),", text)
     assert found is not None and int(found[1]) == pytest.approx(BREAK_EVEN * 1e9)
+
+
+def test_others_hear_of_a_launch_while_the_first_core_is_at_work() -> None:
+    # 64 rows on two cores: in halves both wait for the second, of 48 and 16 the first has more to do than the others wait.
+    sizes = [[32] * len(planned("sgemm").sizes), [48] * len(planned("sgemm").sizes)]
+    two = replace(PROCESSOR.with_cores(2), overheads=Overheads(1e-6, (), ((1, 1e-6), (2, 3e-6)), 0.0))
+    terms = terms_of("sgemm", {"n": 64, "m": 512, "p": 512}, sizes, two)
+    launches = terms.seconds[:, terms.names.index("launches")]
+    assert launches.tolist() == [pytest.approx(3e-6), 0.0]

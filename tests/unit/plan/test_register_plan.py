@@ -12,7 +12,17 @@ from tests.unit.plan.source import plan
 from tilepragma.ir.directives import WIDEST_VECTORS, VectorRegisters
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import Binary, access_to, integer
-from tilepragma.ir.looptree import Block, Buffer, Buffered, ExpressionStatement, If, Loop, Statement
+from tilepragma.ir.looptree import (
+    Block,
+    Buffer,
+    Buffered,
+    Declaration,
+    ExpressionStatement,
+    If,
+    Loop,
+    Statement,
+    TileNest,
+)
 from tilepragma.ir.traversal import loops_in, walk, with_blocks
 from tilepragma.ir.types import DOUBLE, FLOAT, INT
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Step
@@ -104,7 +114,61 @@ def test_what_scales_the_elements_first_runs_before() -> None:
                 for (int j = 0; j < n; j++) c[i][j] += a[i][k] * b[k][j];
         }
     }""")
-    assert [any(isinstance(node, Buffered) for node in walk(launch.body)) for launch in found.host] == [False, True]
+    (launch,) = found.host
+    (block,) = launch.loops
+    names = {size.object.name: (size.host, size.unit) for size in found.sizes}
+    assert names == {"i_size": (96, ROWS)}, "scaling has the product's blocks"
+    scaled, product = (one for one in _nest(launch).body.statements if not isinstance(one, Declaration))
+    assert not any(isinstance(node, Buffered) for node in walk(scaled))
+    assert any(isinstance(node, Buffered) for node in walk(product))
+
+
+def _nest(launch: Launch) -> TileNest:
+    (nest,) = (node for node in walk(launch.body) if isinstance(node, TileNest))
+    return nest
+
+
+SHARED = {
+    "set before, passed on after": (
+        "for (int i = 0; i < n; i++) {\n"
+        "  for (int j = 0; j < n; j++) { c[i][j] = 0; for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j]; }\n"
+        "  for (int j = 0; j < n; j++) a[i][j] = c[i][j]; }",
+        1,
+    ),
+    "other rows are waited for": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[n - 1 - i][j] = 0;\n"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];",
+        2,
+    ),
+    "rows across": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) c[i][j] = b[j][i];\n"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) d[i][j] += c[j][k] * b[k][i];",
+        2,
+    ),
+    "fewer rows are set": (
+        "for (int i = 1; i < n; i++) for (int j = 0; j < n; j++) c[i][j] = 0;\n"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];",
+        2,
+    ),
+    "nothing in common": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) d[i][j] = 0;\n"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];",
+        2,
+    ),
+    "two products": (
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) c[i][j] += a[i][k] * b[k][j];\n"
+        "for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) for (int k = 0; k < n; k++) d[i][j] += c[i][k] * b[k][j];",
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "launches"), SHARED.values(), ids=SHARED)
+def test_what_goes_with_a_product_shares_its_blocks(body: str, launches: int) -> None:
+    """Where its rows have the same values, and nothing of another block is waited for."""
+    arrays = ", ".join(f"double {name}[restrict n][n]" for name in "abcd")
+    found = plan(f"void f(int n, {arrays}) {{\n#pragma tilek kernel\n{{ {body} }}\n}}")
+    assert len(found.host) == launches
 
 
 @pytest.mark.parametrize(

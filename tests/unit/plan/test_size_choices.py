@@ -198,7 +198,10 @@ def test_blocks_of_a_product_are_as_even_as_its_rows_allow(product: KernelPlan) 
     assert [(product.sizes[one.place].host, one.unit) for one in even_parts(product.host_steps, product.sizes)] == [
         (96, 8)
     ]
-    assert "tilek_size_of_blocks(tilek_run_, 0, 0, (long)n - 1, 8)" in step_functions(product, False).text
+    assert (
+        "tilek_size_of_blocks(tilek_run_, 0, 0, (long)n - 1, 8, tilek_call_->operations)"
+        in step_functions(product, False).text
+    )
     assert sizes_on_hosts(product, {"n": 500, "m": 9}, threads=2) == (128,)
     assert sizes_on_hosts(product, {"n": 500, "m": 9}) == (96,)
     assert sizes_on_hosts(chosen(product, (None, None, 64)), {"n": 500, "m": 9}, threads=2) == (64,)

@@ -215,6 +215,10 @@ def test_what_is_exported_is_merged_once(path: Path, tmp_path: Path) -> None:
             lambda lines: [lines[0], lines[1].replace('"attempt"', '"tempt"')],
             "line 2: there is no attempt as it should be",
         ),
+        (
+            lambda lines: [lines[0], lines[1].replace('"attempt": 0', '"attempt": 99999999999999999999')],
+            "line 2: there is no attempt as it should be",
+        ),
         (lambda lines: [lines[0], lines[1].replace("0.25", "-1")], "line 2: there are seconds that are none"),
         (lambda lines: [lines[0], lines[1].replace("0.25", '"x"')], "line 2: there are seconds that are none"),
     ],

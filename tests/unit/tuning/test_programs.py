@@ -201,3 +201,5 @@ def test_endings() -> None:
     assert ending(-77) == "was ended by signal 77"
     assert last_line("one\ntwo\n") == ": two"
     assert last_line(" \n") == ""
+    assert last_line("\x1b[2Jgone") == ": \ufffd[2Jgone"
+    assert last_line("x" * 5000) == f": {'x' * 200}…"
