@@ -51,6 +51,17 @@ def test_few_rows_are_dealt_out_where_they_are_much_work(rows: int, threads: int
     assert even_blocks(96, (rows, rows - 1), 8, threads, worth * LEAST_OPERATIONS) == 96
 
 
+@pytest.mark.parametrize(
+    ("rows", "threads", "operations", "size"),
+    [(10, 2, 0.0, 5), (10, 2, 320e3, 6), (10, 2, 320e6, 5), (10, 4, 320e3, 2), (40, 2, 5120e3, 5)],
+)
+def test_the_first_thread_has_more_of_what_is_little_work(
+    rows: int, threads: int, operations: float, size: int
+) -> None:
+    """The others begin when they have heard of the launch."""
+    assert even_blocks(4, (0, rows - 1), 1, threads, operations) == size
+
+
 def test_rows_that_do_not_begin_in_the_first_block_keep_the_size() -> None:
     assert even_blocks(96, (1, 499), 8, 2) == 128
     assert even_blocks(96, (96, 499), 8, 2) == even_blocks(96, (-1, 499), 8, 2) == 96

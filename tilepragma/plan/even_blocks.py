@@ -41,6 +41,9 @@ MOST_TIMES = 2
 #: Floating-point operations that are worth a thread where one block would hold all rows: products of 96 a side, which make 2.6 million in 13 us,
 #: take as long on two threads as on one; 80 rows by matrices of 1000 a side a quarter of it on four.
 LEAST_OPERATIONS = 2**20
+#: What the first thread may have done before the others hear of a launch, in floating-point operations: some 2 to 3 us. Of 10 products of 10 rows by
+#: 40 columns each, 320000 operations on two threads, 6 for the first thread and 4 for the other take 0.83 of the time of 5 for each.
+LATE_OPERATIONS = 2**16
 #: Of more rows the cost has no 64 bits.
 _MOST_ROWS = (2**63 - 1) // 2**24
 _DEALT = (TileKind.DYNAMIC, TileKind.THREAD)
@@ -137,13 +140,14 @@ def even_blocks(usual: int, rows: tuple[int, int], unit: int, threads: int, oper
     if unit < 1 or not 0 <= lower <= upper or lower >= usual or not _can_be_even(min(usual, upper), upper, threads):
         return usual
     count, best = upper + 1, usual
+    late = 0 if operations <= 0 else int(min(LATE_OPERATIONS * count / operations, count))
     if upper < usual:
         parts = min(threads, int(operations / LEAST_OPERATIONS))
         return usual if parts < 2 else min(usual, _rounded_up(-(-count // parts), unit))
     fair = -(-count // threads)
     size = _rounded_up(min(fair, -(-usual // MOST_TIMES)), unit)
     while size <= usual * MOST_TIMES:
-        if _blocks_cost(usual, size, count, threads) < _blocks_cost(usual, best, count, threads):
+        if _blocks_cost(usual, size, count, threads, late) < _blocks_cost(usual, best, count, threads, late):
             best = size
         size += unit
     return best
@@ -157,12 +161,18 @@ def _can_be_even(usual: int, upper: int, threads: int) -> bool:
     return 2 <= threads < 2**16 and usual < 2**20 and usual <= upper < _MOST_ROWS
 
 
-def _blocks_cost(usual: int, size: int, count: int, threads: int) -> int:
-    """What the first thread has to do, who has most: blocks 0, threads, 2 threads, ...; PART_COST times its rows, and its blocks."""
+def _blocks_cost(usual: int, size: int, count: int, threads: int, late: int) -> int:
+    """What the busiest thread has to do: the first, which has most, or the second, which begins as late as the first has done `late` rows."""
+    first = _thread_cost(usual, size, count, threads, 0)
+    return max(first, _thread_cost(usual, size, count, threads, 1) + PART_COST * late) if late else first
+
+
+def _thread_cost(usual: int, size: int, count: int, threads: int, number: int) -> int:
+    """Of the thread with blocks `number`, number + threads, number + 2 threads, ...: PART_COST times its rows, and its blocks."""
     blocks = -(-count // size)
-    own = -(-blocks // threads)
+    own = -(-(blocks - number) // threads)
     rows = own * size
-    if (blocks - 1) % threads == 0:
+    if own and (blocks - 1 - number) % threads == 0:
         rows -= blocks * size - count  # the last block, which may be short, is its own
     return PART_COST * rows + own * usual
 
