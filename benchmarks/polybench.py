@@ -336,6 +336,8 @@ def main() -> int:
         given.folder.resolve(), scratch, sizes, (1,) if given.quick else (0, 1), targets, given.fixed, given.disorder
     )
     os.environ.setdefault("TILEK_CACHE_DIR", str(scratch / "cache"))
+    # As where pip has installed the package: else each program's time has a tenth of a second of compiling Python in it.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     try:
         prepare(task)
         outcomes = examine_all(task, programs, given.jobs, given.analysis_only)

@@ -52,6 +52,7 @@ KINDS = {
         ("local_", {PlanKind.AS_WRITTEN}),
         ("divided_wavefronts", WAVEFRONTS),
         ("divided_by_nothing", PARALLEL),
+        ("divided_least", PARALLEL),
     ),
 }
 

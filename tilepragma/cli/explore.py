@@ -131,11 +131,23 @@ class _Subject:
 
 @dataclass(frozen=True)
 class _Task:
-    """One kernel on one target (empty: the one that the program takes by itself), and its seconds of the budget."""
+    """One kernel on one target (empty: the one that the program takes by itself)."""
 
     plan: KernelPlan
     target: str
-    budget: float
+
+
+@dataclass
+class _Budget:
+    """Seconds to measure, of which each of the `tasks` that are to come gets as much as the others: what one has no use for is left to these."""
+
+    seconds: float
+    tasks: int
+
+    def share(self) -> float:
+        """What the next task may take."""
+        self.tasks -= 1
+        return max(self.seconds, 0.0) / (self.tasks + 1)
 
 
 def explore(options: argparse.Namespace, request: TranslateRequest, result: TranslateResult) -> int:
@@ -151,8 +163,7 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
         print_error("tilepragma", wrong)
         return _WRONG_USAGE
     targets = listed(options.target) or ("" if options.program else "threads",)
-    budget = _seconds(options.budget or BUDGET)
-    tasks = [_Task(plan, target, budget / len(plans) / len(targets)) for plan in plans for target in targets]
+    tasks = [_Task(plan, target) for plan in plans for target in targets]
     has_versions = not options.program or options.build
     families = listed(options.versions or VERSIONS) if has_versions else ("sizes",)
     with tempfile.TemporaryDirectory(prefix="tilepragma-tune-") as folder:
@@ -168,15 +179,15 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
             options.again,
             options.keep,
         )
-        return _explored(job, tasks)
+        return _explored(job, tasks, _Budget(_seconds(options.budget or BUDGET), len(tasks)))
 
 
-def _explored(job: _Job, tasks: Sequence[_Task]) -> int:
+def _explored(job: _Job, tasks: Sequence[_Task], budget: _Budget) -> int:
     """All tasks in turn; returns the exit status."""
     try:
         path = database_path()
         with ended_by_sigterm(), opened(path) as database, alone(path, _say_waiting), _built_again(job.build):
-            tuned = [_explore(job, task, database) for task in tasks]
+            tuned = [_explore(job, task, budget, database) for task in tasks]
     except MeasurementsError as error:
         print_error("tilepragma", str(error))
         return _NOTHING_TUNED
@@ -210,10 +221,11 @@ def _say_waiting() -> None:
     print("another tuner is measuring, and two at once would disturb each other: waiting for it to end", flush=True)
 
 
-def _explore(job: _Job, task: _Task, database: Database) -> bool:
+def _explore(job: _Job, task: _Task, budget: _Budget, database: Database) -> bool:
     """One kernel on one target; whether anything came of it."""
+    share = budget.share()
     try:
-        return _explored_kernel(job, task, database)
+        found, spent = _explored_kernel(job, task, share, database)
     except (RefusalError, TuningError) as error:
         remedy = (
             error.remedy if isinstance(error, TuningError) else "give a program that calls it: -- ./program arguments"
@@ -226,10 +238,14 @@ def _explore(job: _Job, task: _Task, database: Database) -> bool:
         said = str(error) if isinstance(error, TuningError) else f"cannot be called: its function '{function}' {error}"
         refuse(task.plan, TuningError(said, remedy), job.request)
         return False
+    budget.seconds -= spent
+    return found
 
 
-def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
-    """Raises RefusalError and TuningError for kernels that cannot be explored."""
+def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) -> tuple[bool, float]:
+    """Whether anything came of it, and the seconds of the budget that it took. Raises RefusalError and TuningError for kernels that cannot be
+    explored.
+    """
     plan = task.plan
     if plan.as_written is not None:
         raise TuningError(f"runs as written, without tiles: {plan.as_written}", "'tilepragma explain' says more")
@@ -256,7 +272,7 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
         time.monotonic,
         lambda: datetime.now().astimezone().isoformat(timespec="seconds"),
     )
-    search = Search(space, task.budget, take)
+    search = Search(space, budget, take)
     title = f"{plan.kernel.name} on {target}"
     try:
         with _shown_progress(search, title):
@@ -269,7 +285,7 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
         print_error(
             "tilepragma", f"{title} cannot be measured any more: its program {reason}; what was measured is kept"
         )
-        return False
+        return False, search.spent
     show(search, title)
     try:
         learner = Learner(job.request, job.result, plan, target, first.on_host, job.families, builds)
@@ -277,7 +293,7 @@ def _explored_kernel(job: _Job, task: _Task, database: Database) -> bool:
         show_lesson(lesson, job.keep, job.request.source, job.build is not None)
     except NoLessonError as reason:
         print(f"  nothing is kept beside the source: {reason}")
-    return bool(search.seconds)
+    return bool(search.seconds), search.spent
 
 
 def _say_refused(text: str, reason: str) -> None:

@@ -23,7 +23,7 @@ from tilepragma.cli.tune import chosen_kernels
 from tilepragma.driver import kernel_digest
 from tilepragma.report.measurements_page import KernelSection, MeasurementsPage
 from tilepragma.report.png import MissingMatplotlibError, png
-from tilepragma.tuning.database import MeasurementsError, database_path, opened
+from tilepragma.tuning.database import MeasurementsError, database_path, opened_to_read
 from tilepragma.tuning.input_space import input_name, input_space
 from tilepragma.tuning.measured_kernels import MeasuredKernel, measured_kernels
 from tilepragma.tuning.traces import TraceError
@@ -151,7 +151,7 @@ def _all() -> list[MeasuredKernel]:
         raise _ReportError(
             f"{path} is not there: nothing was measured yet; 'tilepragma tune IN.c --sizes NAME=RANGE' measures"
         )
-    with opened(path) as database:
+    with opened_to_read(path) as database:
         return measured_kernels(database.measurements())
 
 

@@ -10,7 +10,7 @@ from typing import IO
 
 from tilepragma.base.files import write_atomically
 from tilepragma.cli.report import print_error
-from tilepragma.tuning.database import MeasurementsError, database_path, opened
+from tilepragma.tuning.database import MeasurementsError, database_path, opened, opened_to_read
 from tilepragma.tuning.sharing import SharingError, lines_of, measurements_of
 
 _DONE, _FAILED, _WRONG_USAGE = 0, 1, 2
@@ -23,7 +23,7 @@ def export(file: str) -> int:
         if not path.is_file():
             print_error("tilepragma", f"{path} is not there: nothing was measured yet")
             return _FAILED
-        with opened(path) as database:
+        with opened_to_read(path) as database:
             if file == "-":
                 sys.stdout.writelines(lines_of(database.measurements()))
             else:

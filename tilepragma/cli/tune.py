@@ -23,7 +23,7 @@ from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.cli.tables import print_table
 from tilepragma.driver import TARGET_NAMES
 from tilepragma.report.sizes import check_sizes, parse_sizes
-from tilepragma.tuning.kept_layouts import Winner, keep, kept_layouts, winner_of
+from tilepragma.tuning.kept_layouts import Winner, keep, kept_layouts, set_aside, winner_of
 from tilepragma.tuning.kernels import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
@@ -217,10 +217,15 @@ def _keep(tuning: KernelTuning, source: str) -> None:
 def keep_beside(source: str, winner: Winner, is_rebuilt: bool = False) -> None:
     """Put what was found beside the source, and say so, with what is left to do unless the program is built anew without the user."""
     try:
+        damaged = set_aside(source)
         path = keep(source, winner)
     except OSError as error:
         print_error("tilepragma", f"what was found cannot be kept: {error.filename or source}: {error.strerror}")
         return
+    if damaged is not None:
+        print_error(
+            "tilepragma", f"what was kept beside {source} could not be read, and begins anew: {damaged} has what it was"
+        )
     if path is not None:
         what = "kept in" if winner.facts is not None else "what was kept before is taken out of"
         again = "" if is_rebuilt else f": build again (touch {source})"

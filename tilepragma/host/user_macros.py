@@ -27,8 +27,8 @@ _HEADER = '#include "tilek.h"'
 
 
 def as_written(text: str) -> str:
-    """A clause's expression in generated text, marked for `without_macros`, which removes the marks."""
-    return f"{_BEGIN}{text}{_END}"
+    """A clause's expression in generated text, where it names anything marked for `without_macros`, which removes the marks."""
+    return f"{_BEGIN}{text}{_END}" if _WORD.search(text) else text
 
 
 def path_macros(macros: Mapping[str, bytes], directives: Iterable[object]) -> frozenset[str]:

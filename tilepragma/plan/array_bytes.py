@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tilepragma.ir.clause_values import clause_value
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject
 from tilepragma.plan.evaluation import Evaluation, UncountableError, Values
@@ -48,6 +49,7 @@ def host_value(bound: HostExpression, scalars: Mapping[str, int]) -> int:
         return int(Evaluation(values).value(bound))
     if bound.literal is not None:
         return bound.literal
-    if bound.text.strip() in scalars:
-        return scalars[bound.text.strip()]
+    found = clause_value(bound.text, scalars)
+    if found is not None:
+        return found
     raise UncountableError(f"the clause's '{bound.text}' has no known value")

@@ -7,7 +7,7 @@ time = sum over launches of  share of the slowest core * (points, rows, turns at
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -69,11 +69,21 @@ def predicted_terms(
         return Uncounted("the length of a section is not known")
     whole, once = held
     try:
-        launches = [_LaunchTerms(one, processor, whole, once, work.cases) for one in work.launches]
+        usable = _rates(plan, processor)
+        launches = [_LaunchTerms(one, usable, whole, once, work.cases) for one in work.launches]
         seconds = sum((one.seconds() for one in launches), np.zeros((work.cases, 5 + len(processor.memories) - 1)))
     except UncountableError as reason:
         return Uncounted(str(reason))
     return Terms(_names(processor), np.asarray(seconds))
+
+
+def _rates(plan: KernelPlan, processor: Processor) -> Processor:
+    """The processor as fast as programs of the plan can have it: where their options forbid fused multiply-adds, of which its rates count two
+    operations each, an operation is an instruction.
+    """
+    if plan.floating.contract or plan.floating.fast:
+        return processor
+    return replace(processor, float_rate=processor.float_rate / 2, double_rate=processor.double_rate / 2)
 
 
 def _held(plan: KernelPlan, scalars: Mapping[str, Values]) -> tuple[Numbers, Numbers] | None:

@@ -6,6 +6,7 @@ A measurement is committed before the next one begins, so that whatever ends the
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -100,6 +101,25 @@ class Measurement:
 def database_path() -> Path:
     """Where the user's database is. Raises OSError where there is no home folder."""
     return data_folder() / "measurements.sqlite"
+
+
+@contextmanager
+def opened_to_read(path: Path) -> Iterator[Database]:
+    """A database that is there, for reading alone: it may be one that we cannot write. Raises MeasurementsError."""
+    with _explained(path):
+        log = path.with_name(f"{path.name}-wal")
+        # What is only to be read may lie where SQLite cannot put the files by which several programs share it. What a log holds is not left out.
+        alone = not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if alone else ''}", PATIENCE, uri=True
+        )
+        try:
+            if not _pragma(connection, "schema_version"):
+                raise MeasurementsError(f"{path} is empty: nothing was measured yet")
+            _check(connection, path)
+            yield Database(connection, path)
+        finally:
+            connection.close()
 
 
 @contextmanager

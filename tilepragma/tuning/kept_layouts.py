@@ -7,9 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.base.files import write_atomically
-from tilepragma.plan.kept_sizes import HOST, SizeClass, fitting, kept_text, read_kept
+from tilepragma.base.located_json import read_located
+from tilepragma.plan.kept_sizes import HOST, VERSION, SizeClass, fitting, kept_text, read_kept
 from tilepragma.plan.kept_sizes import Winner as Winner
 from tilepragma.plan.kept_sizes import kept_file as kept_file
 
@@ -17,6 +18,26 @@ if TYPE_CHECKING:
     from tilepragma.plan.kernel_plan import KernelPlan
     from tilepragma.plan.layouts import Sizes
     from tilepragma.tuning.kernels import KernelTuning
+
+
+def set_aside(source: str) -> Path | None:
+    """Copy what stands beside the source for its user to mend, where nobody can read it, such as after a merge with conflicts: `keep` begins it
+    anew. Returns the copy's path, None where there is no need. Raises OSError.
+    """
+    path = kept_file(source)
+    if not path.is_file():
+        return None
+    content = path.read_bytes()
+    try:
+        found = read_located(content.decode(errors="replace"), str(path)).value
+        is_read = isinstance(found, dict) and found.get("version") == VERSION and isinstance(found.get("kernels"), dict)
+    except SourceError:
+        is_read = False
+    if is_read:
+        return None
+    copy = path.with_name(f"{path.name}.damaged")
+    write_atomically(copy, content)
+    return copy
 
 
 def keep(source: str, winner: Winner) -> Path | None:

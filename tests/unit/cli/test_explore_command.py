@@ -325,6 +325,15 @@ def test_budgets_that_are_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--budget 0s: write a time, as in 90s, 10m or 2h" in capsys.readouterr().err
 
 
+def test_what_a_kernel_has_no_use_for_is_left_to_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    never = SOURCE.replace("sweep", "never")
+    Path("in.c").write_text(never + SOURCE)
+    assert tune("--sizes", "n=64", "--budget", "0.001s", command=(program(),)) == 0
+    said = capsys.readouterr()
+    assert "kernel 'never' was never launched" in said.err
+    assert "the budget of 0.001 s is spent" in said.out
+
+
 def test_sizes_of_another_kernel_are_none_of_this_one() -> None:
     scale = (
         "void scale(int m, float *a)\n{\n#pragma tilek kernel\n    for (int i = 0; i < m; ++i)\n        a[i] *= 2;\n}\n"

@@ -13,6 +13,7 @@ from hand_built import clause, listing3, scalar, wavefronts
 
 from tilepragma.base.resources import resource_folder
 from tilepragma.host.region import region_text
+from tilepragma.host.user_macros import without_macros
 from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion
 
 LAUNCH = "if (tilek_launch(tilek_kernels[tilek_taken], &tilek_call_)) {"
@@ -24,7 +25,7 @@ def with_versions(usual: KernelPlan, *plans: KernelPlan) -> KernelPlan:
 
 def decided(plan: KernelPlan) -> list[str]:
     """The lines from the decision to the launch, without their indentation."""
-    lines = [line.strip() for line in region_text(plan).before.splitlines()]
+    lines = [line.strip() for line in without_macros(region_text(plan).before, {}).splitlines()]
     return lines[
         next(place for place, line in enumerate(lines) if "tilek_version(" in line) + 1 : lines.index(LAUNCH) + 1
     ]
@@ -65,13 +66,14 @@ def test_only_the_version_that_is_taken_is_filled_in() -> None:
 def test_what_versions_have_of_their_own_gives_no_warning(tmp_path: Path) -> None:
     """Arrays and bounds too."""
     text = region_text(with_versions(wavefronts(), other_launches()))
-    assert "tilek_arrays_1[0] = (tilek_array){" in text.before
-    assert "tilek_loops_1[1] = (tilek_bounds){0, m, 1, " in text.before
+    before = without_macros(text.before, {})
+    assert "tilek_arrays_1[0] = (tilek_array){" in before
+    assert "tilek_loops_1[1] = (tilek_bounds){0, m, 1, " in before
     head = (
         '#include "tilek.h"\nextern const tilek_kernel tilek_wavefronts_kernel, tilek_scale_kernel;\n'
         "void f(int n, int m, int k, float b, double A[n][n]);\nvoid f(int n, int m, int k, float b, double A[n][n])\n{\n"
     )
-    (tmp_path / "t.c").write_text(f"{head}{text.before}{text.after}}}\n")
+    (tmp_path / "t.c").write_text(f"{head}{before}{text.after}}}\n")
     include = str(resource_folder("runtime") / "include")
     command = ["gcc", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-std=c99", "-I", include, "-c", "t.c"]
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stderr == ""

@@ -15,7 +15,7 @@ from test_work import planned
 from tests.support.plan_runs import StepsRun
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import Target
-from tilepragma.ir.looptree import Statement
+from tilepragma.ir.looptree import FloatingRules, Statement
 from tilepragma.model.devices import Memory, Overheads, Processor
 from tilepragma.model.linear_model import Terms
 from tilepragma.plan.footprint_boxes import Groups, Reals
@@ -142,6 +142,17 @@ def test_columns_of_register_tiles_beyond_the_last_are_computed_and_nobody_asks(
     assert found[68].points[0] == pytest.approx(96 * 40 * 68, rel=0.02)
     assert found[68].padding[0] == pytest.approx(96 * 40 * 28, rel=0.2)  # five of 32 columns stand for all
     assert found[68].control[0] < 2 * found[64].control[0]
+
+
+def test_products_that_may_not_be_fused_with_sums_take_twice_as_long() -> None:
+    """Calibration counts two operations of a fused multiply-add; what comes from the first cache is no slower without."""
+    points = []
+    for contract in (True, False):
+        found = replace(planned("sgemm"), floating=FloatingRules(contract=contract, fast=False))
+        terms = predicted_terms(found, {"n": 96, "m": 64, "p": 40}, {}, PROCESSOR)
+        assert isinstance(terms, Terms)
+        points.append(terms.seconds[0, terms.names.index("points")])
+    assert points[1] == pytest.approx(2 * points[0], rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -235,6 +235,19 @@ def test_bytes_of_arrays_are_those_of_their_sections() -> None:
     assert array_bytes(planned("convolution"), {"n": 10}) is None
 
 
+def test_bytes_of_sections_that_the_user_calculates_are_known() -> None:
+    found = array_bytes(
+        plan("""
+        void f(int n, int m, float *a) {
+        #pragma tilek kernel data(a[0:n * (m + 2)])
+          for (int i = 0; i < n * m; i++) a[i] = 1;
+        }"""),
+        {"n": 10, "m": 6},
+    )
+    assert found is not None
+    assert [one.bytes for one in found] == [4 * 80]
+
+
 @pytest.mark.parametrize(
     ("name", "target", "more"),
     [

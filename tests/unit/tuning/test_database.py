@@ -21,6 +21,7 @@ from tilepragma.tuning.database import (
     Outcome,
     Trial,
     opened,
+    opened_to_read,
 )
 from tilepragma.tuning.measuring import alone
 from tilepragma.tuning.sharing import SharingError, lines_of, measurements_of
@@ -175,6 +176,24 @@ def test_a_database_of_somebody_else(path: Path) -> None:
     connection.execute("CREATE TABLE cats (name TEXT)")
     connection.close()
     with pytest.raises(MeasurementsError, match="is a database of something else"), opened(path):
+        pass
+
+
+def test_what_cannot_be_written_can_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(path, 3)
+    before = sorted(path.parent.iterdir())
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with opened_to_read(path) as database:
+        assert len(list(database.measurements())) == 3
+        assert sorted(path.parent.iterdir()) == before, "files beside it could not be made"
+
+
+def test_reading_changes_nothing(path: Path) -> None:
+    fill(path, 1)
+    with pytest.raises(MeasurementsError, match="cannot be written"), opened_to_read(path) as database:
+        database.study(KERNEL, HERE)
+    path.write_bytes(b"")
+    with pytest.raises(MeasurementsError, match="is empty: nothing was measured yet"), opened_to_read(path):
         pass
 
 

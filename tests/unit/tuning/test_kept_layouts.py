@@ -13,7 +13,7 @@ from tilepragma.driver import TranslateRequest, translate
 from tilepragma.plan.kept_sizes import DEVICE, HOST, SizeClass
 from tilepragma.plan.kernel_plan import KernelPlan, SizeChoice
 from tilepragma.plan.layouts import Layout, Ranking, Sizes
-from tilepragma.tuning.kept_layouts import kept_layouts, winner_of
+from tilepragma.tuning.kept_layouts import kept_layouts, set_aside, winner_of
 from tilepragma.tuning.kernels import KernelTuning
 from tilepragma.tuning.layout_search import ROUNDS, LayoutSearch, Trial
 
@@ -117,3 +117,17 @@ def test_what_was_kept_before(plan: KernelPlan, tmp_path: Path) -> None:
     assert kept_layouts(str(source), plan) == {}
     file.write_text("{")
     assert kept_layouts(str(source), plan) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ['{"version": 1,\n<<<<<<< HEAD\n "kernels": {}}', '{"version": 2, "kernels": {}}', "[]"]
+)
+def test_what_cannot_be_read_is_copied_before_it_begins_anew(text: str, tmp_path: Path) -> None:
+    source, kept = tmp_path / "in.c", tmp_path / "in.tilek.json"
+    assert set_aside(str(source)) is None
+    kept.write_text('{"version": 1, "kernels": {"sweep": {}}}')
+    assert set_aside(str(source)) is None
+    kept.write_text(text)
+    copy = set_aside(str(source))
+    assert copy == tmp_path / "in.tilek.json.damaged"
+    assert copy.read_text() == kept.read_text() == text
