@@ -286,8 +286,10 @@ class _Planner:
         leading = True
         said = len(self.reasons)
         for one in chain:
-            if (one.directive is not None and one.directive.sequential) or leaves_early(one.body):
-                self.reasons.append(f"the loop over '{one.iterator.host}' runs in order ('seq', or a break in it)")
+            said_so = one.directive is not None and one.directive.sequential
+            if said_so or leaves_early(one.body):
+                why = "as 'seq' says" if said_so else "since a break, or a continue in a switch, stands in it"
+                self.reasons.append(f"the loop over '{one.iterator.host}' runs in order, {why}")
                 break
             vouched = one.directive is not None and one.directive.independent
             carried = None if vouched else at.nest.between(one, len(at.around), leaves)

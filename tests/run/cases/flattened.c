@@ -568,3 +568,37 @@ CASE(edges)
             free(old);
         }
 }
+
+// case either_sign: rows at a distance from outside the kernel, which may be negative, up to a row that another loop counts (attention's scores)
+static void either_sign(int heads, int rows, int row, int size, const float *keys, float *scores)
+{
+#pragma tilek kernel
+    for (int h = 0; h < heads; h++)
+        for (int t = 0; t < rows; t++) {
+            const float *query = keys + t * row + h * size;
+            float most = -10000.0f;
+            for (int t2 = 0; t2 <= t; t2++) {
+                const float *key = keys + t2 * row + h * size;
+                float sum = 0;
+                for (int i = 0; i < size; i++)
+                    sum += query[i] * key[i];
+                if (sum > most)
+                    most = sum;
+            }
+            scores[h * rows + t] = most;
+        }
+}
+CASE(either_sign)
+{
+    enum { HEADS = 3, ROWS = 7, SIZE = 5 };
+    const int row = HEADS * SIZE * 2;
+    float *const keys = check_floats((size_t)(ROWS * row)), *const scores = check_floats(HEADS * ROWS);
+    either_sign(HEADS, ROWS, row, SIZE, keys, scores);
+    check_record("down", scores, HEADS * ROWS * sizeof *scores);
+    either_sign(HEADS, ROWS, -row, SIZE, keys + (ROWS - 1) * row, scores);
+    check_record("up", scores, HEADS * ROWS * sizeof *scores);
+    either_sign(HEADS, ROWS, 0, SIZE, keys, scores);
+    check_record("one", scores, HEADS * ROWS * sizeof *scores);
+    free(keys);
+    free(scores);
+}

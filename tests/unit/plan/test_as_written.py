@@ -65,6 +65,27 @@ def test_what_follows_a_continue_is_under_the_opposite_condition_where_the_user_
     assert not [node for node in walk(found.device[0].body) if isinstance(node, Continue)]
 
 
+def test_what_leaves_a_loop_is_named() -> None:
+    source = """
+        void f(int n, const int *k, double *a)
+        {{
+        #pragma tilek kernel data(a[0:n])
+            for (int i = 0; i < n; i++) {{
+                double v = a[i];
+                switch (k[i]) {{
+                case 1: {};
+                default: v = 1;
+                }}
+                a[i] = v;
+            }}
+        }}
+        """
+    assert plan(source.format("break")).as_written is None
+    assert plan(source.format("continue")).as_written == (
+        "the loop over 'i' runs in order, since a break, or a continue in a switch, stands in it"
+    )
+
+
 def test_a_sum_without_reduction_is_refused_although_the_user_vouches() -> None:
     source = """
         int f(int n, const double *a)
