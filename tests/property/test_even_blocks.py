@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilepragma.plan.even_blocks import LEAST_OPERATIONS, even_blocks, even_columns
+from tilepragma.plan.even_blocks import (
+    BLOCK_COST,
+    LEAST_OPERATIONS,
+    MOST_TIMES,
+    OTHER_COST,
+    OTHER_TIMES,
+    even_blocks,
+    even_columns,
+)
 
 RUNTIME = Path(__file__).resolve().parents[2] / "runtime"
 
@@ -24,21 +32,27 @@ def most_rows(size: int, rows: int, threads: int) -> int:
     return max(found)
 
 
-@given(st.integers(1, 4), st.integers(1, 12), st.integers(1, 1500), st.integers(1, 40))
-def test_no_thread_has_more_than_before(unit: int, units: int, rows: int, threads: int) -> None:
+@given(st.integers(1, 4), st.integers(1, 12), st.integers(1, 1500), st.integers(1, 40), st.sampled_from([0.0, 1e12]))
+def test_no_thread_has_more_than_before(unit: int, units: int, rows: int, threads: int, operations: float) -> None:
     usual = unit * units
-    found = even_blocks(usual, (0, rows - 1), unit, threads)
-    assert 1 <= found <= 2 * usual and found % unit == 0
+    found = even_blocks(usual, (0, rows - 1), unit, threads, operations)
+    times, part = (MOST_TIMES, BLOCK_COST) if operations else (OTHER_TIMES, OTHER_COST)
+    assert found >= 1 and (found == usual or found <= times * usual) and found % unit == 0
     before, after = (most_rows(size, rows, threads) for size in (usual, found))
-    # Larger blocks are cheaper: a twelfth of the usual size for each that a thread has.
-    assert after <= before + -(-rows // usual // threads) * usual / 12 + usual / 12
+    # Larger blocks are cheaper: a part of the usual size for each that a thread has.
+    assert after <= before + (-(-rows // usual // threads) + 1) * usual / part
 
 
 @pytest.mark.parametrize(
     ("rows", "threads", "size"),
-    [(96, 2, 96), (500, 2, 128), (512, 2, 128), (1000, 2, 168), (1000, 16, 64), (100, 4, 32)],
+    [(96, 2, 96), (400, 2, 200), (500, 2, 256), (1000, 2, 256), (1000, 16, 64), (100, 4, 32)],
 )
 def test_sizes_of_products(rows: int, threads: int, size: int) -> None:
+    assert even_blocks(96, (0, rows - 1), 8, threads, 2.0 * rows**3) == size
+
+
+@pytest.mark.parametrize(("rows", "threads", "size"), [(400, 2, 104), (500, 2, 128), (1000, 2, 168), (1000, 16, 64)])
+def test_blocks_are_smaller_where_rows_may_be_of_unlike_length(rows: int, threads: int, size: int) -> None:
     assert even_blocks(96, (0, rows - 1), 8, threads) == size
 
 
@@ -53,7 +67,7 @@ def test_few_rows_are_dealt_out_where_they_are_much_work(rows: int, threads: int
 
 @pytest.mark.parametrize(
     ("rows", "threads", "operations", "size"),
-    [(10, 2, 0.0, 5), (10, 2, 320e3, 6), (10, 2, 320e6, 5), (10, 4, 320e3, 2), (40, 2, 5120e3, 5)],
+    [(10, 2, 0.0, 5), (10, 2, 320e3, 6), (10, 2, 80e3, 7), (10, 2, 320e6, 5), (10, 4, 320e3, 3), (40, 2, 5120e3, 10)],
 )
 def test_the_first_thread_has_more_of_what_is_little_work(
     rows: int, threads: int, operations: float, size: int

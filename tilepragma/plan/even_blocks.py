@@ -32,18 +32,21 @@ from tilepragma.plan.kernel_plan import (
 )
 from tilepragma.plan.summary import all_steps
 
-#: A block costs as much as a twelfth of the default size's rows, since panels are packed for each: in products of 500 to 1500 a side on two cores 48
-#: rows take 1.03 to 1.14 times as long as 96, and 240 take 0.93 to 1. So does a column: of 3-D Jacobi 2 steps a tile take 0.97 to 1.14 times as long
-#: as 3 where both are even, of SOR on a line 84 and 63 steps take 1.07 and 1.27 times as long as 125.
-PART_COST = 12
-#: At most so many times the default size: what a block goes through must stay in the cache. Columns are no wider than by default.
-MOST_TIMES = 2
+#: A block costs as much as so small a part of the default size's rows, since panels are packed for each, and so many times the default size is the
+#: most, since what a block goes through must stay in the cache. Of products of 400 to 1000 a side on two and four cores blocks of 200 and 256 rows take
+#: 0.89 to 0.96 of the time of 104 to 136 where threads have as many rows; 1000 a side on two cores 0.99 to 1.01 of that of 168.
+BLOCK_COST, MOST_TIMES = 5, 3
+#: The same where the operations of a kernel are not known, as below diagonals, where rows are not all as much work: smaller blocks are dealt in turn.
+OTHER_COST, OTHER_TIMES = 12, 2
+#: A column costs as much as a twelfth: of 3-D Jacobi 2 steps a tile take 0.97 to 1.14 times as long as 3 where both are even, of SOR on a line 84 and
+#: 63 steps take 1.07 and 1.27 times as long as 125. Columns are no wider than by default; so many for each thread are looked at.
+COLUMN_COST, COLUMNS_EACH = 12, 2
 #: Floating-point operations that are worth a thread where one block would hold all rows: products of 96 a side, which make 2.6 million in 13 us,
 #: take as long on two threads as on one; 80 rows by matrices of 1000 a side a quarter of it on four.
 LEAST_OPERATIONS = 2**20
-#: What the first thread may have done before the others hear of a launch, in floating-point operations: some 2 to 3 us. Of 10 products of 10 rows by
-#: 40 columns each, 320000 operations on two threads, 6 for the first thread and 4 for the other take 0.83 of the time of 5 for each.
-LATE_OPERATIONS = 2**16
+#: What the first thread may have done before the others hear of a launch, in floating-point operations: some 2 us. Of 10 products of 10 rows by 40
+#: columns each, 320000 operations on two threads, 6 for the first thread and 4 for the other take 0.83 of the time of 5 for each.
+LATE_OPERATIONS = 40000
 #: Of more rows the cost has no 64 bits.
 _MOST_ROWS = (2**63 - 1) // 2**24
 _DEALT = (TileKind.DYNAMIC, TileKind.THREAD)
@@ -140,14 +143,17 @@ def even_blocks(usual: int, rows: tuple[int, int], unit: int, threads: int, oper
     if unit < 1 or not 0 <= lower <= upper or lower >= usual or not _can_be_even(min(usual, upper), upper, threads):
         return usual
     count, best = upper + 1, usual
-    late = 0 if operations <= 0 else int(min(LATE_OPERATIONS * count / operations, count))
+    part, times, late = OTHER_COST, OTHER_TIMES, 0
+    if operations > 0:
+        part, times = BLOCK_COST, MOST_TIMES
+        late = int(min(LATE_OPERATIONS * float(part * count) / operations, part * count))
+    cost = _BlocksCost(usual, count, threads, part, late)
     if upper < usual:
         parts = min(threads, int(operations / LEAST_OPERATIONS))
         return usual if parts < 2 else min(usual, _rounded_up(-(-count // parts), unit))
-    fair = -(-count // threads)
-    size = _rounded_up(min(fair, -(-usual // MOST_TIMES)), unit)
-    while size <= usual * MOST_TIMES:
-        if _blocks_cost(usual, size, count, threads, late) < _blocks_cost(usual, best, count, threads, late):
+    size = _rounded_up(min(-(-count // threads), -(-usual // OTHER_TIMES)), unit)
+    while size <= usual * times:
+        if cost.of(size) < cost.of(best):
             best = size
         size += unit
     return best
@@ -161,20 +167,31 @@ def _can_be_even(usual: int, upper: int, threads: int) -> bool:
     return 2 <= threads < 2**16 and usual < 2**20 and usual <= upper < _MOST_ROWS
 
 
-def _blocks_cost(usual: int, size: int, count: int, threads: int, late: int) -> int:
-    """What the busiest thread has to do: the first, which has most, or the second, which begins as late as the first has done `late` rows."""
-    first = _thread_cost(usual, size, count, threads, 0)
-    return max(first, _thread_cost(usual, size, count, threads, 1) + PART_COST * late) if late else first
+@dataclass(frozen=True)
+class _BlocksCost:
+    """What blocks of a size cost: `part` times the rows of the busiest thread, and its blocks, each as much as `usual` rows. The second thread begins
+    so `late`.
+    """
 
+    usual: int
+    count: int
+    threads: int
+    part: int
+    late: int
 
-def _thread_cost(usual: int, size: int, count: int, threads: int, number: int) -> int:
-    """Of the thread with blocks `number`, number + threads, number + 2 threads, ...: PART_COST times its rows, and its blocks."""
-    blocks = -(-count // size)
-    own = -(-(blocks - number) // threads)
-    rows = own * size
-    if own and (blocks - 1 - number) % threads == 0:
-        rows -= blocks * size - count  # the last block, which may be short, is its own
-    return PART_COST * rows + own * usual
+    def of(self, size: int) -> int:
+        """The first thread has most to do, or the second where it begins late."""
+        first = self._thread(size, 0)
+        return max(first, self._thread(size, 1) + self.late) if self.late else first
+
+    def _thread(self, size: int, number: int) -> int:
+        """Of the thread with blocks `number`, number + threads, number + 2 threads, ..."""
+        blocks = -(-self.count // size)
+        own = -(-(blocks - number) // self.threads)
+        rows = own * size
+        if own and (blocks - 1 - number) % self.threads == 0:
+            rows -= blocks * size - self.count  # the last block, which may be short, is its own
+        return self.part * rows + own * self.usual
 
 
 def even_columns(usual: int, upper: int, unit: int, threads: int) -> int:
@@ -185,7 +202,7 @@ def even_columns(usual: int, upper: int, unit: int, threads: int) -> int:
     if unit < 1 or upper < 0 or not _can_be_even(min(usual, upper), upper, threads):
         return usual
     count, best = upper + 1, usual
-    for columns in range(1, MOST_TIMES * threads + 1):
+    for columns in range(1, COLUMNS_EACH * threads + 1):
         widest = -(-count // columns)
         size = _rounded_up(widest, unit)
         if size < usual and _columns_cost(usual, size, count, threads) < _columns_cost(usual, best, count, threads):
@@ -194,8 +211,8 @@ def even_columns(usual: int, upper: int, unit: int, threads: int) -> int:
 
 
 def _columns_cost(usual: int, size: int, count: int, threads: int) -> int:
-    """PART_COST times the threads' share of the rows, or a column, which one of them is at work on at a time; and the columns; for all threads."""
-    return PART_COST * max(min(size, count) * threads, count) + usual * -(-count // size)
+    """COLUMN_COST times the threads' share of the rows, or a column, which one of them is at work on at a time; and the columns; for all threads."""
+    return COLUMN_COST * max(min(size, count) * threads, count) + usual * -(-count // size)
 
 
 def with_even_sizes(

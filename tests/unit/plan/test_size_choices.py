@@ -202,7 +202,7 @@ def test_blocks_of_a_product_are_as_even_as_its_rows_allow(product: KernelPlan) 
         "tilek_size_of_blocks(tilek_run_, 0, 0, (long)n - 1, 8, tilek_call_->operations)"
         in step_functions(product, False).text
     )
-    assert sizes_on_hosts(product, {"n": 500, "m": 9}, threads=2) == (128,)
+    assert sizes_on_hosts(product, {"n": 500, "m": 9}, threads=2) == (256,)
     assert sizes_on_hosts(product, {"n": 500, "m": 9}) == (96,)
     assert sizes_on_hosts(chosen(product, (None, None, 64)), {"n": 500, "m": 9}, threads=2) == (64,)
     (size,) = product.sizes
