@@ -33,8 +33,8 @@ from tilepragma.plan.kernel_plan import (
 from tilepragma.plan.summary import all_steps
 
 #: A block costs as much as so small a part of the default size's rows, since panels are packed for each, and so many times the default size is the
-#: most, since what a block goes through must stay in the cache. Of products of 400 to 1000 a side on two and four cores blocks of 200 and 256 rows take
-#: 0.89 to 0.96 of the time of 104 to 136 where threads have as many rows; 1000 a side on two cores 0.99 to 1.01 of that of 168.
+#: most, since what a block goes through must stay in the cache. Of products of 400 to 1000 a side on two and four cores blocks of 200 and 256 rows
+#: take 0.89 to 0.96 of the time of 104 to 136 where threads have as many rows; 1000 a side on two cores 0.99 to 1.01 of that of 168.
 BLOCK_COST, MOST_TIMES = 5, 3
 #: The same where the operations of a kernel are not known, as below diagonals, where rows are not all as much work: smaller blocks are dealt in turn.
 OTHER_COST, OTHER_TIMES = 12, 2
