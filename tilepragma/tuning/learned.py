@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.kept_sizes import DEVICE, HOST, KeptChoice, Winner
 from tilepragma.plan.size_choices import chosen_sizes, found_by_launch, sizes_on_hosts
-from tilepragma.tuning.decisions import MOST, Decision, Occasion, decided
+from tilepragma.tuning.decisions import ENOUGH, MOST, Decision, Occasion, decided
 from tilepragma.tuning.exploration import Results
 from tilepragma.tuning.measuring import DEFAULT, Version, version_of
 from tilepragma.tuning.size_ranges import sizes_of
@@ -66,10 +66,11 @@ class Lesson:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether anything is gained, on the whole or where it is worst, and nothing lost."""
-        mean = sum(self.before) / len(self.before)
-        gains = self.decision.mean - mean, self.decision.least - min(self.before)
-        return max(gains) >= LEAST_GAIN and min(gains) > -LEAST_GAIN
+        """Whether anything is gained, on the whole or where it is worst, and nothing lost; or what is enough is reached at every size, which it was not."""
+        mean, least = sum(self.before) / len(self.before), min(self.before)
+        gains = self.decision.mean - mean, self.decision.least - least
+        is_enough = least < ENOUGH <= self.decision.least
+        return (is_enough or max(gains) >= LEAST_GAIN) and min(gains) > -LEAST_GAIN
 
     def winner(self, machine: str, now: datetime) -> Winner:
         """What is to be kept of it; what was kept for the target before is to go where it is worth nothing."""

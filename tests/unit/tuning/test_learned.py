@@ -101,6 +101,24 @@ def test_each_size_may_have_its_own_layout(builds: dict[str, Build]) -> None:
     assert found.reached == {POINTS[0]: 1.0, POINTS[1]: 1.0}
 
 
+@pytest.mark.parametrize(
+    ("before", "reached", "worth"),
+    [
+        ((0.961, 1.0), (0.975, 1.0), True),
+        ((0.961, 1.0), (0.969, 1.0), False),
+        ((0.971, 1.0), (0.985, 1.0), False),
+        ((0.961, 1.0), (0.975, 0.97), True),
+        ((0.961, 1.0, 1.0, 1.0), (0.97, 0.97, 0.97, 0.97), False),
+    ],
+)
+def test_rules_that_are_enough_everywhere_are_taken_where_the_default_is_not(
+    builds: dict[str, Build], before: tuple[float, ...], reached: tuple[float, ...], worth: bool
+) -> None:
+    """97 % of the best at every size is the goal; what is gained less than runs differ by is no reason elsewhere."""
+    found = lesson(builds, lambda version, _: 1.0 if version.sizes else 2.0)
+    assert replace(found, before=before, decision=replace(found.decision, shares=reached)).is_worth_it == worth
+
+
 def test_what_rules_reach_is_known_where_they_ran(builds: dict[str, Build]) -> None:
     found = lesson(builds, lambda version, sizes: 1.0 if bool(version.sizes) == ("n=1000," in sizes) else 2.0)
     elsewhere = Occasion(10**9, 1, {(99, 99): 1.0}, 1.0)
