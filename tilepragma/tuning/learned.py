@@ -66,7 +66,7 @@ class Lesson:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether anything is gained, on the whole or where it is worst, and nothing lost; or what is enough is reached at every size, which it was not."""
+        """Whether anything is gained, on the whole or where it is worst, or enough is reached everywhere, which it was not; and nothing lost."""
         mean, least = sum(self.before) / len(self.before), min(self.before)
         gains = self.decision.mean - mean, self.decision.least - least
         is_enough = least < ENOUGH <= self.decision.least
