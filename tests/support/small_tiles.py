@@ -9,7 +9,6 @@ TILES = {
     "t_j_size": 7,
     "i_size": 7,
     "i_size_2": 9,
-    "i_size_3": 5,
     "i_j_size": 11,
     "j_size": 13,
     "j_2_size": 5,
