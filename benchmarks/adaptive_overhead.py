@@ -72,7 +72,7 @@ class Programs:
 
     def seconds(self, program: str, numbers: Mapping[str, int], calls: int, **variables: str) -> tuple[float, ...]:
         """Of each call; the script ends where the program fails."""
-        command = (str(self.folder / program), *self.calling.command_line(numbers, calls))
+        command = (str(self.folder / program), *self.calling.command_line(numbers, calls, calls_a_fill=calls))
         output = output_of(command, self.folder, TILEK_TARGET=self.target, TILEK_STRICT="1", **variables)
         return self.calling.calls_said(output).seconds
 
@@ -137,7 +137,7 @@ def make(folder: Path, subject: Subject, program: str, text: bytes, calling: Cal
     own = folder / f"of-{program}"
     own.mkdir(exist_ok=True)
     source, clock = own / subject.source.name, own / "tilek_calling_clock.c"
-    source.write_bytes(calling.timed_text(text, fills_once=True))
+    source.write_bytes(calling.timed_text(text))
     clock.write_bytes(calling.clock_text)
     words = [*tilecc(), *OWN_MAIN, *OPTIONS, "-w", *local_headers(subject.source)]
     compiled([*words, "-o", str(folder / program), str(source), str(clock), "-lm"], own, {})

@@ -22,8 +22,8 @@ class Calling:
     def text(self, source: bytes) -> bytes:
         return source
 
-    def command_line(self, numbers: Mapping[str, int], calls: int) -> tuple[str, ...]:
-        return (str(calls), *map(str, numbers.values()))
+    def command_line(self, numbers: Mapping[str, int], calls: int, calls_a_fill: int) -> tuple[str, ...]:
+        return (str(calls), str(calls_a_fill), *map(str, numbers.values()))
 
 
 def programs(folder: Path, **sources: str) -> MadePrograms:
@@ -48,7 +48,7 @@ def test_a_build_has_its_source_options_and_environment(tmp_path: Path) -> None:
         one=text.replace("main", "tilek_users_main") + "#undef main\nint main(void) { return tilek_users_main(); }\n",
     )
     command = made.command("one", {"n": 5}, 3)
-    assert command[1:] == ["3", "5"]
+    assert command[1:] == ["3", "1", "5"]
     assert subprocess.run(command, check=False).returncode == 10
     before = os.stat(command[0]).st_mtime_ns
     assert made.command("one", {"n": 5}, 3) == command

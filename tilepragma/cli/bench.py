@@ -29,7 +29,7 @@ from tilepragma.cli.tune import ended_by_sigterm
 from tilepragma.driver import calling_program, source_text
 from tilepragma.tuning.children import ending
 from tilepragma.tuning.kept_layouts import kept_file
-from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, first_that_counts
+from tilepragma.tuning.measuring import FIRST_SECONDS, calls_in_a_run, that_count
 from tilepragma.tuning.programs import NotBuiltError, ProgramError, said_by
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class _Function:
         if len(said.seconds) != calls or not said.digest:
             row.failure, row.calls = "ended before all calls were made", []
             return
-        row.calls += said.seconds[first_that_counts(calls) :]
+        row.calls += that_count(said.seconds, fill=1)
         row.digest = said.digest
 
     def _compare(self, row: Measured, numbers: Mapping[str, int], digest: str) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.report.sizes import size_parameters
 from tilepragma.tuning.children import ending
+from tilepragma.tuning.measuring import calls_a_fill
 from tilepragma.tuning.programs import NotBuiltError
 from tilepragma.tuning.size_ranges import sizes_text
 
@@ -138,7 +139,7 @@ class MadePrograms:
             except NotBuiltError as error:
                 self.refused[build] = str(error)
                 raise
-        return [str(self.built[build]), *self.calling.command_line(numbers, calls)]
+        return [str(self.built[build]), *self.calling.command_line(numbers, calls, calls_a_fill(calls))]
 
     def _made(self, name: str) -> Path:
         build = self.builds[name]

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,8 +60,8 @@ _BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|)")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 #: What runs a build at some sizes, for so many calls.
 Command = Callable[[str, Mapping[str, int], int], list[str]]
-#: What is taken where the user says nothing.
-BUDGET, VERSIONS = "60s", "sizes,steps"
+#: What is taken where the user says nothing, and then for kernels that have none of these versions.
+BUDGET, VERSIONS, OTHER_VERSIONS = "60s", "sizes,steps", "counts,unroll"
 
 
 def usage_problem(options: argparse.Namespace) -> str:
@@ -103,6 +103,8 @@ class _Job:
     program: tuple[str, ...]
     build: UserBuild | None
     families: tuple[str, ...]
+    others: tuple[str, ...]
+    """the families for kernels that have no versions of these; none where the user named families"""
     options: tuple[str, ...]
     folder: Path
     again: bool
@@ -166,6 +168,7 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
     tasks = [_Task(plan, target) for plan in plans for target in targets]
     has_versions = not options.program or options.build
     families = listed(options.versions or VERSIONS) if has_versions else ("sizes",)
+    others = listed(OTHER_VERSIONS) if has_versions and not options.versions else ()
     with tempfile.TemporaryDirectory(prefix="tilepragma-tune-") as folder:
         job = _Job(
             request,
@@ -174,6 +177,7 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
             options.program,
             UserBuild(options.build, Path(request.source), Path(folder)) if options.build else None,
             families,
+            others,
             request.options,
             Path(folder),
             options.again,
@@ -254,6 +258,10 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
     serves = "threads" if first.on_host and target == "opencl" else target
     device: Device | None = job.request.device or ordering(target, serves)
     versions, space = space_of(builds, points, serves, device, "sizes" in job.families)
+    if len(versions) < 2 and job.others:
+        title = f"{plan.kernel.name} on {target}"
+        print(f"{title} has no versions of {', '.join(job.families)}: trying {', '.join(job.others)}")
+        return _explored_kernel(replace(job, families=job.others, others=()), task, budget, database)
     if len(versions) < 2:
         raise TuningError(
             f"has nothing to try among the versions {', '.join(job.families)}",
@@ -338,19 +346,27 @@ def _made_subject(job: _Job, task: _Task) -> _Subject:
     if not points:
         raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
     builds = _builds(job, task.plan, task.target)
-    folder = job.folder / f"{task.plan.kernel.name}-{task.target}"
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix=f"{task.plan.kernel.name}-{task.target}-", dir=job.folder))
     command = MadePrograms(folder, Path(job.request.source), job.options, builds, calling).command
     first = _first_run(command, task, next(iter(points.values())), is_made=True)
     return _Subject(task.target, first, command, points, builds, {})
 
 
 def _builds(job: _Job, plan: KernelPlan, target: str) -> dict[str, Build]:
-    """What there is to try. Raises TuningError for kernels that have not what a family of versions is for."""
-    try:
-        return builds_of(job.request, job.result, plan, target, job.families, host_devices()[-1].compute_units)
-    except RefusalError as error:
-        raise TuningError(f"has none of these versions: it {error}", "name other ones with --versions") from None
+    """What there is to try. Raises TuningError for kernels that have not what any family of versions is for."""
+    builds: dict[str, Build] = {}
+    refused: dict[str, RefusalError] = {}
+    for family in job.families:
+        try:
+            builds |= builds_of(job.request, job.result, plan, target, (family,), host_devices()[-1].compute_units)
+        except RefusalError as error:
+            refused[family] = error
+    if not builds:
+        reason = next(iter(refused.values()))
+        raise TuningError(f"has none of these versions: it {reason}", "name other ones with --versions")
+    for family, why in refused.items():
+        print(f"{plan.kernel.name} on {target} has no versions of {family}: it {why}")
+    return builds
 
 
 def _first_run(

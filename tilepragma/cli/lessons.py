@@ -31,9 +31,9 @@ class Learner:
     def lesson(self, trials: Sequence[tuple[Trial, Outcome]], refused: Callable[[str, str], None]) -> Lesson:
         """What the trials teach; `refused` hears of a version that the kernel's own program cannot have, and the reason. Raises NoLessonError."""
         families, builds = families_of(trial.version for trial, _ in trials), self.builds
-        if not builds or not set(families) <= set(self.families):
-            wanted = tuple(dict.fromkeys((*self.families, *families)))
+        missing = tuple(family for family in families if family not in self.families)
+        if missing:
             threads = host_devices()[-1].compute_units
-            builds = builds_of(self.request, self.result, self.plan, self.target, wanted, threads)
+            builds = {**builds, **builds_of(self.request, self.result, self.plan, self.target, missing, threads)}
         embed = embedding(self.request, self.result, self.plan, refused) if len(builds) > 1 else None
         return lesson_of(trials, builds, self.target, self.on_host, embed)

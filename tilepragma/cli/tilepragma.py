@@ -279,7 +279,8 @@ def _add_tune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     tune.add_argument(
         "--versions",
         metavar="LIST",
-        help="which to try: sizes, steps, counts, unroll, paper8, paper16, paper24 (default: sizes,steps; with a program and no --build sizes)",
+        help="which to try: sizes, steps, counts, unroll, paper8, paper16, paper24 (default: sizes,steps; counts,unroll"
+        " for kernels without these; with a program and no --build sizes)",
     )
     _add_text(
         tune,

@@ -170,14 +170,13 @@ class CallingProgram:
 
     def text(self, source: bytes) -> bytes:
         """The program of a source that has the function, whatever its directives say."""
-        return source + "".join(self._lines(is_timed=False, fills_once=False)).encode()
+        return source + "".join(self._lines(is_timed=False)).encode()
 
-    def timed_text(self, source: bytes, fills_once: bool = False) -> bytes:
+    def timed_text(self, source: bytes) -> bytes:
         """The same, which says on standard output, how long each call takes, and a digest of what the arrays hold after the last
-        one; `calls_said` reads it. It is linked with `clock_text`. All calls have the same numbers; where it `fills_once` each has what the
-        one before left.
+        one; `calls_said` reads it. It is linked with `clock_text`.
         """
-        return source + "".join(self._lines(is_timed=True, fills_once=fills_once)).encode()
+        return source + "".join(self._lines(is_timed=True)).encode()
 
     @property
     def clock_text(self) -> bytes:
@@ -191,9 +190,10 @@ class CallingProgram:
         seconds = tuple(float(value) for what, value in found if what == "seconds")
         return CallsSaid(seconds, next((value for what, value in found if what == "digest"), ""))
 
-    def command_line(self, numbers: Mapping[str, int], calls: int) -> tuple[str, ...]:
+    def command_line(self, numbers: Mapping[str, int], calls: int, calls_a_fill: int = 1) -> tuple[str, ...]:
         """The arguments for so many calls where the function's whole numbers have these values; a number that no kernel depends on is 1 where there
-        is none for it. Raises RefusalError.
+        is none for it. Before the first call, and each time after so many, the arrays are filled anew, with the same numbers; all other calls
+        have what the one before left. Raises RefusalError.
         """
         missing = [name for name in self.needed if name not in numbers]
         if missing:
@@ -204,6 +204,7 @@ class CallingProgram:
         least = min((extent for one in extents for extent in one), default=1)
         words = (
             calls,
+            calls_a_fill,
             least,
             *(numbers.get(name, 1) for name in self.whole),
             *(each for one in extents for each in one),
@@ -220,7 +221,7 @@ class CallingProgram:
             whole += size
         return whole
 
-    def _lines(self, is_timed: bool, fills_once: bool) -> Iterator[str]:
+    def _lines(self, is_timed: bool) -> Iterator[str]:
         yield _BEGINNING
         if is_timed:
             yield _TIMED
@@ -230,7 +231,7 @@ class CallingProgram:
         for number, type_ in enumerate(types):
             value = _REAL if type_.is_floating else _WHOLE
             yield _FILL.format(number=number, type=type_.spelling, value=value)
-        count = 2 + len(self.whole) + sum(one.rank for one in self.arrays.values())
+        count = 3 + len(self.whole) + sum(one.rank for one in self.arrays.values())
         yield "\nint main(int argc, char **argv)\n{\n"
         yield f"    unsigned long long numbers[{count}], call;\n    int place;\n"
         if is_timed:
@@ -238,7 +239,7 @@ class CallingProgram:
         yield f"    if (argc != {count + 1})\n        return 2;\n"
         yield f"    for (place = 0; place < {count}; ++place)\n"
         yield "        numbers[place] = strtoull(argv[place + 1], NULL, 10);\n    {\n"
-        first = 2 + len(self.whole)
+        first = 3 + len(self.whole)
         fills, digests, arguments = [], [], {}
         for place, one in enumerate(self.arrays.values()):
             own = [f"numbers[{first + level}]" for level in range(one.rank)]
@@ -246,7 +247,7 @@ class CallingProgram:
             block = f"tilek_block_{place}"
             size = f"sizeof({one.element.spelling})"
             yield f"        {one.element.spelling} *const {block} = tilek_calling_memory({total}, {size});\n"
-            fills.append(f"tilek_calling_fill_{types.index(one.element)}({block}, {total}, numbers[1]);")
+            fills.append(f"tilek_calling_fill_{types.index(one.element)}({block}, {total}, numbers[2]);")
             digests.append(f"digest = tilek_calling_digest(digest, {block}, {total} * {size});")
             arguments[one.name] = f"(void *){block}"
             if one.is_rows:
@@ -254,9 +255,10 @@ class CallingProgram:
                 yield f"        void *const tilek_rows_{place} = {rows};\n"
                 arguments[one.name] = f"tilek_rows_{place}"
             first += one.rank
-        yield "        for (call = 0; call < numbers[0]; ++call) {\n            tilek_calling_state = 88172645463325252ull;\n"
-        first_alone = "if (call == 0) " if fills_once else ""
-        yield from (f"            {first_alone}{fill}\n" for fill in fills)
+        yield "        for (call = 0; call < numbers[0]; ++call) {\n            if (call % numbers[1] == 0) {\n"
+        yield "                tilek_calling_state = 88172645463325252ull;\n"
+        yield from (f"                {fill}\n" for fill in fills)
+        yield "            }\n"
         said = ", ".join(self._argument(one, arguments) for one in self.enclosing.parameters)
         name = self.enclosing.function
         if is_timed:
@@ -274,7 +276,7 @@ class CallingProgram:
             return arrays[parameter.name]
         assert isinstance(parameter.type, ScalarType)
         if parameter.name in self.whole:
-            return f"({parameter.type.spelling})numbers[{2 + self.whole.index(parameter.name)}]"
+            return f"({parameter.type.spelling})numbers[{3 + self.whole.index(parameter.name)}]"
         return f"({parameter.type.spelling})0.75"
 
 

@@ -23,6 +23,10 @@ PATIENCE, LEAST_SECONDS, FIRST_SECONDS = 5.0, 5.0, 600.0
 #: 500 calls 5 %, and the first 200 calls take up to 1.4 times as long as those behind them.
 _SECONDS, _FEWEST, _MOST = 0.2, 1, 5
 _SHORT_SECONDS, _MOST_SHORT = 0.008, 300
+#: The arrays of short kernels are filled anew after so many calls only, and the first one after that does not count: it finds them in the
+#: caches of the thread that filled them, where a program that calls the kernel again and again has each part with the thread that works on
+#: it. Not once for all calls: what a kernel adds up or scales again and again leaves the range of usual numbers.
+_CALLS_A_FILL = 4
 _SIZE = re.compile(r"\w+=\d+")
 
 
@@ -85,7 +89,7 @@ class Bench:
         times = run(words, variables, limit).times_on(self.key, self.target)
         if self.embedded and times.versions != (self.embedded.get(version.build, ""),):
             raise ProgramError(f"ran {' and '.join(one or 'the plan itself' for one in times.versions)} in its place")
-        return times.calls(calls)[first_that_counts(calls) :] if self.has_calls else (times.seconds,)
+        return that_count(times.calls(calls), calls_a_fill(calls)) if self.has_calls else (times.seconds,)
 
     def check(self) -> None:
         """Run the default where it ran when all began. Raises LostError where it does so no more."""
@@ -110,9 +114,15 @@ def calls_in_a_run(known: Sequence[float]) -> int:
     return 1 + max(usual, short, _FEWEST)
 
 
-def first_that_counts(calls: int) -> int:
-    """Which of so many calls of a run is the first whose time counts, from 0."""
-    return 1 + max(calls - 1 - _MOST, 0) // 2
+def calls_a_fill(calls: int) -> int:
+    """After how many of so many calls of a run the arrays are filled anew."""
+    return _CALLS_A_FILL if calls > 1 + _MOST else 1
+
+
+def that_count(seconds: Sequence[float], fill: int) -> tuple[float, ...]:
+    """Those of the calls of a run, whose arrays were filled before each `fill` of them, whose time counts."""
+    first = 1 + max(len(seconds) - 1 - _MOST, 0) // 2
+    return tuple(one for place, one in enumerate(seconds) if place >= first and (fill == 1 or place % fill))
 
 
 def recorded(

@@ -79,7 +79,7 @@ void f(int n, float *a, float *b)
 }
 """
     for plan in (0, 1):
-        assert made(tmp_path, two, plan).command_line({"n": 10}, 1) == ("1", "10", "10", "15", "10")
+        assert made(tmp_path, two, plan).command_line({"n": 10}, 1) == ("1", "1", "10", "10", "15", "10")
 
 
 def test_numbers_that_are_missing(tmp_path: Path) -> None:
@@ -147,17 +147,17 @@ void shift(int n, double *x)
 """,
     )
     (tmp_path / "clock.c").write_bytes(calling.clock_text)
+    (tmp_path / "timed.c").write_bytes(calling.timed_text((tmp_path / "a.c").read_bytes()))
+    subprocess.run([COMPILER, "-std=c99", "-w", "-o", "timed", "timed.c", "clock.c"], cwd=tmp_path, check=True)
     digests = []
-    for fills_once in (False, True):
-        (tmp_path / "timed.c").write_bytes(calling.timed_text((tmp_path / "a.c").read_bytes(), fills_once))
-        subprocess.run([COMPILER, "-std=c99", "-w", "-o", "timed", "timed.c", "clock.c"], cwd=tmp_path, check=True)
-        for calls in (1, 2):
-            command = ["./timed", *calling.command_line({"n": 4}, calls)]
-            done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-            said = calling.calls_said(done.stdout)
-            assert len(said.seconds) == calls
-            digests.append(said.digest)
-    assert digests[0] == digests[1] == digests[2] != digests[3]
+    for calls, calls_a_fill in ((1, 1), (3, 1), (3, 2), (2, 2), (4, 2), (3, 3)):
+        command = ["./timed", *calling.command_line({"n": 4}, calls, calls_a_fill)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        said = calling.calls_said(done.stdout)
+        assert len(said.seconds) == calls
+        digests.append(said.digest)
+    assert digests[0] == digests[1] == digests[2], "one call since they were filled"
+    assert digests[0] != digests[3] == digests[4] != digests[5] != digests[0]
 
 
 def test_sections_may_be_products(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tilepragma.tuning import measuring
 from tilepragma.tuning.database import Outcome, Trial
-from tilepragma.tuning.measuring import DEFAULT, Bench, Version, version_of
+from tilepragma.tuning.measuring import DEFAULT, Bench, Version, calls_a_fill, version_of
 from tilepragma.tuning.programs import KernelTimes, ProgramError, Run
 
 
@@ -42,19 +42,19 @@ def test_the_launches_of_each_call_belong_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("default", "calls", "first", "limit"),
+    ("default", "calls", "first", "fill", "limit"),
     [
-        (None, 2, 1, 600.0),
-        (Outcome((0.5,), "", 0.7, ""), 2, 1, 5.0),
-        (Outcome((0.05,), "", 2.0, ""), 5, 1, 10.0),
-        (Outcome((0.002,), "", 0.1, ""), 6, 1, 5.0),
-        (Outcome((0.0005,), "", 0.1, ""), 17, 6, 5.0),
-        (Outcome((1e-5,), "", 0.1, ""), 301, 148, 5.0),
-        (Outcome((), "crashed", 0.1, ""), 2, 1, 5.0),
+        (None, 2, 1, 1, 600.0),
+        (Outcome((0.5,), "", 0.7, ""), 2, 1, 1, 5.0),
+        (Outcome((0.05,), "", 2.0, ""), 5, 1, 1, 10.0),
+        (Outcome((0.002,), "", 0.1, ""), 6, 1, 1, 5.0),
+        (Outcome((0.0005,), "", 0.1, ""), 17, 6, 4, 5.0),
+        (Outcome((1e-5,), "", 0.1, ""), 301, 148, 4, 5.0),
+        (Outcome((), "crashed", 0.1, ""), 2, 1, 1, 5.0),
     ],
 )
-def test_short_kernels_are_called_more_often_and_their_first_calls_do_not_count(
-    monkeypatch: pytest.MonkeyPatch, default: Outcome | None, calls: int, first: int, limit: float
+def test_short_kernels_are_called_more_often_and_neither_their_first_calls_count_nor_those_behind_a_fill(
+    monkeypatch: pytest.MonkeyPatch, default: Outcome | None, calls: int, first: int, fill: int, limit: float
 ) -> None:
     asked: list[Any] = []
 
@@ -73,6 +73,8 @@ def test_short_kernels_are_called_more_often_and_their_first_calls_do_not_count(
         lambda build, numbers, count: [build, str(numbers["n"]), str(count)],
         has_calls=True,
     )
-    assert bench.seconds(Trial(version.text, "n=3", 0), default) == tuple(range(first, calls))
+    assert calls_a_fill(calls) == fill
+    counted = tuple(call for call in range(first, calls) if fill == 1 or call % fill != 0)
+    assert bench.seconds(Trial(version.text, "n=3", 0), default) == counted
     variables = {"TILEK_TARGET": "threads", "TILEK_SIZES": "k.i=4,k.j=5", "TILEK_VERSION": "0"}
     assert asked == [(["other", "3", str(calls)], variables, limit)]
