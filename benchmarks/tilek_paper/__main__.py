@@ -33,7 +33,7 @@ FAMILIES = {True: ("paper8", "sizes"), False: ("paper16", "paper24", "sizes")}
 #: Of a device's versions one of so many is measured in a quick run.
 SPARSE = 8
 #: Attempts at each version and input, and seconds of each search in the model's order: in a quick run, in a full one.
-ATTEMPTS, BUDGETS = (2, 3), (6.0, 40.0)
+ATTEMPTS, BUDGETS = (2, 3), (20.0, 60.0)
 
 
 def arguments() -> argparse.Namespace:

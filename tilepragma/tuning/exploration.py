@@ -2,7 +2,8 @@
 
 Versions run once, as many as half of the budget allows, the model's best first at every size. The best third at each size run again, more
 often, and again the best third of those, until two are left. What won at one size is then tried at the others. With half of what is left of the
-budget this begins anew with the versions that come next, until all ran or nothing is left.
+budget this begins anew with the versions that come next, until all ran or nothing is left. At last, with a part of the budget that is set aside, what
+seems to be the fastest runs again, in turn with what is taken where nobody tunes: of many versions the fastest one so far is in part the luckiest.
 
 The search has no state but what was measured: `take` may answer from a database, and a search that was interrupted goes on where it stopped.
 """
@@ -20,6 +21,8 @@ from tilepragma.tuning.findings import Series
 _THIRD, _LEAST = 3, 2
 #: The share of what is left of the budget that goes to versions that did not run yet; the attempts of each round that follows at a version.
 _SHARE, _ATTEMPTS = 0.5, (2, 4, 4)
+#: The share of the budget for all this, of which the rest is for what seems to be the fastest; attempts after which that is taken to be so.
+_ROUNDS, _SURE = 0.85, 7
 #: Winners that are tried at sizes where they did not run, at most.
 _MOST_WINNERS = 8
 #: Failures at different sizes after which a version is tried no more.
@@ -83,8 +86,8 @@ class Search(Results):
 
     @property
     def is_spent(self) -> bool:
-        """Whether the budget is."""
-        return self.spent >= self.budget
+        """Whether the budget is, but for what is set aside."""
+        return self.spent >= _ROUNDS * self.budget
 
     def run(self) -> None:
         """All rounds, until the budget is spent or all was tried. What `take` raises ends it; the search then has what came before."""
@@ -94,10 +97,12 @@ class Search(Results):
             first, place = place, self._widen(place, most)
             self._narrow(first, place)
             self._cross()
+        for sizes, versions in self.space.versions.items():
+            self._make_sure(sizes, versions[0])
 
     def _widen(self, first: int, most: int) -> int:
         """One attempt at each further version, until a share of what is left of the budget is spent; returns how far it went in the model's order."""
-        enough = self.spent + _SHARE * (self.budget - self.spent)
+        enough = self.spent + _SHARE * (_ROUNDS * self.budget - self.spent)
         for place in range(first, most):
             if place >= first + _LEAST and self.spent >= enough:
                 return place
@@ -148,6 +153,15 @@ class Search(Results):
                     if self.is_spent:
                         return
                     self._attempt(version, sizes)
+
+    def _make_sure(self, sizes: str, default: str) -> None:
+        """What seems to be faster than the default, and the default, until it ran often or another one seems to be."""
+        while self.spent < self.budget:
+            ordered = self.ordered(sizes)
+            if default not in ordered[1:] or self._runs(ordered[0], sizes) >= _SURE or self._failed_often(ordered[0]):
+                return
+            for version in (ordered[0], default):
+                self._attempt(version, sizes)
 
     def _runs(self, version: str, sizes: str) -> int:
         """How often it ran so far."""

@@ -85,6 +85,37 @@ def test_what_is_left_of_the_budget_goes_to_further_versions() -> None:
     assert len(searched(120.0).seconds[SIZES[0]]) > len(searched(60.0).seconds[SIZES[0]])
 
 
+def test_what_seems_faster_than_the_default_runs_again_in_turn_with_it() -> None:
+    def take(trial: Trial) -> Outcome:
+        lucky = trial.version == "other" and trial.attempt == 0
+        own = 0.9 if lucky else {"default": 1.0, "other": 1.05}.get(trial.version, 30.0)
+        return Outcome((own,) * 5, "", own, "now")
+
+    versions = ("default", "other", "slow", "slower")
+    search = Search(Space({"n=1": versions}), 64 / 0.85, take)
+    search.run()
+    assert {one: len(runs) for one, runs in search.seconds["n=1"].items()} == {
+        "default": 3,
+        "other": 4,
+        "slow": 1,
+        "slower": 1,
+    }
+    assert search.ordered("n=1")[0] == "default", "though the budget was spent when each had run once"
+    assert search.spent < search.budget
+
+
+def test_what_failed_at_other_sizes_is_not_made_sure_of() -> None:
+    def take(trial: Trial) -> Outcome:
+        if trial.version == "other" and trial.sizes != "n=1":
+            return Outcome((), "crashed", 1.0, "now")
+        return Outcome((1.0 if trial.version == "default" else 0.5,), "", 1.0, "now")
+
+    search = Search(Space(dict.fromkeys(("n=1", "n=2", "n=3"), ("default", "other"))), 1e3, take)
+    search.run()
+    assert search.ordered("n=1")[0] == "other"
+    assert search.spent < 100
+
+
 def test_a_version_that_fails_twice_is_tried_no_more() -> None:
     def take(trial: Trial) -> Outcome:
         taken.append(trial)
