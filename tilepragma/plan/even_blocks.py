@@ -44,9 +44,6 @@ COLUMN_COST, COLUMNS_EACH = 12, 2
 #: Floating-point operations that are worth a thread where one block would hold all rows: products of 96 a side, which make 2.6 million in 13 us,
 #: take as long on two threads as on one; 80 rows by matrices of 1000 a side a quarter of it on four.
 LEAST_OPERATIONS = 2**20
-#: What the first thread may have done before the others hear of a launch, in floating-point operations: some 2 us. Of 10 products of 10 rows by 40
-#: columns each, 320000 operations on two threads, 6 for the first thread and 4 for the other take 0.83 of the time of 5 for each.
-LATE_OPERATIONS = 40000
 #: Of more rows the cost has no 64 bits.
 _MOST_ROWS = (2**63 - 1) // 2**24
 _DEALT = (TileKind.DYNAMIC, TileKind.THREAD)
@@ -143,17 +140,13 @@ def even_blocks(usual: int, rows: tuple[int, int], unit: int, threads: int, oper
     if unit < 1 or not 0 <= lower <= upper or lower >= usual or not _can_be_even(min(usual, upper), upper, threads):
         return usual
     count, best = upper + 1, usual
-    part, times, late = OTHER_COST, OTHER_TIMES, 0
-    if operations > 0:
-        part, times = BLOCK_COST, MOST_TIMES
-        late = int(min(LATE_OPERATIONS * float(part * count) / operations, part * count))
-    cost = _BlocksCost(usual, count, threads, part, late)
+    part, times = (BLOCK_COST, MOST_TIMES) if operations > 0 else (OTHER_COST, OTHER_TIMES)
     if upper < usual:
         parts = min(threads, int(operations / LEAST_OPERATIONS))
         return usual if parts < 2 else min(usual, _rounded_up(-(-count // parts), unit))
     size = _rounded_up(min(-(-count // threads), -(-usual // OTHER_TIMES)), unit)
     while size <= usual * times:
-        if cost.of(size) < cost.of(best):
+        if _blocks_cost(usual, size, count, threads, part) < _blocks_cost(usual, best, count, threads, part):
             best = size
         size += unit
     return best
@@ -167,31 +160,14 @@ def _can_be_even(usual: int, upper: int, threads: int) -> bool:
     return 2 <= threads < 2**16 and usual < 2**20 and usual <= upper < _MOST_ROWS
 
 
-@dataclass(frozen=True)
-class _BlocksCost:
-    """What blocks of a size cost: `part` times the rows of the busiest thread, and its blocks, each as much as `usual` rows. The second thread begins
-    so `late`.
-    """
-
-    usual: int
-    count: int
-    threads: int
-    part: int
-    late: int
-
-    def of(self, size: int) -> int:
-        """The first thread has most to do, or the second where it begins late."""
-        first = self._thread(size, 0)
-        return max(first, self._thread(size, 1) + self.late) if self.late else first
-
-    def _thread(self, size: int, number: int) -> int:
-        """Of the thread with blocks `number`, number + threads, number + 2 threads, ..."""
-        blocks = -(-self.count // size)
-        own = -(-(blocks - number) // self.threads)
-        rows = own * size
-        if own and (blocks - 1 - number) % self.threads == 0:
-            rows -= blocks * size - self.count  # the last block, which may be short, is its own
-        return self.part * rows + own * self.usual
+def _blocks_cost(usual: int, size: int, count: int, threads: int, part: int) -> int:
+    """`part` times the rows of the busiest thread, the first one, and its blocks, each as much as `usual` rows."""
+    blocks = -(-count // size)
+    own = -(-blocks // threads)
+    rows = own * size
+    if (blocks - 1) % threads == 0:
+        rows -= blocks * size - count  # the last block, which may be short, is its own
+    return part * rows + own * usual
 
 
 def even_columns(usual: int, upper: int, unit: int, threads: int) -> int:
