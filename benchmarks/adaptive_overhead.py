@@ -7,8 +7,9 @@ Table 2), and one that has all of them, with rules that name at each size the on
 the function on small arrays, or some on large ones; its seconds are those of all its calls. The best program, the one with rules, the
 best once more, the one with rules under TILEK_ADAPT=1, and this one where TILEK_VERSION says what its rules would take run in turn, so that
 what disturbs the machine meets them all; what counts is the fastest run of each. What the best program differs from itself by is noise.
-Two programs differ, besides, by where the compiler and the linker have placed the same loops, which may be worth more than all that a
-launch decides: "deciding" is what the program with rules takes more than itself where it is told the version.
+Two programs differ, besides, by where the compiler and the linker have placed the same loops, which may be worth a tenth, and much more than
+all that a launch decides: each is made several times, with its code so many bytes further on, and its fastest run is that of all. "Deciding" is
+what the program with rules takes more than itself where it is told the version.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +50,10 @@ INPUTS: Mapping[str, tuple[str, str]] = {
     "syr2k": ("n=64,m=64", "n=400,m=400"),
     "doitgen": ("R=10,Q=10,P=40", "R=40,Q=40,P=160"),
 }
+#: The program with rules.
+ADAPTIVE = "adaptive"
+#: Bytes by which the code of each program is moved.
+MOVES = (0, 16, 32, 48)
 #: Seconds of calls that a run has, and calls that it has at least and at most.
 SECONDS, FEWEST, MOST = 0.2, 10, 20000
 #: Calls of the runs that find the best version, of which the first counts for nothing.
@@ -66,7 +72,7 @@ class Programs:
     def taken(self, numbers: Mapping[str, int]) -> int:
         """The number of the version that the program with rules takes; 0: the plan itself."""
         trace = self.folder / "taken.json"
-        self.seconds("adaptive", numbers, 1, TILEK_PROFILE=str(trace))
+        self.seconds(ADAPTIVE, numbers, 1, TILEK_PROFILE=str(trace))
         events = json.loads(trace.read_text())["traceEvents"]
         return max(int(event["args"].get("version", 0)) for event in events if event["cat"] == "kernel")
 
@@ -132,15 +138,29 @@ def rules_text(
     return json.dumps({"version": 1, "kernels": {kernel: {"host": {"least_bytes": 0, "choices": found}}}}, indent=1)
 
 
-def make(folder: Path, subject: Subject, program: str, text: bytes, calling: CallingProgram) -> None:
+def make(folder: Path, subject: Subject, program: str, text: bytes, calling: CallingProgram, move: int = 0) -> None:
     """One program, from a folder of its own, where its kept rules may lie already."""
-    own = folder / f"of-{program}"
-    own.mkdir(exist_ok=True)
-    source, clock = own / subject.source.name, own / "tilek_calling_clock.c"
+    own = folder / f"of-{program}" / str(move)
+    own.mkdir(parents=True)
+    source, clock, kept = (
+        own / subject.source.name,
+        own / "tilek_calling_clock.c",
+        own.parent / kept_file(subject.source.name),
+    )
     source.write_bytes(calling.timed_text(text))
     clock.write_bytes(calling.clock_text)
+    if kept.is_file():
+        shutil.copy(kept, own)
+    # A file of its own, since what stands before the source's directives is the source's.
+    (own / "moved.c").write_text(f'__asm__(".text\\n\\t.skip {move}");\n')
     words = [*tilecc(), *OWN_MAIN, *OPTIONS, "-w", *local_headers(subject.source)]
-    compiled([*words, "-o", str(folder / program), str(source), str(clock), "-lm"], own, {})
+    files = [str(own / "moved.c"), str(source), str(clock)]
+    compiled([*words, "-o", str(folder / moved(program, move)), *files, "-lm"], own, {})
+
+
+def moved(program: str, move: int) -> str:
+    """The file of a program whose code is so many bytes further on."""
+    return f"{program}-{move}" if move else program
 
 
 def fixed_name(version: str) -> str:
@@ -170,12 +190,16 @@ def measured(subject: Subject, target: str, repeats: int, folder: Path) -> list[
     made: Mapping[str, Build] = builds_of(request, result, plan, target, ("paper8",), host_devices()[-1].compute_units)
     builds = {name: made[name] for name in VERSIONS}
     programs = Programs(folder, calling, plan, target)
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        list(pool.map(lambda name: make(folder, subject, fixed_name(name), builds[name].source, calling), VERSIONS))
+
+    def made_all(programs: Sequence[tuple[str, bytes, int]]) -> None:
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(lambda one: make(folder, subject, one[0], one[1], calling, one[2]), programs))
+
+    made_all([(fixed_name(name), builds[name].source, 0) for name in VERSIONS])
     inputs = {text: sizes_of(text) for text in INPUTS[subject.name]}
     best = {text: best_at(programs, numbers, VERSIONS) for text, numbers in inputs.items()}
     choices = [(bytes_of(plan, numbers), best[text][0]) for text, numbers in inputs.items()]
-    own = folder / "of-adaptive"
+    own = folder / f"of-{ADAPTIVE}"
     own.mkdir()
     kept_file(str(own / subject.source.name)).write_text(
         rules_text(
@@ -185,7 +209,9 @@ def measured(subject: Subject, target: str, repeats: int, folder: Path) -> list[
             {size.object.name: size.host for size in plan.sizes},
         )
     )
-    make(folder, subject, "adaptive", source_text(result), calling)
+    further = {fixed_name(name): builds[name].source for name in {version for version, _ in best.values()}}
+    made_all([(name, text, move) for name, text in further.items() for move in MOVES[1:]])
+    made_all([(ADAPTIVE, source_text(result), move) for move in MOVES])
     return [row(programs, subject, text, inputs[text], best[text], repeats) for text in inputs]
 
 
@@ -202,13 +228,25 @@ def row(
     version, seconds = best
     calls = min(max(FEWEST, round(SECONDS / seconds)), MOST)
 
-    def run(program: str, **variables: str) -> Callable[[], float]:
-        return lambda: sum(programs.seconds(program, numbers, calls, **variables))
+    def run(program: str, move: int, **variables: str) -> Callable[[], float]:
+        return lambda: sum(programs.seconds(moved(program, move), numbers, calls, **variables))
 
-    alone, adaptive = fixed_name(version), "adaptive"
-    told = run(adaptive, TILEK_VERSION=str(programs.taken(numbers)))
-    found = fastest(repeats, run(alone), run(adaptive), run(alone), run(adaptive, TILEK_ADAPT="1"), told)
-    return Row(subject.name, text, version, calls, found[0], found[2], found[1], found[3], found[4])
+    alone, told = fixed_name(version), str(programs.taken(numbers))
+    runs = [
+        (
+            run(alone, move),
+            run(ADAPTIVE, move),
+            run(alone, move),
+            run(ADAPTIVE, move, TILEK_ADAPT="1"),
+            run(ADAPTIVE, move, TILEK_VERSION=told),
+        )
+        for move in MOVES
+    ]
+    seconds_of = fastest(repeats, *(one for each in runs for one in each))
+    best_of, adaptive, again, trying, is_told = (
+        min(seconds_of[place :: len(runs[0])]) for place in range(len(runs[0]))
+    )
+    return Row(subject.name, text, version, calls, best_of, again, adaptive, trying, is_told)
 
 
 def arguments() -> argparse.Namespace:
@@ -216,7 +254,7 @@ def arguments() -> argparse.Namespace:
         prog="python -m benchmarks.adaptive_overhead", description=(__doc__ or "").split("\n\n")[0]
     )
     parser.add_argument("--target", choices=("serial", "threads"), default="threads")
-    parser.add_argument("--repeats", type=int, default=5, help="runs of each program at each input")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each program at each input, in each place")
     parser.add_argument("--only", nargs="+", choices=tuple(INPUTS), default=list(INPUTS), metavar="KERNEL")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="the table for a page")
     return parser.parse_args()

@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 
 from tilepragma.ir.buffers import place_in_buffer
 from tilepragma.ir.dump import expression_text
-from tilepragma.ir.expressions import Access, Assignment, Conditional, Expression, conjunction, integer
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    DataObject,
+    Expression,
+    IntegerLiteral,
+    access_to,
+    conjunction,
+    integer,
+)
 from tilepragma.ir.looptree import (
     Block,
     Buffer,
@@ -16,10 +26,12 @@ from tilepragma.ir.looptree import (
     Declarator,
     ExpressionStatement,
     If,
+    Loop,
     Statement,
 )
+from tilepragma.ir.polynomial import expression, minimum, number, polynomial
 from tilepragma.ir.substitution import with_accesses, with_each
-from tilepragma.ir.types import ArrayType
+from tilepragma.ir.types import INT, ArrayType
 
 
 @dataclass(frozen=True)
@@ -41,16 +53,56 @@ class BufferedParts:
 
 def with_buffers(node: Buffered, fresh: Callable[[str], str]) -> BufferedParts:
     """The parts of a Buffered. `fresh` makes names that nothing else has."""
+    each = [
+        _kept(buffer, fresh) if buffer.padded and buffer.stored else _held(buffer, fresh) for buffer in node.buffers
+    ]
     return BufferedParts(
-        tuple(one for buffer in node.buffers for one in _declared(buffer, fresh)),
-        tuple(_filled(buffer) for buffer in node.buffers),
+        tuple(one for parts in each for one in parts.declared),
+        tuple(one for parts in each for one in parts.filled),
         _body(node),
-        tuple(
-            _copied(buffer, buffer.access, _local(buffer), buffer.conditions)
-            for buffer in node.buffers
-            if buffer.stored
-        ),
+        tuple(one for parts in each for one in parts.written),
     )
+
+
+@dataclass(frozen=True)
+class _BufferParts:
+    """What surrounds the body for one buffer."""
+
+    declared: tuple[Declaration, ...]
+    filled: tuple[Statement, ...]
+    written: tuple[Statement, ...]
+
+
+def _held(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
+    """A buffer that is filled from the array and written back to it."""
+    local = _local(buffer, buffer.object)
+    written = _copied(buffer, buffer.access, local, buffer.conditions)
+    filled = _padded(buffer, local) if buffer.padded else _copied(buffer, local, buffer.access, buffer.conditions)
+    return _BufferParts(_declared(buffer, fresh), (filled,), (written,) if buffer.stored else ())
+
+
+def _kept(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
+    """A padded buffer that is to stay in registers, by way of another local array: loops whose bounds are no constants, and tests, would keep it
+    in memory.
+    """
+    to_kept, to_rows = _local(buffer, buffer.object), _in_one_row(buffer, fresh(f"{buffer.object.name}_rows"))
+    return _BufferParts(
+        tuple(Declaration((Declarator(one.object, None),)) for one in (to_kept, to_rows)),
+        (_padded(buffer, to_rows), _copied(buffer, to_kept, to_rows, ())),
+        (_copied(buffer, to_rows, to_kept, ()), _over(buffer, (_where_held(buffer, buffer.access, to_rows),))),
+    )
+
+
+def _in_one_row(buffer: Buffer, name: str) -> Access:
+    """The place of an element in an array of one dimension. With several, clang (13) counts on from one row into the next, which is right but looks
+    to Oclgrind as if it left the array.
+    """
+    place, size = number(0), 1
+    for subscript, length in zip(buffer.subscripts, buffer.object.lengths, strict=True):
+        assert isinstance(length, IntegerLiteral), "local arrays have literal lengths"
+        place, size = place * number(length.value) + polynomial(subscript), size * length.value
+    row = replace(buffer.object, name=name, host=name, lengths=(integer(size),))
+    return Access(row, (expression(place, INT),), (), buffer.access.type)
 
 
 def _declared(buffer: Buffer, fresh: Callable[[str], str]) -> tuple[Declaration, ...]:
@@ -78,19 +130,41 @@ def comment(node: Buffered) -> str:
     return f"/* {text[0].upper()}{text[1:]}. */"
 
 
-def _local(buffer: Buffer) -> Access:
-    return Access(buffer.object, buffer.subscripts, (), buffer.access.type)
+def _local(buffer: Buffer, object_: DataObject) -> Access:
+    return Access(object_, buffer.subscripts, (), buffer.access.type)
 
 
-def _filled(buffer: Buffer) -> Statement:
-    if not buffer.padded:
-        return _copied(buffer, _local(buffer), buffer.access, buffer.conditions)
-    source = Conditional(conjunction(buffer.conditions), buffer.access, integer(0), buffer.access.type)
-    return _copied(buffer, _local(buffer), source, ())
+def _padded(buffer: Buffer, target: Access) -> Statement:
+    """Fills `target` with the elements that there are, and zeros beside: first with rows of zeros, which compilers write at once."""
+    zeros = replace(buffer.loops[-1], body=Block((*buffer.declarations, _assigned(target, integer(0)))))
+    return _over(buffer, (zeros, _where_held(buffer, target, buffer.access)))
+
+
+def _where_held(buffer: Buffer, target: Access, source: Expression) -> Loop:
+    """The innermost loop over those of its iterations that have an element, which are the first ones."""
+    loop = buffer.loops[-1]
+    [condition] = buffer.conditions
+    assert isinstance(condition, Binary) and condition.operator == "<=", "columns up to the last one are held"
+    parts = (polynomial(condition.right) - polynomial(condition.left)).split(access_to(loop.iterator))
+    assert parts is not None and parts[0].constant == -1 and loop.comparison == "<", "by the columns themselves"
+    upper = expression(minimum((polynomial(loop.upper), parts[1] + number(1))))
+    return replace(loop, upper=upper, body=Block((*buffer.declarations, _assigned(target, source))))
+
+
+def _over(buffer: Buffer, inner: tuple[Statement, ...]) -> Statement:
+    """Statements in all loops but the innermost."""
+    body = Block(inner)
+    for loop in reversed(buffer.loops[:-1]):
+        body = Block((replace(loop, body=body),))
+    return body.statements[0] if len(body.statements) == 1 else body
+
+
+def _assigned(target: Access, source: Expression) -> Statement:
+    return ExpressionStatement(Assignment("=", target, source, target.type))
 
 
 def _copied(buffer: Buffer, target: Access, source: Expression, conditions: tuple[Expression, ...]) -> Statement:
-    copy: Statement = ExpressionStatement(Assignment("=", target, source, target.type))
+    copy = _assigned(target, source)
     if conditions:
         copy = If(conjunction(conditions), Block((copy,)), None)
     body = Block((*buffer.declarations, copy))

@@ -34,12 +34,21 @@ def test_a_register_tile_is_loaded_updated_and_stored() -> None:
     assert text.strip().startswith("float c_tile[8][32];")
     assert "b_panel[k - k_first][j - j_tile] = b[k][j];" in panel
     assert [line.replace("_2", "") for line in assignments(padded)] == [
-        "c_tile[i_step][j_step] = (((long)j_step + j_tile) <= ((long)n - 1) ? c[i][j] : 0);",
+        "c_tile_rows[(32 * i_step) + j_step] = 0;",
+        "c_tile_rows[(32 * i_step) + j_step] = c[i][j];",
+        "c_tile[i_step][j_step] = c_tile_rows[(32 * i_step) + j_step];",
         "c_tile[i_step][j_step] += a[i][k] * b[k][j];",
-        "c[i][j] = c_tile[i_step][j_step];",
-    ]
-    assert padded.count("if (") == 1, "where elements are written back; around what is summed up there is no test"
-    assert "[k - k_first][j - j_tile] = (j <= ((long)n - 1) ? b[k][j] : 0);" in padded_panel
+        "c_tile_rows[(32 * i_step) + j_step] = c_tile[i_step][j_step];",
+        "c[i][j] = c_tile_rows[(32 * i_step) + j_step];",
+    ], "loops whose bounds are no constants go by another array, so that the tile stays in registers"
+    assert padded.count("j_step_2 < tilek_minimum(32l, (long)n - j_tile);") == 2
+    assert "if (" not in padded
+    zeros, packed = (line.strip() for line in padded_panel.splitlines() if line.strip().startswith("b_panel"))
+    assert (zeros, packed) == (
+        "b_panel_2[k - k_first][j - j_tile] = 0;",
+        "b_panel_2[k - k_first][j - j_tile] = b[k][j];",
+    )
+    assert "j < tilek_minimum(j_tile + 32l, (long)n);" in padded_panel
 
 
 def assignments(text: str) -> list[str]:
