@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -56,8 +57,8 @@ ADAPTIVE = "adaptive"
 MOVES = (0, 16, 32, 48)
 #: Seconds of calls that a run has, and calls that it has at least and at most.
 SECONDS, FEWEST, MOST = 0.2, 10, 20000
-#: Calls of the runs that find the best version, of which the first counts for nothing.
-TRIED = 10
+#: Seconds of calls of the runs that find the best version, of which the second half counts.
+TRIED = 0.05
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,11 @@ def fixed_name(version: str) -> str:
 
 def best_at(programs: Programs, numbers: Mapping[str, int], versions: Sequence[str]) -> tuple[str, float]:
     """The version whose calls are the fastest, and the seconds of one."""
-    found = {name: min(programs.seconds(fixed_name(name), numbers, TRIED)[1:]) for name in versions}
+    found = {}
+    for name in versions:
+        once = min(programs.seconds(fixed_name(name), numbers, FEWEST)[1:])
+        calls = min(max(FEWEST, round(TRIED / once)), MOST)
+        found[name] = statistics.median(programs.seconds(fixed_name(name), numbers, calls)[calls // 2 :])
     return min(found.items(), key=lambda one: one[1])
 
 
