@@ -3,7 +3,7 @@
 
 #include "tilek.h"
 
-enum { BLOCK_COST = 5, MOST_TIMES = 3, OTHER_COST = 12, OTHER_TIMES = 2, COLUMN_COST = 12, COLUMNS_EACH = 2, LEAST_OPERATIONS = 1 << 20 };
+enum { BLOCK_COST = 5, MOST_TIMES = 3, FEW_ROWS = 24, OTHER_COST = 12, OTHER_TIMES = 2, COLUMN_COST = 12, COLUMNS_EACH = 2, LEAST_OPERATIONS = 1 << 20 };
 
 static int64_t rounded_up(int64_t size, int64_t unit) { return tilek_ceiling_quotient(size, unit) * unit; }
 
@@ -22,17 +22,18 @@ static int64_t blocks_cost(int64_t usual, int64_t size, int64_t count, int64_t t
 
 int64_t tilek_even_blocks(int64_t usual, int64_t lower, int64_t upper, int64_t unit, int64_t threads, double operations)
 {
-    const int64_t part = operations > 0 ? BLOCK_COST : OTHER_COST, times = operations > 0 ? MOST_TIMES : OTHER_TIMES;
-    int64_t best = usual, least_cost, count;
+    const int64_t part = operations > 0 ? BLOCK_COST : OTHER_COST;
+    int64_t best = usual, least_cost, count, most;
     if (unit < 1 || lower < 0 || lower > upper || lower >= usual || !can_be_even(tilek_minimum(usual, upper), upper, threads)) return usual;
     count = upper + 1;
+    most = operations > 0 ? tilek_maximum(MOST_TIMES * usual, FEW_ROWS) : OTHER_TIMES * usual;
     if (upper < usual) {
         const double worth = operations / LEAST_OPERATIONS;
         const int64_t parts = worth < (double)threads ? (int64_t)worth : threads;
         return parts < 2 ? usual : tilek_minimum(usual, rounded_up(tilek_ceiling_quotient(count, parts), unit));
     }
     least_cost = blocks_cost(usual, usual, count, threads, part);
-    for (int64_t size = rounded_up(tilek_minimum(tilek_ceiling_quotient(count, threads), tilek_ceiling_quotient(usual, OTHER_TIMES)), unit); size <= times * usual; size += unit) {
+    for (int64_t size = rounded_up(tilek_minimum(tilek_ceiling_quotient(count, threads), tilek_ceiling_quotient(usual, OTHER_TIMES)), unit); size <= most; size += unit) {
         const int64_t own = blocks_cost(usual, size, count, threads, part);
         if (own >= least_cost) continue;
         best = size;
