@@ -67,6 +67,7 @@ class Explored:
             points,
             self.programs.command,
             has_calls=True,
+            keeps_arrays=self.programs.keeps_arrays,
         )
         return recorded(
             self.study,
@@ -100,6 +101,7 @@ def explored(
         times = done.times_on(profile_key(plan), target)
     except ProgramError as error:
         raise NotExploredError(f"its program {error}") from None
+    programs.keep_arrays(plan, target, first, times)
     key = KernelKey(source.name, plan.kernel.name, kernel_digest(result, plan))
     study = database.study(key, environment_of(target, OPTIONS, ""))
     return Explored(plan, target, builds, calling, programs, study, times.on_host)

@@ -168,3 +168,37 @@ def test_a_kernel_without_tile_sizes_is_tried_in_other_versions(workshop: Worksh
     assert found[2][0] == 1
     assert f"kernel 'scale' has none of these versions: {reason}" in found[2][2]
     assert {"default", "unroll(2)", "num_threads(1)"} <= {version for version, *_ in rows(tmp_path)}
+
+
+def test_a_loop_that_ends_when_a_sum_is_small_has_the_same_numbers_in_each_call(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    """On what a call left the next one would have nothing to do: both are told apart by how often they launch the kernel."""
+    (tmp_path / "in.c").write_text(
+        """\
+void settle(int n, double *a)
+{
+    double most = 1;
+    while (most > 1e-3) {
+#pragma tilek kernel
+        for (int i = 0; i < n; i++)
+            a[i] /= 2;
+        most = 0;
+        for (int i = 0; i < n; i++)
+            most = a[i] > most ? a[i] : most;
+    }
+}
+"""
+    )
+    done = subprocess.run(
+        command("--sizes", "n=300", "--budget", "2s", "-O1"),
+        env=environment(workshop, tmp_path),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [failure for *_, failure in rows(tmp_path) if failure] == []
+    assert len(rows(tmp_path)) > 4

@@ -129,6 +129,8 @@ class _Subject:
     points: Points
     builds: Mapping[str, Build]
     embedded: Mapping[str, str]
+    keeps_arrays: bool = False
+    """most calls of short kernels have what the one before left"""
 
 
 @dataclass(frozen=True)
@@ -265,14 +267,15 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
     if len(versions) < 2:
         raise TuningError(
             f"has nothing to try among the versions {', '.join(job.families)}",
-            f"'tilepragma explain' shows its tile sizes; --versions names others: {', '.join(FAMILIES)}",
+            f"'tilepragma explain' shows its tile sizes; --versions names others"
+            f"{', which need --build' if job.program and job.build is None else ''}: {', '.join(FAMILIES)}",
         )
     key = KernelKey(Path(job.request.source).name, plan.kernel.name, kernel_digest(job.result, plan))
     study = database.study(key, environment_of(target, job.options, job.said))
     if job.again:
         study.forget(points)
     own = plan.kernel.name, profile_key(plan), target
-    bench = Bench(*own, versions, points, subject.command, not job.program, subject.embedded)
+    bench = Bench(*own, versions, points, subject.command, not job.program, subject.keeps_arrays, subject.embedded)
     take = recorded(
         study,
         lambda trial: bench.measure(trial, study),
@@ -347,9 +350,13 @@ def _made_subject(job: _Job, task: _Task) -> _Subject:
         raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
     builds = _builds(job, task.plan, task.target)
     folder = Path(tempfile.mkdtemp(prefix=f"{task.plan.kernel.name}-{task.target}-", dir=job.folder))
-    command = MadePrograms(folder, Path(job.request.source), job.options, builds, calling).command
-    first = _first_run(command, task, next(iter(points.values())), is_made=True)
-    return _Subject(task.target, first, command, points, builds, {})
+    programs, numbers = (
+        MadePrograms(folder, Path(job.request.source), job.options, builds, calling),
+        next(iter(points.values())),
+    )
+    first = _first_run(programs.command, task, numbers, is_made=True)
+    programs.keep_arrays(task.plan, task.target, numbers, first)
+    return _Subject(task.target, first, programs.command, points, builds, {}, programs.keeps_arrays)
 
 
 def _builds(job: _Job, plan: KernelPlan, target: str) -> dict[str, Build]:

@@ -15,6 +15,7 @@ from tilepragma.ir.clause_values import clause_value
 from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.looptree import Enclosing, Parameter
+from tilepragma.ir.repetition import is_as_much_work_again
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.evaluation import UncountableError
@@ -167,6 +168,8 @@ class CallingProgram:
     whole: tuple[str, ...]
     needed: tuple[str, ...]
     """of the whole numbers those that a kernel depends on"""
+    is_as_much_work_again: bool
+    """no kernel of the function decides anything by what the arrays hold, so that a call on what another one left is as much work"""
 
     def text(self, source: bytes) -> bytes:
         """The program of a source that has the function, whatever its directives say."""
@@ -305,4 +308,5 @@ def calling_program(enclosing: Enclosing, plans: Sequence[KernelPlan]) -> Callin
             raise RefusalError(f"has an array '{one.name}' of no known extent")
         arrays[one.name] = _Array(one.name, object_.element, object_.storage is Storage.ROWS, object_.rank, held)
     used = {one.host for plan in plans for one in (plan.source or plan.kernel).objects}
-    return CallingProgram(enclosing, arrays, tuple(whole), tuple(one for one in whole if one in used))
+    again = all(is_as_much_work_again(plan.source or plan.kernel) for plan in plans)
+    return CallingProgram(enclosing, arrays, tuple(whole), tuple(one for one in whole if one in used), again)

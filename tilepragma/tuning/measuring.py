@@ -61,8 +61,8 @@ class Bench:
 
     `kernel` is its name, `key` how profiles name it. `versions` and `points` are what trials name by their texts. `command` gives the words that
     run a build of the source where the user's parameters have some values, for so many calls; where there is a number of `calls` at all, runs are
-    asked for several, and the first one does not count. `embedded` are the builds that are versions in one program, with the texts of these
-    (ir/versions.py), in the order of their numbers from 1.
+    asked for several, and the first one does not count; `keeps_arrays`: most calls of short kernels have what the one before left. `embedded` are
+    the builds that are versions in one program, with the texts of these (ir/versions.py), in the order of their numbers from 1.
     """
 
     kernel: str
@@ -72,6 +72,7 @@ class Bench:
     points: Mapping[str, Mapping[str, int]]
     command: Callable[[str, Mapping[str, int], int], list[str]]
     has_calls: bool
+    keeps_arrays: bool = False
     embedded: Mapping[str, str] = field(default_factory=dict)
 
     def seconds(self, trial: Trial, default: Outcome | None) -> tuple[float, ...]:
@@ -89,7 +90,11 @@ class Bench:
         times = run(words, variables, limit).times_on(self.key, self.target)
         if self.embedded and times.versions != (self.embedded.get(version.build, ""),):
             raise ProgramError(f"ran {' and '.join(one or 'the plan itself' for one in times.versions)} in its place")
-        return that_count(times.calls(calls), calls_a_fill(calls)) if self.has_calls else (times.seconds,)
+        return (
+            that_count(times.calls(calls), calls_a_fill(calls, self.keeps_arrays))
+            if self.has_calls
+            else (times.seconds,)
+        )
 
     def check(self) -> None:
         """Run the default where it ran when all began. Raises LostError where it does so no more."""
@@ -114,9 +119,9 @@ def calls_in_a_run(known: Sequence[float]) -> int:
     return 1 + max(usual, short, _FEWEST)
 
 
-def calls_a_fill(calls: int) -> int:
+def calls_a_fill(calls: int, keeps_arrays: bool) -> int:
     """After how many of so many calls of a run the arrays are filled anew."""
-    return _CALLS_A_FILL if calls > 1 + _MOST else 1
+    return _CALLS_A_FILL if keeps_arrays and calls > 1 + _MOST else 1
 
 
 def that_count(seconds: Sequence[float], fill: int) -> tuple[float, ...]:

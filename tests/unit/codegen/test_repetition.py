@@ -1,0 +1,53 @@
+"""Of which kernels a call on what another one left is as much work: those that decide nothing by what the arrays hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.programs import ROOT
+from tests.unit.codegen.test_calling_program import made
+from tilepragma.driver import TranslateRequest, calling_program, translate
+
+SAME = (
+    "a[i] += b[i];",
+    "if (i > 3) a[i] = 0;",
+    "if (i < n / 2) a[i] = b[i] > 0 ? b[i] : 0;",
+    "for (int j = 0; j < i; j++) a[i] += b[j];",
+    "{ float t = b[i]; a[i] = t * t; }",
+    "a[i] = square(b[i]);",
+)
+OTHER = (
+    "if (a[i] > 0.5f) a[i] = expf(a[i]);",
+    "{ float t = a[i]; if (t > 0.5f) a[i] = expf(t); }",
+    "while (a[i] > 1) a[i] /= 2;",
+    "for (int j = 0; j < 9; j++) { if (j > 3 && a[i] < 0) break; a[i] -= 1; }",
+    "for (int j = 0; j < (int)a[i]; j++) b[i] += 1;",
+    "a[i] = root(b[i]);",
+)
+TEXT = """\
+float expf(float x);
+static float square(float x) {{ return x * x; }}
+static float root(float x) {{ float y = x; for (int i = 0; i < 5; i++) y = (y + x / y) / 2; return y; }}
+void f(int n, float *restrict a, float *restrict b)
+{{
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) {}
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) b[i] = i;
+}}
+"""
+
+
+@pytest.mark.parametrize(("body", "again"), [*((one, True) for one in SAME), *((one, False) for one in OTHER)])
+def test_what_decides_by_values_may_be_less_work_the_next_time(tmp_path: Path, body: str, again: bool) -> None:
+    for plan in (0, 1):
+        calling = made(tmp_path, TEXT.format(body), plan)
+        assert calling.is_as_much_work_again is again, "all kernels of the function count"
+
+
+@pytest.mark.parametrize("name", ["conv2d", "sgemm", "syr2k", "doitgen"])
+def test_the_papers_kernels_do_the_same_again(name: str) -> None:
+    result = translate(TranslateRequest(str(ROOT / "samples" / name / f"{name}.c"), last="plan"))
+    assert calling_program(result, result.plans[0]).is_as_much_work_again
