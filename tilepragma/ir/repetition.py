@@ -1,49 +1,63 @@
-"""Whether statements are as much work whatever the arrays hold, so that they can be repeated on what they left."""
+"""Whether a kernel does as much work whatever its arrays hold, so that it can be repeated on what it left."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from tilepragma.ir.expressions import Access, Assignment, DataObject, Expression, Increment
+from tilepragma.ir.expressions import Access, Assignment, DataObject, Increment, Scope
 from tilepragma.ir.looptree import Break, Declaration, ForLoop, If, Kernel, Loop, Return, Switch, While
-from tilepragma.ir.traversal import loops_in, walk
+from tilepragma.ir.traversal import walk
 
 _DECIDING = (Break, ForLoop, If, Loop, Switch, While)
 
 
 def is_as_much_work_again(kernel: Kernel) -> bool:
-    """Whether what runs depends on iterators and on numbers that the kernel leaves alone. May say no of kernels of which it does."""
-    iterators = {loop.iterator for loop in loops_in(kernel.body)}
-    changed = {one for node in walk(kernel.body) for one in _assigned(node)} - iterators
+    """Whether what runs, and where it reads and writes, depends on iterators and on numbers that the kernel leaves alone. May say no of kernels of
+    which it does.
+    """
+    values = _values(kernel)
     called = (node for function in kernel.functions for node in walk(function.body))
     return not (
-        any(_depends(node, changed) for node in walk(kernel.body))
-        or any(isinstance(node, _DECIDING) for node in called)
+        any(_decides(node, values) for node in walk(kernel.body)) or any(isinstance(node, _DECIDING) for node in called)
     )
 
 
-def _assigned(node: Any) -> tuple[DataObject, ...]:
-    """What a node declares or assigns to."""
+def _values(kernel: Kernel) -> set[DataObject]:
+    """The scalars that have what comes of elements, and those from outside that the kernel changes."""
+    assigned = [one for node in walk(kernel.body) for one in _assigned(node)]
+    found = {target for target, _ in assigned if target.scope is not Scope.LOCAL}
+    while True:
+        further = {target for target, value in assigned if target not in found and _has_values(value, found)}
+        if not further:
+            return found
+        found |= further
+
+
+def _assigned(node: Any) -> Iterator[tuple[DataObject, Any]]:
+    """What a node gives a value, and the value; loops give their iterators none."""
     match node:
         case Declaration():
-            return tuple(one.object for one in node.declarators)
-        case Assignment() | Increment():
-            return (node.target.object,)
-    return ()
+            yield from ((one.object, one.initializer) for one in node.declarators)
+        case Assignment():
+            yield node.target.object, node.value
+        case Increment():
+            yield node.target.object, node.target
 
 
-def _depends(node: Any, changed: set[DataObject]) -> bool:
-    """Whether a statement decides by values."""
+def _decides(node: Any, values: set[DataObject]) -> bool:
+    """Whether a node runs otherwise, or means another element, for other values."""
     match node:
         case ForLoop() | While() | Break() | Return():
             return True
         case If() | Switch():
-            return _has_values(node.condition, changed)
+            return _has_values(node.condition, values)
         case Loop():
-            return any(_has_values(bound, changed) for bound in (node.lower, node.upper, node.step))
+            return any(_has_values(bound, values) for bound in (node.lower, node.upper, node.step))
+        case Access():
+            return any(_has_values(subscript, values) for subscript in node.subscripts)
     return False
 
 
-def _has_values(expression: Expression, changed: set[DataObject]) -> bool:
-    accesses = (node for node in walk(expression) if isinstance(node, Access))
-    return any(one.subscripts or one.object in changed for one in accesses)
+def _has_values(node: Any, values: set[DataObject]) -> bool:
+    return any(isinstance(one, Access) and (one.subscripts or one.object in values) for one in walk(node))

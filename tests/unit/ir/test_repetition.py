@@ -9,6 +9,7 @@ import pytest
 from tests.support.programs import ROOT
 from tests.unit.codegen.test_calling_program import made
 from tilepragma.driver import TranslateRequest, calling_program, translate
+from tilepragma.ir.repetition import is_as_much_work_again
 
 SAME = (
     "a[i] += b[i];",
@@ -17,6 +18,7 @@ SAME = (
     "for (int j = 0; j < i; j++) a[i] += b[j];",
     "{ float t = b[i]; a[i] = t * t; }",
     "a[i] = square(b[i]);",
+    "{ const int left = i > 0 ? i - 1 : n - 1; if (left > 2) a[i] = b[left]; }",
 )
 OTHER = (
     "if (a[i] > 0.5f) a[i] = expf(a[i]);",
@@ -25,26 +27,37 @@ OTHER = (
     "for (int j = 0; j < 9; j++) { if (j > 3 && a[i] < 0) break; a[i] -= 1; }",
     "for (int j = 0; j < (int)a[i]; j++) b[i] += 1;",
     "a[i] = root(b[i]);",
+    "{ p[i] += 1; a[p[i]] = 1; }",
+    "{ const int j = p[i]; const int k = j + 1; a[k] = 1; }",
+    "{ last = i; if (last > 3) a[i] = 1; }",
 )
 TEXT = """\
 float expf(float x);
 static float square(float x) {{ return x * x; }}
 static float root(float x) {{ float y = x; for (int i = 0; i < 5; i++) y = (y + x / y) / 2; return y; }}
-void f(int n, float *restrict a, float *restrict b)
+static int last;
+void f(int n, float *restrict a, float *restrict b, int *restrict p)
 {{
 #pragma tilek kernel
     for (int i = 0; i < n; i++) {}
 #pragma tilek kernel
-    for (int i = 0; i < n; i++) b[i] = i;
+    for (int i = 0; i < n; i++) {{ b[i] = i; p[i] = 0; }}
 }}
 """
 
 
 @pytest.mark.parametrize(("body", "again"), [*((one, True) for one in SAME), *((one, False) for one in OTHER)])
 def test_what_decides_by_values_may_be_less_work_the_next_time(tmp_path: Path, body: str, again: bool) -> None:
+    (tmp_path / "a.c").write_text(TEXT.format(body))
+    first, second = translate(TranslateRequest(str(tmp_path / "a.c"), last="plan")).plans
+    assert is_as_much_work_again(first.source or first.kernel) is again
+    assert is_as_much_work_again(second.source or second.kernel)
+
+
+def test_all_kernels_of_a_function_count(tmp_path: Path) -> None:
     for plan in (0, 1):
-        calling = made(tmp_path, TEXT.format(body), plan)
-        assert calling.is_as_much_work_again is again, "all kernels of the function count"
+        assert made(tmp_path, TEXT.format(SAME[0]), plan).is_as_much_work_again
+        assert not made(tmp_path, TEXT.format(OTHER[0]), plan).is_as_much_work_again
 
 
 @pytest.mark.parametrize("name", ["conv2d", "sgemm", "syr2k", "doitgen"])
