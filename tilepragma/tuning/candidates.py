@@ -32,8 +32,7 @@ from tilepragma.tuning.version_order import UNKNOWN, Candidate, ordered
 if TYPE_CHECKING:
     from tilepragma.driver import Device, KernelPlan, Target, TranslateResult
     from tilepragma.model.execution_time import Numbers
-    from tilepragma.plan.launched_sizes import whole_sizes
-from tilepragma.plan.layouts import Ranking, Sizes
+    from tilepragma.plan.layouts import Ranking, Sizes
 
 #: Families of versions by name, and what they are.
 FAMILIES = {
