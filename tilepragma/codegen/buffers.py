@@ -76,9 +76,9 @@ class _BufferParts:
 def _held(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
     """A buffer that is filled from the array and written back to it."""
     local = _local(buffer, buffer.object)
-    written = _copied(buffer, buffer.access, local, buffer.conditions)
     filled = _padded(buffer, local) if buffer.padded else _copied(buffer, local, buffer.access, buffer.conditions)
-    return _BufferParts(_declared(buffer, fresh), (filled,), (written,) if buffer.stored else ())
+    written = (_copied(buffer, buffer.access, local, buffer.conditions),) if buffer.stored else ()
+    return _BufferParts(_declared(buffer, fresh), (filled,), written)
 
 
 def _kept(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
@@ -89,7 +89,10 @@ def _kept(buffer: Buffer, fresh: Callable[[str], str]) -> _BufferParts:
     return _BufferParts(
         tuple(Declaration((Declarator(one.object, None),)) for one in (to_kept, to_rows)),
         (_padded(buffer, to_rows), _copied(buffer, to_kept, to_rows, ())),
-        (_copied(buffer, to_rows, to_kept, ()), _over(buffer, (_where_held(buffer, buffer.access, to_rows),))),
+        (
+            _copied(buffer, to_rows, to_kept, ()),
+            _over(buffer.loops[:-1], (_where_held(buffer, buffer.access, to_rows),)),
+        ),
     )
 
 
@@ -137,7 +140,7 @@ def _local(buffer: Buffer, object_: DataObject) -> Access:
 def _padded(buffer: Buffer, target: Access) -> Statement:
     """Fills `target` with the elements that there are, and zeros beside: first with rows of zeros, which compilers write at once."""
     zeros = replace(buffer.loops[-1], body=Block((*buffer.declarations, _assigned(target, integer(0)))))
-    return _over(buffer, (zeros, _where_held(buffer, target, buffer.access)))
+    return _over(buffer.loops[:-1], (zeros, _where_held(buffer, target, buffer.access)))
 
 
 def _where_held(buffer: Buffer, target: Access, source: Expression) -> Loop:
@@ -151,10 +154,10 @@ def _where_held(buffer: Buffer, target: Access, source: Expression) -> Loop:
     return replace(loop, upper=upper, body=Block((*buffer.declarations, _assigned(target, source))))
 
 
-def _over(buffer: Buffer, inner: tuple[Statement, ...]) -> Statement:
-    """Statements in all loops but the innermost."""
+def _over(loops: tuple[Loop, ...], inner: tuple[Statement, ...]) -> Statement:
+    """Statements in loops, outermost first."""
     body = Block(inner)
-    for loop in reversed(buffer.loops[:-1]):
+    for loop in reversed(loops):
         body = Block((replace(loop, body=body),))
     return body.statements[0] if len(body.statements) == 1 else body
 
@@ -167,10 +170,7 @@ def _copied(buffer: Buffer, target: Access, source: Expression, conditions: tupl
     copy = _assigned(target, source)
     if conditions:
         copy = If(conjunction(conditions), Block((copy,)), None)
-    body = Block((*buffer.declarations, copy))
-    for loop in reversed(buffer.loops):
-        body = Block((replace(loop, body=body),))
-    return body.statements[0] if len(body.statements) == 1 else body
+    return _over(buffer.loops, (*buffer.declarations, copy))
 
 
 def _body(node: Buffered) -> Block:
