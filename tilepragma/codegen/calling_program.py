@@ -11,15 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tilepragma.base.refusals import RefusalError
-from tilepragma.ir.clause_values import clause_value
-from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import Scope, Storage
 from tilepragma.ir.looptree import Enclosing, Parameter
 from tilepragma.ir.repetition import is_as_much_work_again
 from tilepragma.ir.types import ScalarType
 from tilepragma.plan.array_bytes import host_value
 from tilepragma.plan.evaluation import UncountableError
-from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan
 
 _BEGINNING = """
 #undef main
@@ -135,20 +133,13 @@ class _Array:
 
 def _ends(plan: KernelPlan, argument: ArrayArgument, numbers: Mapping[str, int]) -> tuple[int, ...]:
     """How far the section goes, and the declared lengths where those are known. Raises UncountableError."""
-    scalars = plan.kernel.by_name(numbers)
+    known = {**numbers, **plan.kernel.by_name(numbers)}  # clauses have the user's names, expressions the engine's
     lengths = argument.object.stored.lengths
     ends = []
     for bound, length in zip(argument.section, lengths, strict=True):
-        lower, count = (_value(one, numbers, scalars) for one in (bound.lower, bound.length))
-        end = lower + max(count, 0)
-        ends.append(end if length is None else max(end, host_value(length, scalars)))
+        end = host_value(bound.lower, known) + max(host_value(bound.length, known), 0)
+        ends.append(end if length is None else max(end, host_value(length, known)))
     return tuple(ends)
-
-
-def _value(bound: HostExpression, numbers: Mapping[str, int], scalars: Mapping[str, int]) -> int:
-    """What the host finds for a bound, which the user may have written as in `a[0:n*n]`. Raises UncountableError."""
-    known = clause_value(bound.text, numbers) if isinstance(bound, ClauseExpression) else None
-    return host_value(bound, scalars) if known is None else known
 
 
 @dataclass(frozen=True)
