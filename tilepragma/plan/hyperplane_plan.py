@@ -271,14 +271,14 @@ class _Drafts:
         apart = [one for each in parts for one in self._on_their_own(each)]
         found: list[Draft] = []
         while apart:
-            rows, together = self._strips(apart, around), self._together(apart, around)
-            if rows:
+            if rows := self._strips(apart, around):
                 found.append(self._in_strips(rows))
-            elif together:
+                del apart[: len(rows)]
+            elif together := self._together(apart, around):
                 found.append(self._in_blocks(together, around))
+                del apart[: len(together)]
             else:
-                found.append(self._draft(apart[0], around))
-            del apart[: max(len(rows or together), 1)]
+                found.append(self._draft(apart.pop(0), around))
         return tuple(found)
 
     def _strips(self, apart: list[Part | RowLoop], around: Around) -> tuple[StripRow, ...]:
