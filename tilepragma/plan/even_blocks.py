@@ -36,10 +36,11 @@ from tilepragma.plan.summary import all_steps
 #: most, since what a block goes through must stay in the cache. Of products of 400 to 1000 a side on two and four cores blocks of 200 and 256 rows
 #: take 0.89 to 0.96 of the time of 104 to 136 where threads have as many rows; 1000 a side on two cores 0.99 to 1.01 of that of 168.
 BLOCK_COST, MOST_TIMES = 5, 3
-#: Blocks may have so many rows whatever the default: of batches of products, where that is 4, blocks of 20 take 0.98 of the time of 10.
-FEW_ROWS = 24
 #: The same where the operations of a kernel are not known, as below diagonals, where rows are not all as much work: smaller blocks are dealt in turn.
 OTHER_COST, OTHER_TIMES = 12, 2
+#: Blocks may have so many rows whatever the default where operations are known: of batches of products, whose
+#: default is 4, blocks of 20 take 0.98 of the time of 10.
+FEW_ROWS = 24
 #: A column costs as much as a twelfth: of 3-D Jacobi 2 steps a tile take 0.97 to 1.14 times as long as 3 where both are even, of SOR on a line 84 and
 #: 63 steps take 1.07 and 1.27 times as long as 125. Columns are no wider than by default; so many for each thread are looked at.
 COLUMN_COST, COLUMNS_EACH = 12, 2

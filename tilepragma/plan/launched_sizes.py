@@ -12,6 +12,8 @@ from tilepragma.plan.even_blocks import divided
 from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TileSize
 from tilepragma.plan.summary import all_steps
 
+_QUOTIENTS = ("tilek_floor_quotient", "tilek_ceiling_quotient")
+
 
 def whole_sizes(
     steps: tuple[Step, ...], sizes: Sequence[TileSize], scalars: Mapping[str, int]
@@ -61,6 +63,3 @@ def _is_division(node: Any) -> bool:
     return (isinstance(node, Call) and node.function in _QUOTIENTS) or (
         isinstance(node, Binary) and node.operator in ("/", "%")
     )
-
-
-_QUOTIENTS = ("tilek_floor_quotient", "tilek_ceiling_quotient")
