@@ -42,7 +42,9 @@ class NotExploredError(Exception):
 
 @dataclass(frozen=True)
 class Explored:
-    """A kernel on a target. `builds` are the programs that there are of it, by name; `on_host`: it runs the launches of hosts."""
+    """A kernel on a target. `builds` are the programs that there are of it, by name; `on_host`: it runs the launches of hosts;
+    `keeps_arrays`: most calls of short kernels have what the one before left.
+    """
 
     plan: KernelPlan
     target: str
@@ -51,6 +53,7 @@ class Explored:
     programs: MadePrograms
     study: Study
     on_host: bool
+    keeps_arrays: bool
 
     def space(self, points: Points, with_sizes: bool) -> tuple[dict[str, Version], Space]:
         """The versions by their texts, and the order in which the tuner tries them at each point; without other tile sizes unless asked for."""
@@ -67,7 +70,7 @@ class Explored:
             points,
             self.programs.command,
             has_calls=True,
-            keeps_arrays=self.programs.keeps_arrays,
+            keeps_arrays=self.keeps_arrays,
         )
         return recorded(
             self.study,
@@ -101,10 +104,10 @@ def explored(
         times = done.times_on(profile_key(plan), target)
     except ProgramError as error:
         raise NotExploredError(f"its program {error}") from None
-    programs.keep_arrays(plan, target, first, times)
+    keeps_arrays = programs.may_keep_arrays(plan, target, first, times)
     key = KernelKey(source.name, plan.kernel.name, kernel_digest(result, plan))
     study = database.study(key, environment_of(target, OPTIONS, ""))
-    return Explored(plan, target, builds, calling, programs, study, times.on_host)
+    return Explored(plan, target, builds, calling, programs, study, times.on_host, keeps_arrays)
 
 
 def build_all(one: Explored, names: Iterable[str], first: Mapping[str, int]) -> None:

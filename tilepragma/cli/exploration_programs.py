@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tilepragma.report.sizes import size_parameters
 from tilepragma.tuning.children import ending
 from tilepragma.tuning.kernels import profile_key
-from tilepragma.tuning.measuring import FIRST_SECONDS, calls_a_fill
+from tilepragma.tuning.measuring import FIRST_SECONDS
 from tilepragma.tuning.programs import KernelTimes, NotBuiltError, ProgramError, run
 from tilepragma.tuning.size_ranges import sizes_text
 
@@ -119,7 +119,7 @@ def compiled(command: Sequence[str], folder: Path, environment: Mapping[str, str
 @dataclass
 class MadePrograms:
     """Programs that call the kernel's function, in a folder of their own; each is built when it is first run, by tilecc with these options of the
-    compiler. `keeps_arrays`: most calls of short kernels have what the one before left.
+    compiler.
     """
 
     folder: Path
@@ -129,10 +129,11 @@ class MadePrograms:
     calling: CallingProgram
     built: dict[str, Path] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    keeps_arrays: bool = False
 
-    def command(self, build: str, numbers: Mapping[str, int], calls: int) -> list[str]:
-        """What runs a build. Raises NotBuiltError where it cannot be made, RefusalError for numbers that do not say all."""
+    def command(self, build: str, numbers: Mapping[str, int], calls: int, calls_a_fill: int = 1) -> list[str]:
+        """What runs a build for so many calls, and so many after each fill of the arrays. Raises NotBuiltError where it cannot be made, RefusalError
+        for numbers that do not say all.
+        """
         if build in self.refused:
             raise NotBuiltError(self.refused[build])
         if build not in self.built:
@@ -141,21 +142,20 @@ class MadePrograms:
             except NotBuiltError as error:
                 self.refused[build] = str(error)
                 raise
-        fill = calls_a_fill(calls, self.keeps_arrays)
-        return [str(self.built[build]), *self.calling.command_line(numbers, calls, fill)]
+        return [str(self.built[build]), *self.calling.command_line(numbers, calls, calls_a_fill)]
 
-    def keep_arrays(self, plan: KernelPlan, target: str, numbers: Mapping[str, int], once: KernelTimes) -> None:
-        """Do so where that changes nothing in what is measured: kernels decide nothing by what the arrays hold, and a second call on what the first
+    def may_keep_arrays(self, plan: KernelPlan, target: str, numbers: Mapping[str, int], once: KernelTimes) -> bool:
+        """Whether calls on what others left are as much work: kernels decide nothing by what the arrays hold, and a second call on what the first
         one left launches this one as often as a call did `once`. A loop of the function around it may end when a residual is small.
         """
         if not self.calling.is_as_much_work_again:
-            return
-        words = [str(self.built[""]), *self.calling.command_line(numbers, 2, calls_a_fill=2)]
+            return False
+        words = self.command("", numbers, 2, calls_a_fill=2)
         try:
             twice = run(words, {"TILEK_TARGET": target}, FIRST_SECONDS).times_on(profile_key(plan), target)
         except ProgramError:
-            return
-        self.keeps_arrays = len(twice.launches) == 2 * len(once.launches)
+            return False
+        return len(twice.launches) == 2 * len(once.launches)
 
     def _made(self, name: str) -> Path:
         build = self.builds[name]

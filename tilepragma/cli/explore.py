@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 _DONE, _NOTHING_TUNED, _WRONG_USAGE, _INTERRUPTED, _TERMINATED = 0, 1, 2, 130, 143
 _BUDGET = re.compile(r"(\d+(?:\.\d+)?)(s|m|h|)")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
-#: What runs a build at some sizes, for so many calls.
-Command = Callable[[str, Mapping[str, int], int], list[str]]
+#: What runs a build at some sizes, for so many calls, and so many after each fill of the arrays.
+Command = Callable[[str, Mapping[str, int], int, int], list[str]]
 #: What is taken where the user says nothing, and then for kernels that have none of these versions.
 BUDGET, VERSIONS, OTHER_VERSIONS = "60s", "sizes,steps", "counts,unroll"
 
@@ -260,8 +260,8 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
     serves = "threads" if first.on_host and target == "opencl" else target
     device: Device | None = job.request.device or ordering(target, serves)
     versions, space = space_of(builds, points, serves, device, "sizes" in job.families)
+    title = f"{plan.kernel.name} on {target}"
     if len(versions) < 2 and job.others:
-        title = f"{plan.kernel.name} on {target}"
         print(f"{title} has no versions of {', '.join(job.families)}: trying {', '.join(job.others)}")
         return _explored_kernel(replace(job, families=job.others, others=()), task, budget, database)
     if len(versions) < 2:
@@ -284,7 +284,6 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
         lambda: datetime.now().astimezone().isoformat(timespec="seconds"),
     )
     search = Search(space, budget, take)
-    title = f"{plan.kernel.name} on {target}"
     try:
         with _shown_progress(search, title):
             search.run()
@@ -314,7 +313,7 @@ def _say_refused(text: str, reason: str) -> None:
 def _user_subject(job: _Job, task: _Task) -> _Subject:
     """The user's program, with versions to try where it can be built with them. Raises TuningError."""
 
-    def command(_: str, numbers: Mapping[str, int], __: int) -> list[str]:
+    def command(_: str, numbers: Mapping[str, int], *__: int) -> list[str]:
         return with_numbers(job.program, numbers)
 
     plan, numbers = task.plan, next(iter(job.points.values()))
@@ -350,13 +349,11 @@ def _made_subject(job: _Job, task: _Task) -> _Subject:
         raise TuningError("has no sizes that fit in memory", "name smaller ones with --sizes")
     builds = _builds(job, task.plan, task.target)
     folder = Path(tempfile.mkdtemp(prefix=f"{task.plan.kernel.name}-{task.target}-", dir=job.folder))
-    programs, numbers = (
-        MadePrograms(folder, Path(job.request.source), job.options, builds, calling),
-        next(iter(points.values())),
-    )
+    programs = MadePrograms(folder, Path(job.request.source), job.options, builds, calling)
+    numbers = next(iter(points.values()))
     first = _first_run(programs.command, task, numbers, is_made=True)
-    programs.keep_arrays(task.plan, task.target, numbers, first)
-    return _Subject(task.target, first, programs.command, points, builds, {}, programs.keeps_arrays)
+    keeps_arrays = programs.may_keep_arrays(task.plan, task.target, numbers, first)
+    return _Subject(task.target, first, programs.command, points, builds, {}, keeps_arrays)
 
 
 def _builds(job: _Job, plan: KernelPlan, target: str) -> dict[str, Build]:
@@ -388,7 +385,7 @@ def _first_run(
         progress.add_task(f"running {task.plan.kernel.name} once as it is", total=None)
         try:
             own = {**(variables or {}), **({"TILEK_TARGET": task.target} if task.target else {})}
-            done = run(command("", numbers, 1), own, FIRST_SECONDS)
+            done = run(command("", numbers, 1, 1), own, FIRST_SECONDS)
             key = profile_key(task.plan)
             return done.times_on(key, task.target) if task.target else done.kernels[key]
         except ProgramMissingError:

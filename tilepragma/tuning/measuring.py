@@ -60,9 +60,10 @@ class Bench:
     """What runs versions of one kernel on one target.
 
     `kernel` is its name, `key` how profiles name it. `versions` and `points` are what trials name by their texts. `command` gives the words that
-    run a build of the source where the user's parameters have some values, for so many calls; where there is a number of `calls` at all, runs are
-    asked for several, and the first one does not count; `keeps_arrays`: most calls of short kernels have what the one before left. `embedded` are
-    the builds that are versions in one program, with the texts of these (ir/versions.py), in the order of their numbers from 1.
+    run a build of the source where the user's parameters have some values, for so many calls, and so many after each fill of the arrays. Where
+    programs can be told so (`has_calls`), runs are asked for several calls, and the first one does not count; `keeps_arrays`: most calls of short
+    kernels have what the one before left. `embedded` are the builds that are versions in one program, with the texts of these (ir/versions.py),
+    in the order of their numbers from 1.
     """
 
     kernel: str
@@ -70,7 +71,7 @@ class Bench:
     target: str
     versions: Mapping[str, Version]
     points: Mapping[str, Mapping[str, int]]
-    command: Callable[[str, Mapping[str, int], int], list[str]]
+    command: Callable[[str, Mapping[str, int], int, int], list[str]]
     has_calls: bool
     keeps_arrays: bool = False
     embedded: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +80,8 @@ class Bench:
         """The kernel's seconds in each call; `default` is what came of the first run of the default. Raises ProgramError."""
         version = self.versions[trial.version]
         calls = calls_in_a_run(default.seconds if default is not None else ()) if self.has_calls else 1
-        words = self.command(version.build, self.points[trial.sizes], calls)
+        fill = calls_a_fill(calls, self.keeps_arrays)
+        words = self.command(version.build, self.points[trial.sizes], calls, fill)
         number = 1 + list(self.embedded).index(version.build) if version.build in self.embedded else 0
         variables = {"TILEK_TARGET": self.target}
         if version.sizes:
@@ -90,17 +92,13 @@ class Bench:
         times = run(words, variables, limit).times_on(self.key, self.target)
         if self.embedded and times.versions != (self.embedded.get(version.build, ""),):
             raise ProgramError(f"ran {' and '.join(one or 'the plan itself' for one in times.versions)} in its place")
-        return (
-            that_count(times.calls(calls), calls_a_fill(calls, self.keeps_arrays))
-            if self.has_calls
-            else (times.seconds,)
-        )
+        return that_count(times.calls(calls), fill) if self.has_calls else (times.seconds,)
 
     def check(self) -> None:
         """Run the default where it ran when all began. Raises LostError where it does so no more."""
         numbers = next(iter(self.points.values()))
         try:
-            words = self.command("", numbers, 1)
+            words = self.command("", numbers, 1, 1)
             run(words, {"TILEK_TARGET": self.target}, FIRST_SECONDS).times_on(self.key, self.target)
         except ProgramError as error:
             raise LostError(str(error)) from None

@@ -70,7 +70,7 @@ def test_short_kernels_are_called_more_often_and_neither_their_first_calls_count
         "threads",
         {version.text: version},
         {"n=3": {"n": 3}},
-        lambda build, numbers, count: [build, str(numbers["n"]), str(count)],
+        lambda build, numbers, count, fill: [build, str(numbers["n"]), str(count), str(fill)],
         has_calls=True,
         keeps_arrays=True,
     )
@@ -78,4 +78,4 @@ def test_short_kernels_are_called_more_often_and_neither_their_first_calls_count
     counted = tuple(call for call in range(first, calls) if fill == 1 or call % fill != 0)
     assert bench.seconds(Trial(version.text, "n=3", 0), default) == counted
     variables = {"TILEK_TARGET": "threads", "TILEK_SIZES": "k.i=4,k.j=5", "TILEK_VERSION": "0"}
-    assert asked == [(["other", "3", str(calls)], variables, limit)]
+    assert asked == [(["other", "3", str(calls), str(fill)], variables, limit)]
