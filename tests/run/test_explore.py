@@ -52,6 +52,19 @@ def environment(workshop: Workshop, folder: Path) -> dict[str, str]:
     return tools(workshop.cache) | {"TILEK_DATA_DIR": str(folder / "data")}
 
 
+def tuned(workshop: Workshop, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """What the command says of the source in the folder, when it has ended."""
+    return subprocess.run(
+        command(*options),
+        env=environment(workshop, folder),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
 def rows(folder: Path) -> list[Row]:
     """What is in the database, asked without our own code, and while it is written."""
     file = folder / "data" / "measurements.sqlite"
@@ -72,9 +85,13 @@ def test_a_tuner_that_is_killed_goes_on_where_it_was(workshop: Workshop, tmp_pat
     (tmp_path / "in.c").write_text(SOURCE)
     (tmp_path / "program").write_text(PROGRAM)
     (tmp_path / "program").chmod(0o755)
-    ours = command("--kernel", "sweep", "--sizes", "n=40:80:x2,steps=4", "--budget", "1s", "--", "./program", "{n}")
+    ours = ("--kernel", "sweep", "--sizes", "n=40:80:x2,steps=4", "--budget", "1s", "--", "./program", "{n}")
     process = subprocess.Popen(
-        ours, env=environment(workshop, tmp_path), cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command(*ours),
+        env=environment(workshop, tmp_path),
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     try:
         for _ in range(6000):
@@ -86,15 +103,7 @@ def test_a_tuner_that_is_killed_goes_on_where_it_was(workshop: Workshop, tmp_pat
         process.wait()
     before = rows(tmp_path)
     assert before
-    done = subprocess.run(
-        ours,
-        env=environment(workshop, tmp_path),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = tuned(workshop, tmp_path, *ours)
     assert done.returncode == 0, done.stderr
     after = rows(tmp_path)
     assert after[: len(before)] == before
@@ -112,15 +121,7 @@ def test_versions_are_tried_in_the_users_program(workshop: Workshop, tmp_path: P
     )
     build = shlex.join([*TILECC, "-O1", "in.c", "-o", "program"])
     options = ("--kernel", "add", "--sizes", "n=1,m=9", "--versions", "unroll", "--build", build, "--budget", "1s")
-    done = subprocess.run(
-        command(*options, "--target", "threads", "--", "./program"),
-        env=environment(workshop, tmp_path),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = tuned(workshop, tmp_path, *options, "--target", "threads", "--", "./program")
     assert done.returncode == 0, done.stderr
     assert {version for version, *_ in rows(tmp_path)} == {"default", "unroll(2)", "unroll(4)", "unroll(8)"}
     assert [failure for *_, failure in rows(tmp_path) if failure] == []
@@ -129,14 +130,19 @@ def test_versions_are_tried_in_the_users_program(workshop: Workshop, tmp_path: P
 
 def test_the_papers_versions_are_built_of_the_source(workshop: Workshop, tmp_path: Path) -> None:
     (tmp_path / "in.c").write_text(SOURCE)
-    done = subprocess.run(
-        command("--kernel", "add", "--sizes", "n=9,m=7", "--versions", "paper8", "--budget", "4s", "-std=c99", "-O1"),
-        env=environment(workshop, tmp_path),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+    done = tuned(
+        workshop,
+        tmp_path,
+        "--kernel",
+        "add",
+        "--sizes",
+        "n=9,m=7",
+        "--versions",
+        "paper8",
+        "--budget",
+        "4s",
+        "-std=c99",
+        "-O1",
     )
     assert done.returncode == 0, done.stderr
     tried = {version for version, *_ in rows(tmp_path)}
@@ -152,15 +158,7 @@ def test_a_kernel_without_tile_sizes_is_tried_in_other_versions(workshop: Worksh
     found = []
     for families in ((), ("--versions", "paper8,unroll"), ("--versions", "paper8")):
         options = ("--sizes", "n=99", "--budget", "2s", "-O1", *families)
-        done = subprocess.run(
-            command(*options),
-            env=environment(workshop, tmp_path),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = tuned(workshop, tmp_path, *options)
         found.append((done.returncode, done.stdout.splitlines()[:1], done.stderr))
     reason = "it does not begin with two loops, one right inside the other"
     assert found[0] == (0, ["scale on threads has no versions of sizes, steps: trying counts, unroll"], "")
@@ -190,15 +188,7 @@ void settle(int n, double *a)
 }
 """
     )
-    done = subprocess.run(
-        command("--sizes", "n=300", "--budget", "2s", "-O1"),
-        env=environment(workshop, tmp_path),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = tuned(workshop, tmp_path, "--sizes", "n=300", "--budget", "2s", "-O1")
     assert (done.returncode, done.stderr) == (0, "")
     assert [failure for *_, failure in rows(tmp_path) if failure] == []
     assert len(rows(tmp_path)) > 4
