@@ -241,9 +241,8 @@ def _measured(measured: MeasuredKernel, space: InputSpace, text: str, lesson: Le
     note = f"At {input_name(text)}."
     if lesson is not None and text in lesson.occasions:
         names = tuple(one.object.name for one in lesson.plan.sizes)
-        times = lesson.occasions[text].seconds
-        default = lesson.occasions[text].default or ()
-        build = lesson.build
+        times, taken = lesson.launched(text, measured.environment.threads)
+        default, build = taken or (), lesson.build
     else:
         build = version_of(space.best[text][0]).build
         own = {name: version_of(name) for name in space.seconds[text]}

@@ -52,6 +52,18 @@ class Lesson:
     versions: VersionRules | None = None
     """where launches choose among versions; `plan` has them, and `decision` is that of these"""
 
+    def launched(self, text: str, threads: int) -> tuple[Mapping[Sizes, float], Sizes | None]:
+        """The seconds that were measured at some sizes, by the tile sizes of the launches, and those of the default: on cores it becomes other ones
+        that give so many threads as much to do.
+        """
+        occasion = self.occasions[text]
+        if occasion.default is None or self.target != "threads":
+            return occasion.seconds, occasion.default
+        taken = sizes_on_hosts(self.plan, self.plan.kernel.by_name(sizes_of(text)), threads)
+        seconds = {sizes: typical for sizes, typical in occasion.seconds.items() if sizes != occasion.default}
+        own = occasion.seconds[occasion.default]
+        return {**seconds, taken: min(own, seconds.get(taken, own))}, taken
+
     @property
     def reached(self) -> dict[str, float]:
         """The share of the best that a launch reaches, at the sizes where it ran so: by the rules, or without any where these are worth nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -142,3 +143,21 @@ def test_nothing_of_what_has_tile_sizes_was_measured(builds: dict[str, Build]) -
 def test_without_tile_sizes_there_is_nothing_to_learn(builds: dict[str, Build]) -> None:
     with pytest.raises(NoLessonError, match="its launches have no tile sizes"):
         lesson_of([], {"": Build(b"", {}, None)}, "threads", True)
+
+
+def test_the_default_is_told_by_the_sizes_that_its_launches_have(builds: dict[str, Build], tmp_path: Path) -> None:
+    """Blocks of 96 rows become blocks of 200 where two threads have 400 rows; else a map would say that 96 is what runs."""
+    source = tmp_path / "product.c"
+    source.write_text(
+        "void f(int n, int m, double A[n][m], double B[m][m], double C[n][m]) {\n#pragma tilek kernel\n"
+        "  for (int i = 0; i < n; i++)\n    for (int j = 0; j < m; j++)\n"
+        "      for (int k = 0; k < m; k++) C[i][j] += A[i][k] * B[k][j];\n}\n"
+    )
+    [product] = translate(TranslateRequest(str(source), last="plan", kept=False)).plans
+    occasion = Occasion(1, 1, {(96,): 2.0, (200,): 1.9, (400,): 3.0}, 1.9, (96,))
+    found = replace(
+        lesson(builds, lambda version, _: 1.0), plan=product, target="threads", occasions={"m=400,n=400": occasion}
+    )
+    assert found.launched("m=400,n=400", 2) == ({(200,): 1.9, (400,): 3.0}, (200,))
+    assert found.launched("m=400,n=400", 1) == (occasion.seconds, (96,))
+    assert replace(found, target="opencl").launched("m=400,n=400", 2) == (occasion.seconds, (96,))
