@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ _BINARY = (
 )  # fmt: skip
 _UNARY = ("", "x++", "x--", "++", "--", "&", "*", "+", "-", "~", "!", "__real", "__imag", "__extension__")
 _TOKEN = re.compile(rb"[A-Za-z_0-9.]+(?:(?<=[eEpP])[+-][A-Za-z_0-9.]+)*|\'(?:\\.|[^\'\\])*\'")
+_CONTINUED = re.compile(rb"(?:\\|\?\?/)[ \t]*\r?\n")
 #: CXEvalResultKind: integer, floating.
 _EVALUATED_INTEGER, _EVALUATED_FLOATING = 1, 2
 #: Keeps the ranges that the preprocessor left out; costs a millisecond.
@@ -78,6 +79,24 @@ class Node:
         return int(self.cursor.extent.end.offset)
 
     @cached_property
+    def ends_in_argument(self) -> bool:
+        """Whether the last token stands in an argument of a macro: `end` is then no end, but in front of the macro's use."""
+        end = self.cursor.extent.end
+        return end.file is not None and _spelling_location(end)[3] != int(end.offset)
+
+    @cached_property
+    def first_file(self) -> str:
+        """The file of the first token; that of the macro's use inside a macro."""
+        file = self.cursor.extent.start.file
+        return "" if file is None else str(file.name)
+
+    @cached_property
+    def last_file(self) -> str:
+        """The file of the last token; that of the macro's use inside a macro."""
+        file = self.cursor.extent.end.file
+        return "" if file is None else str(file.name)
+
+    @cached_property
     def file(self) -> str:
         """The file the node stands in."""
         file = self.cursor.location.file
@@ -128,13 +147,18 @@ class Node:
 
     @cached_property
     def token(self) -> str | None:
-        """The first token's text where the user wrote it, in an argument of a macro too; another token where a macro hides it."""
+        """The first token's text where the user wrote it, in an argument of a macro too; another token where a macro hides it, none where the token
+        goes on in the next line.
+        """
         location = self.cursor.extent.start
         file, _, _, offset = _spelling_location(location)
         if file is None:
             return None
-        found = _TOKEN.match(self.unit.text(file), offset)
-        return None if found is None else found.group().decode(errors="replace")
+        text = self.unit.text(file)
+        found = _TOKEN.match(text, offset)
+        if found is None or _CONTINUED.match(text, found.end()):
+            return None
+        return found.group().decode(errors="replace")
 
     def evaluate(self) -> int | float | None:
         """The value of a constant expression, or None where clang does not know one."""
@@ -142,9 +166,11 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, in pre-order."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting.extend(reversed(node.children))
 
 
 @dataclass(frozen=True)
@@ -162,8 +188,11 @@ class ClangUnit:
     handle: Any
     main: str
     texts: dict[str, bytes] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
     operators: _Operators = field(default_factory=lambda: _find_operators())
     library: Any = field(default_factory=lambda: _raw_library())
+    _uses: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    _skipped: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
     def text(self, path: str) -> bytes:
         """The content of a file of the unit; empty where it has none (the command line)."""
@@ -185,6 +214,23 @@ class ClangUnit:
     def file_scope(self) -> Iterator[Node]:
         """All declarations at file scope."""
         return (Node(cursor, self) for cursor in self.handle.cursor.get_children())
+
+    def reparsed(self, changed: Mapping[str, bytes]) -> ClangUnit | None:
+        """The unit with other texts of some of its files; None where libclang gives up."""
+        given = {self.main: self.text(self.main), **changed}
+        return _parsed(self.main, list(given.items()), list(self.arguments), dict(given))
+
+    def macro_uses(self, path: str) -> tuple[tuple[int, int], ...]:
+        """The byte ranges of the macros used in a file, arguments included, in order; those inside of others are left out."""
+        if path not in self._uses:
+            ranges = []
+            for cursor in self.handle.cursor.get_children():
+                if cursor.kind == CursorKind.MACRO_INSTANTIATION:
+                    extent = cursor.extent
+                    if extent.start.file is not None and str(extent.start.file.name) == path:
+                        ranges.append((int(extent.start.offset), int(extent.end.offset)))
+            self._uses[path] = tuple(_outermost(ranges))
+        return self._uses[path]
 
     def macros(self) -> dict[str, bytes]:
         """The names of the macros that the user's files and options define anywhere, each with the text of all its definitions."""
@@ -225,6 +271,11 @@ class ClangUnit:
 
     def skipped(self, path: str) -> tuple[tuple[int, int], ...]:
         """The byte ranges that the preprocessor left out."""
+        if path not in self._skipped:
+            self._skipped[path] = self._ask_skipped(path)
+        return self._skipped[path]
+
+    def _ask_skipped(self, path: str) -> tuple[tuple[int, int], ...]:
         library = self.library
         function = library.clang_getSkippedRanges
         function.argtypes = [cindex.TranslationUnit, cindex.c_object_p]
@@ -259,13 +310,27 @@ class _RangeList(ctypes.Structure):
 
 def parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:
     """Parse `path` (or `source`, where the file is standard input); None where libclang gives up on its options."""
+    texts = {} if source is None else {path: source}
+    return _parsed(path, list(texts.items()), arguments, texts)
+
+
+def _parsed(
+    path: str, unsaved: list[tuple[str, bytes]], arguments: list[str], texts: dict[str, bytes]
+) -> ClangUnit | None:
     index = cindex.Index.create()
-    unsaved = None if source is None else [(path, source)]
     try:
-        handle = index.parse(path, args=arguments, unsaved_files=unsaved, options=_DETAILED_RECORD)
+        handle = index.parse(path, args=arguments, unsaved_files=unsaved or None, options=_DETAILED_RECORD)
     except cindex.TranslationUnitLoadError:
         return None
-    return ClangUnit(handle, path, {} if source is None else {path: source})
+    return ClangUnit(handle, path, texts, tuple(arguments))
+
+
+def _outermost(ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    behind = 0
+    for start, end in sorted(ranges, key=lambda one: (one[0], -one[1])):
+        if end > behind:
+            yield start, end
+            behind = end
 
 
 def _spelling_location(location: Any) -> tuple[str | None, int, int, int]:

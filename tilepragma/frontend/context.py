@@ -26,15 +26,21 @@ def strip(node: Node) -> Node:
 
 @dataclass(frozen=True)
 class FunctionFacts:
-    """The user's function around a region: offsets of the writes to each variable, and whose address is taken."""
+    """The user's function around a region: offsets of the writes to each variable, and whose address is taken.
+
+    A write in a file that the function includes has no offset: it may stand anywhere.
+    """
 
     node: Node
-    writes: dict[Key, list[int]]
+    writes: dict[Key, list[int | None]]
     address_taken: set[Key]
 
     def written_from(self, key: Key, offset: int, end: int | None = None) -> bool:
-        """Whether the variable is written at or behind the offset (and before `end`)."""
-        return any(offset <= position and (end is None or position < end) for position in self.writes.get(key, ()))
+        """Whether the variable is written, or may be, at or behind the offset (and before `end`)."""
+        return any(
+            position is None or (offset <= position and (end is None or position < end))
+            for position in self.writes.get(key, ())
+        )
 
 
 def member_key(name: str) -> Key:
@@ -60,10 +66,11 @@ def function_facts(function: Node) -> FunctionFacts:
             continue
         if target is None:
             continue
+        position = node.start if node.first_file == function.file else None
         if target.kind == CursorKind.MEMBER_REF_EXPR:
-            facts.writes.setdefault(member_key(target.spelling), []).append(node.start)
+            facts.writes.setdefault(member_key(target.spelling), []).append(position)
         elif target.kind == CursorKind.DECL_REF_EXPR and target.declaration is not None:
-            facts.writes.setdefault(target.declaration.key, []).append(node.start)
+            facts.writes.setdefault(target.declaration.key, []).append(position)
     return facts
 
 

@@ -79,7 +79,7 @@ class Liveness:
         variable = declaration.key
         for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
             if parent.kind == CursorKind.COMPOUND_STMT:
-                position = next(n for n, node in enumerate(parent.children) if node.start == child.start)
+                position = next(n for n, node in enumerate(parent.children) if node is child)
                 effect = _sequence(parent.children[position + 1 :], variable)
                 if effect is _Effect.READS:
                     return True
@@ -107,7 +107,10 @@ def _is_reference(node: Node, variable: Key) -> bool:
 def _around(loop: Node, variable: Key) -> _Effect:
     """The next turn of a loop around the region: its last part, its condition, its body from the start."""
     if loop.kind == CursorKind.FOR_STMT:
-        _, condition, advance = for_parts(loop)
+        header = for_parts(loop)
+        if header is None:
+            return _any(loop.children, variable)
+        _, condition, advance = header
         parts = [part for part in (advance, condition, loop.children[-1]) if part is not None]
     elif loop.kind == CursorKind.DO_STMT:
         parts = [loop.children[1], loop.children[0]]
@@ -116,18 +119,24 @@ def _around(loop: Node, variable: Key) -> _Effect:
     return _sequence(parts, variable)
 
 
-def for_parts(loop: Node) -> tuple[Node | None, Node | None, Node | None]:
-    """First part, condition and last part of a `for`; where a macro hides which are missing, the parts stand for the last."""
+def for_parts(loop: Node) -> tuple[Node | None, Node | None, Node | None] | None:
+    """First part, condition and last part of a `for`; None where a macro hides which of them are missing."""
     parts = loop.children[:-1]
     if len(parts) == 3:
         return parts[0], parts[1], parts[2]
-    semicolons = header_semicolons(loop.unit.text(loop.file), loop.start)
+    semicolons = header_semicolons(loop.unit.text(loop.file), loop.start, loop.unit.skipped(loop.file))
     if semicolons is None:
-        return None, parts[0] if parts else None, parts[1] if len(parts) > 1 else None
+        return None
     first = next((p for p in parts if p.start < semicolons[0]), None)
     second = next((p for p in parts if semicolons[0] < p.start < semicolons[1]), None)
     third = next((p for p in parts if p.start > semicolons[1]), None)
     return first, second, third
+
+
+def _any(nodes: Iterable[Node], variable: Key) -> _Effect:
+    """The effect of code of which each part may run or not, in any order."""
+    reads = any(_effect(node, variable) is _Effect.READS for node in nodes)
+    return _Effect.READS if reads else _Effect.PASSES
 
 
 def _sequence(nodes: Iterable[Node], variable: Key) -> _Effect:
@@ -192,7 +201,10 @@ def _choice(node: Node, variable: Key) -> _Effect:
 
 
 def _for(node: Node, variable: Key) -> _Effect:
-    first, condition, advance = for_parts(node)
+    header = for_parts(node)
+    if header is None:
+        return _any(node.children, variable)
+    first, condition, advance = header
     always = _sequence([part for part in (first, condition) if part is not None], variable)
     if always is not _Effect.PASSES:
         return always

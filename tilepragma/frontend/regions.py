@@ -10,6 +10,7 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.base.reserved_words import RESERVED
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.context import Context, FunctionFacts, Key, function_facts, whole_uses
+from tilepragma.frontend.extents import Wrapped, statement_extent
 from tilepragma.frontend.functions import FunctionCollector
 from tilepragma.frontend.implied import check_implied
 from tilepragma.frontend.liveness import Liveness
@@ -21,8 +22,6 @@ from tilepragma.frontend.text_scan import (
     declaration_start,
     macro_use_end,
     next_statement,
-    semicolon_end,
-    statement_end,
 )
 from tilepragma.frontend.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.written import Written, written_in
@@ -101,6 +100,8 @@ class RegionBuilder:
     types: TypeConverter = field(default_factory=TypeConverter)
     names: NameTable = field(default_factory=NameTable)
     functions: FunctionCollector = field(init=False)
+    wrapped: list[Wrapped] = field(default_factory=list)
+    """statements that a macro begins or ends"""
     _facts: dict[Key, FunctionFacts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -116,7 +117,7 @@ class RegionBuilder:
         skipped = self.skipped.get(file.path, ())
         first = offset = next_statement(file.text, directive.end_offset, ends, skipped)
         function = None if first is None else self._function_at(file.path, directive.range.start.offset)
-        body = None if function is None else next(c for c in function.children if c.kind == CursorKind.COMPOUND_STMT)
+        body = None if function is None else _body(function)
         while body is not None and offset is not None and find_statement(body, offset) is None:
             behind = macro_use_end(file.text, offset)
             offset = None if behind is None else next_statement(file.text, behind, ends, skipped)
@@ -125,8 +126,7 @@ class RegionBuilder:
     def bind(self, found: Found, offset: int, what: str) -> BoundStatement:
         """The statement at `offset` in the function around the directive. Raises SourceError where there is none."""
         facts = self.function_around(found, what)
-        body = next(c for c in facts.node.children if c.kind == CursorKind.COMPOUND_STMT)
-        path = find_statement(body, offset)
+        path = find_statement(_body(facts.node), offset)
         if path is None:
             raise source_error(
                 found.range, f"no statement follows '{what}'", f"put '{what}' right before a loop or a block"
@@ -134,10 +134,11 @@ class RegionBuilder:
         return self.bound(facts, path)
 
     def bound(self, facts: FunctionFacts, path: tuple[Node, ...]) -> BoundStatement:
-        """The statement at a path's end."""
-        node = path[-1]
-        file = facts.node.file
-        return BoundStatement(facts, path, self.unit.span(file, node.start, _end(node, self.unit.text(file))))
+        """The statement at a path's end. Raises SourceError where its text is not one piece of the function's file."""
+        extent = statement_extent(path[-1], facts.node)
+        if extent.in_macro:
+            self.wrapped.append(Wrapped(facts.node, path[-1], extent.range))
+        return BoundStatement(facts, path, extent.range)
 
     def function_around(self, found: Found, what: str) -> FunctionFacts:
         """The function that the directive stands in. Raises SourceError outside of functions."""
@@ -186,26 +187,23 @@ class RegionBuilder:
 
     def _kernel_statement(self, directive: Found) -> BoundStatement:
         what = "#pragma tilek kernel" if directive.loop is None else "#pragma tilek kernel loop"
-        self.function_around(directive, what)
+        facts = self.function_around(directive, what)
         no_loop = source_error(
             directive.range,
             f"no loop follows '{what}'",
             "put it right before a 'for' loop" + ("" if directive.loop else " or a '{' block"),
         )
-        if directive.statement is None:
+        path = None if directive.statement is None else find_statement(_body(facts.node), directive.statement)
+        if path is None:
             raise no_loop
-        try:
-            statement = self.bind(directive, directive.statement, what)
-        except SourceError:
-            raise no_loop from None
         wanted = (
             {CursorKind.FOR_STMT} if directive.loop is not None else {CursorKind.FOR_STMT, CursorKind.COMPOUND_STMT}
         )
         if directive.loop is None:
             wanted |= {CursorKind.WHILE_STMT, CursorKind.DO_STMT}
-        if statement.node.kind not in wanted:
+        if path[-1].kind not in wanted:
             raise no_loop
-        return statement
+        return self.bound(facts, path)
 
     def _refuse_nesting(self, directive: Found, statement: BoundStatement, earlier: list[BoundStatement]) -> None:
         for other in earlier:
@@ -244,13 +242,13 @@ class RegionBuilder:
 
     def _check_loop(self, directive: Found, kernels: list[tuple[Found, BoundStatement]]) -> None:
         offset = directive.statement
-        self.function_around(directive, "#pragma tilek loop")
+        facts = self.function_around(directive, "#pragma tilek loop")
         around = [s for _, s in kernels if offset is not None and _contains(s.range, offset)]
         if not around and directive.kernel is not None:
             raise source_error(
                 directive.range, "no loop follows '#pragma tilek kernel loop'", "put it right before a 'for' loop"
             )
-        path = None if offset is None else find_statement(self._body(directive), offset)
+        path = None if offset is None else find_statement(_body(facts.node), offset)
         if path is None or path[-1].kind != CursorKind.FOR_STMT:
             raise source_error(
                 directive.range, "no loop follows '#pragma tilek loop'", "put it right before a 'for' loop"
@@ -261,10 +259,6 @@ class RegionBuilder:
                 "'#pragma tilek loop' stands outside every kernel",
                 "put '#pragma tilek kernel' before the outermost loop, or write '#pragma tilek kernel loop'",
             )
-
-    def _body(self, directive: Found) -> Node:
-        function = self.function_around(directive, "#pragma tilek loop").node
-        return next(c for c in function.children if c.kind == CursorKind.COMPOUND_STMT)
 
     def context(
         self, statement: BoundStatement, loops: Mapping[int, LoopDirective], diagnostics: Diagnostics
@@ -361,26 +355,17 @@ def find_statement(body: Node, offset: int) -> tuple[Node, ...] | None:
     while True:
         inner = None
         for child in path[-1].children:
-            if child.start == offset:
+            if child.start == offset and child.first_file == body.file:
                 return (*path, child)
-            if child.start < offset < child.end:
+            if child.start < offset < child.end and child.first_file == child.last_file == body.file:
                 inner = child
         if inner is None:
             return None
         path.append(inner)
 
 
-def _end(statement: Node, text: bytes) -> int:
-    """The offset behind a statement, its semicolon included; also of one whose first words come out of a macro."""
-    body = statement.children[-1] if statement.kind == CursorKind.FOR_STMT and statement.children else None
-    if body is not None and not text.startswith(b"for", statement.start) and body.start > statement.start:
-        return _end(body, text)
-    if statement.kind == CursorKind.COMPOUND_STMT and text[statement.start : statement.start + 1] != b"{":
-        return max(statement.end, statement.start)
-    alone = macro_use_end(text, statement.start)
-    if alone is not None and max(statement.end, statement.start) <= alone:
-        return semicolon_end(text, alone)
-    return statement_end(text, statement.start)
+def _body(function: Node) -> Node:
+    return next(child for child in function.children if child.kind == CursorKind.COMPOUND_STMT)
 
 
 def _contains(range_: SourceRange, offset: int) -> bool:

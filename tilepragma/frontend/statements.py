@@ -11,11 +11,11 @@ from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context
 from tilepragma.frontend.expressions import ExpressionLowering
 from tilepragma.frontend.literals import constant
+from tilepragma.frontend.liveness import for_parts
 from tilepragma.frontend.loop_headers import Header
 from tilepragma.frontend.loops import iterator_of, make_loop
 from tilepragma.frontend.objects import declare, is_constant, is_variable_length, lower_initializer
 from tilepragma.frontend.places import declare_alias
-from tilepragma.frontend.text_scan import header_semicolons
 from tilepragma.frontend.type_conversion import is_pointer
 from tilepragma.ir.accesses import leaves_early
 from tilepragma.ir.expressions import Expression, IntegerLiteral, Scope
@@ -223,23 +223,17 @@ class StatementLowering:
         body = self._block(node.children[-1], in_loop=True)
         iterator = iterator_of(header)
         addressed = iterator is not None and context.key_of(iterator) in context.facts.address_taken
-        directive = context.loops.pop(node.start, None)
+        directive = context.loops.pop(node.start, None) if node.first_file == context.facts.node.file else None
         return make_loop(index, header, body, directive, node.range, addressed)
 
     def _header_nodes(self, node: Node) -> tuple[Node | None, Node | None, Node | None]:
         """The parts of the header; libclang leaves absent ones out, so the semicolons tell which are there."""
-        parts = node.children[:-1]
-        if len(parts) == 3:
-            return parts[0], parts[1], parts[2]
-        semicolons = header_semicolons(self.context.unit.text(node.file), node.start)
-        if semicolons is None:
+        header = for_parts(node)
+        if header is None:
             raise source_error(
                 node.range, "a loop with parts left out comes out of a macro here", "write the loop without the macro"
             )
-        first = next((p for p in parts if p.start < semicolons[0]), None)
-        second = next((p for p in parts if semicolons[0] < p.start < semicolons[1]), None)
-        third = next((p for p in parts if p.start > semicolons[1]), None)
-        return first, second, third
+        return header
 
     def _header_range(self, node: Node) -> SourceRange:
         body = node.children[-1]

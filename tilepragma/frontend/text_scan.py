@@ -1,4 +1,4 @@
-"""Finds tokens, statements and headers in C text, by lexing only: what stands where, not what it means."""
+"""Finds tokens and headers in C text, by lexing only: what stands where, not what it means."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 _BLANK = re.compile(rb"(?:[ \t\r\n\f\v]+|/\*.*?\*/|//(?:\\\r?\n|[^\n])*|\\\r?\n)+", re.DOTALL)
-_DIRECTIVE_LINE = re.compile(rb"(?:#|%:)(?:\\\r?\n|/\*.*?\*/|[^\n])*", re.DOTALL)
+_DIRECTIVE_LINE = re.compile(rb"(?:#|%:|\?\?=)(?:\\\r?\n|/\*.*?\*/|[^\n])*", re.DOTALL)
 _PRAGMA_OPERATOR = re.compile(rb'_Pragma\s*\(\s*L?"(?:\\.|[^"\\])*"\s*\)')
 _TOKEN = re.compile(
     rb"""
@@ -26,13 +26,18 @@ _PREFIX = re.compile(rb"(?:%s)(?:\s*(?:%s|%s))*\s*\Z" % (_SPECIFIER, _SPECIFIER,
 _CONDITIONAL = re.compile(rb"^[ \t]*#[ \t]*(if|endif)", re.MULTILINE)
 _CALL = re.compile(rb"[ \t]*\(")
 _KEYWORDS = frozenset(b"break case continue default do else for goto if return switch while".split())
-_OPENERS, _CLOSERS = b"([{", b")]}"
+_OPENERS, _CLOSERS = (b"(", b"[", b"{"), (b")", b"]", b"}")
 
 
-def tokens(text: bytes, offset: int) -> Iterator[tuple[int, bytes]]:
-    """Offset and text of every token from `offset` on; comments, preprocessor lines and _Pragma operators are passed over."""
+def tokens(text: bytes, offset: int, skipped: Sequence[tuple[int, int]] = ()) -> Iterator[tuple[int, bytes]]:
+    """Offset and text of every token from `offset` on; comments, preprocessor lines, _Pragma operators and what the preprocessor left out
+    (`skipped`) are passed over.
+    """
     while True:
-        offset = skip_blank(text, offset)
+        following = next_statement(text, offset, {}, skipped) if skipped else skip_blank(text, offset)
+        if following is None:
+            return
+        offset = following
         found = _TOKEN.match(text, offset)
         if found is None:
             return
@@ -81,35 +86,25 @@ def macro_use_end(text: bytes, offset: int) -> int | None:
     opening = _CALL.match(text, word.end())
     if opening is None:
         return word.end()
-    stream = _Stream(text, opening.end() - 1)
-    _pass_group(stream)
-    return stream.end
+    depth = 0
+    for position, token in tokens(text, opening.end() - 1):
+        depth += (token in _OPENERS) - (token in _CLOSERS)
+        if depth <= 0:
+            return position + len(token)
+    return len(text)
 
 
-def statement_end(text: bytes, offset: int) -> int:
-    """The offset behind the statement that begins at `offset`, its semicolon included; the file's end if it never ends."""
-    stream = _Stream(text, offset)
-    _pass_statement(stream)
-    return stream.end
+def header_semicolons(text: bytes, offset: int, skipped: Sequence[tuple[int, int]] = ()) -> tuple[int, int] | None:
+    """The offsets of the two semicolons in the header of the `for` at `offset`; None where no such header is seen.
 
-
-def semicolon_end(text: bytes, offset: int) -> int:
-    """The offset behind the semicolon that comes next at `offset`; `offset` itself where something else does."""
-    stream = _Stream(text, offset)
-    if stream.peek() != b";":
-        return offset
-    stream.take()
-    return stream.end
-
-
-def header_semicolons(text: bytes, offset: int) -> tuple[int, int] | None:
-    """The offsets of the two semicolons in the header of the `for` at `offset`; None where no such header is seen."""
+    `skipped` are the ranges that the preprocessor left out.
+    """
     depth = 0
     found: list[int] = []
-    for position, token in tokens(text, offset):
-        if token in (b"(", b"[", b"{"):
+    for position, token in tokens(text, offset, skipped):
+        if token in _OPENERS:
             depth += 1
-        elif token in (b")", b"]", b"}"):
+        elif token in _CLOSERS:
             depth -= 1
             if depth == 0:
                 break
@@ -131,65 +126,3 @@ def declaration_start(text: bytes, offset: int) -> int:
         if line.start() < start and open_ends == 0:
             return line.start()
     return start
-
-
-class _Stream:
-    """Tokens with one of look-ahead; `end` is behind the last one taken."""
-
-    def __init__(self, text: bytes, offset: int) -> None:
-        self._tokens = tokens(text, offset)
-        self._next = next(self._tokens, None)
-        self.end = offset
-
-    def peek(self) -> bytes | None:
-        return None if self._next is None else self._next[1]
-
-    def take(self) -> bytes | None:
-        if self._next is None:
-            return None
-        offset, token = self._next
-        self.end = offset + len(token)
-        self._next = next(self._tokens, None)
-        return token
-
-
-def _pass_group(stream: _Stream) -> None:
-    """Take a bracketed group, or one token."""
-    depth = 0
-    while True:
-        token = stream.take()
-        if token is None:
-            return
-        if len(token) == 1 and token in _OPENERS:
-            depth += 1
-        elif len(token) == 1 and token in _CLOSERS:
-            depth -= 1
-        if depth <= 0:
-            return
-
-
-def _pass_statement(stream: _Stream) -> None:
-    word = stream.peek()
-    if word == b"{":
-        _pass_group(stream)
-    elif word in (b"for", b"while", b"if", b"switch"):
-        stream.take()
-        _pass_group(stream)
-        _pass_statement(stream)
-        if word == b"if" and stream.peek() == b"else":
-            stream.take()
-            _pass_statement(stream)
-    elif word == b"do":
-        stream.take()
-        _pass_statement(stream)
-        _pass_to_semicolon(stream)
-    else:
-        _pass_to_semicolon(stream)
-
-
-def _pass_to_semicolon(stream: _Stream) -> None:
-    while stream.peek() not in (None, b"}"):
-        if stream.peek() == b";":
-            stream.take()
-            return
-        _pass_group(stream)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -19,6 +19,7 @@ from tilepragma.frontend.compiler import (
     vector_registers,
 )
 from tilepragma.frontend.data_regions import data_regions
+from tilepragma.frontend.extents import check_wrapped
 from tilepragma.frontend.files import Included, find_inclusions, source_files
 from tilepragma.frontend.foreign import note_foreign_pragmas
 from tilepragma.frontend.kernels import kernels as kernels_of
@@ -81,6 +82,8 @@ def parse_translation_unit(
         kernels += of_file
         regions += data_regions(builder, found, of_file)
         note_foreign_pragmas(file, of_file, skipped.get(file.path, ()), diagnostics)
+    launched = {kernel.range for kernel in _launched(kernels)} | {region.range for region in regions}
+    check_wrapped(unit, builder.wrapped, launched, diagnostics)
     _sort(diagnostics, known, path)
     return TranslationUnit(
         files=files,
@@ -93,6 +96,14 @@ def parse_translation_unit(
         vectors=vector_registers(answer),
         macros=unit.macros() if kernels or regions else {},
     )
+
+
+def _launched(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
+    """The kernels and those of their parts."""
+    for kernel in kernels:
+        yield kernel
+        if kernel.parts is not None:
+            yield from _launched(kernel.parts.kernels)
 
 
 def _parse(path: str, source: bytes | None, arguments: list[str]) -> ClangUnit | None:

@@ -52,10 +52,11 @@ class Inlined:
 
 @dataclass
 class Assembly:
-    """The output as it grows; `line` is the number of the line being written."""
+    """The output as it grows; `line` is the number of the line being written, `kept` what was taken over of the user's text."""
 
     output: str
     chunks: list[bytes] = field(default_factory=list)
+    kept: list[bytes] = field(default_factory=list)
     line: int = 1
     _at_line_start: bool = True
 
@@ -90,7 +91,7 @@ class Assembly:
         position = 0
         self.directive(1, path)
         for edit in sorted(edits, key=lambda edit: (edit.start, edit.rank)):
-            self.raw(source[position : edit.start])
+            self._keep(source[position : edit.start])
             position = max(edit.end, position)
             if edit.text is None:
                 self.raw(blanked(source[edit.start : edit.end]))
@@ -103,7 +104,11 @@ class Assembly:
             else:
                 self.generated(edit.text)
             self._resume(path, source, position)
-        self.raw(source[position:])
+        self._keep(source[position:])
+
+    def _keep(self, text: bytes) -> None:
+        self.kept.append(text)
+        self.raw(text)
 
     def _resume(self, path: str, source: bytes, position: int) -> None:
         """Go on with the user's text at its line and, with blanks, at its column."""

@@ -33,6 +33,7 @@ class RegionText:
 def region_text(plan: KernelPlan) -> RegionText:
     """The launch of a region; the user's statement between the two parts is the fallback."""
     numbering = number(plan)
+    instead = _instead(plan)
     directive = plan.kernel.directive
     versions = tuple(_version(plan, place) for place in range(1, len(plan.versions) + 1))
     symbol = kernel_symbol(plan.kernel.name)
@@ -59,10 +60,11 @@ def region_text(plan: KernelPlan) -> RegionText:
         operations=_operations(plan, numbering),
         enabled=_enabled(plan),
         trips=_outermost_trips(plan, numbering),
-        instead=_instead(plan),
+        instead=instead,
     )
     after = render(
         "host/after.c.j2",
+        instead=bool(instead),
         launched=launched,
         versions=versions,
         final_values=[] if plan.as_written is not None else _final_values(plan, numbering),

@@ -16,6 +16,7 @@ from tilepragma.codegen.launches import number
 from tilepragma.codegen.steps import step_functions
 from tilepragma.host.data import DataText, data_text, held_text
 from tilepragma.host.edits import Assembly, Edit, Inlined, Rank, Verbatim
+from tilepragma.host.kept_text import check_kept
 from tilepragma.host.region import region_text
 from tilepragma.host.user_macros import path_macros, without_macros
 from tilepragma.ir.directives import Construct, DataDirective, Target, WaitDirective
@@ -24,9 +25,7 @@ from tilepragma.ir.traversal import loop_directives
 from tilepragma.plan.kernel_plan import HeldRegion, KernelPlan
 
 _FOREIGN_PRAGMA = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+(?!tilek\b)\w", re.MULTILINE)
-_FOREIGN_PRAGMA_LINE = re.compile(_FOREIGN_PRAGMA.pattern + rb"(?:\\\r?\n|[^\n])*", re.MULTILINE)
 _NO_CODE = re.compile(rb"/\*.*?\*/|//[^\n]*|^[ \t]*#(?:\\\r?\n|[^\n])*", re.DOTALL | re.MULTILINE)
-_SEMICOLON = re.compile(rb"(?:\s|\\\r?\n|/\*.*?\*/|//[^\n]*\n)*;", re.DOTALL)
 _HEADER = '#include "tilek.h"\n'
 _QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _ONCE = re.compile(rb"^[ \t]*#[ \t]*pragma[ \t]+once\b[^\n]*", re.MULTILINE)
@@ -48,6 +47,7 @@ def rewrite(
     main = unit.files[0]
     assembly = Assembly(output_path)
     assembly.file(main.path, main.text, rewriting.edits(main))
+    check_kept(b"".join(assembly.kept), unit)
     return b"".join(assembly.chunks)
 
 
@@ -70,8 +70,6 @@ class _Rewriting:
         edits = [Edit(range_.start.offset, range_.end.offset, Rank.REPLACE, None) for range_ in file.pragmas]
         edits += self._inclusions(file)
         edits += self._other_includes(file)
-        gone = self._replaced(file)
-        edits = [*gone, *(edit for edit in edits if not any(_is_inside(edit, other) for other in gone))]
         edits += self._regions(file)
         edits += self._data(file)
         return tuple(self._without_macros(edit) for edit in _with_header(edits))
@@ -82,20 +80,6 @@ class _Rewriting:
         # Paths of clauses stand inside of functions only.
         needed = frozenset() if edit.rank is Rank.FILE_SCOPE or edit.text == _HEADER else self.in_paths
         return replace(edit, text=without_macros(edit.text, self.unit.macros, needed))
-
-    def _replaced(self, file: SourceFile) -> list[Edit]:
-        """The regions that are computed in another order than the user wrote, even where no launch runs: their text goes, with the pragmas of others
-        right before it, which were for those loops.
-        """
-        edits = []
-        for kernel in (plan.kernel for plan in self.plans if plan.reordered is not None):
-            if kernel.range.file == file.path:
-                start, end = kernel.range.start.offset, statement_end(file.text, kernel.range.end.offset)
-                edits.append(Edit(start, end, Rank.REPLACE, None))
-                first = region_start(file.text, kernel.range, kernel.directive.range)
-                for match in _FOREIGN_PRAGMA_LINE.finditer(file.text, first, start):
-                    edits.append(Edit(match.start(), match.end(), Rank.REPLACE, None))
-        return edits
 
     def _inclusions(self, file: SourceFile) -> list[Edit]:
         edits = []
@@ -138,7 +122,7 @@ class _Rewriting:
                 continue
             text = region_text(plan)
             start = region_start(file.text, kernel.range, kernel.directive.range)
-            end = statement_end(file.text, kernel.range.end.offset)
+            end = kernel.range.end.offset
             insertion = kernel.enclosing.insertion
             edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(self._definitions(plan))))
             edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before))
@@ -170,10 +154,6 @@ class _Rewriting:
                 text = held_text(held, index)
                 edits += _data_edits(file, kernel.enclosing, kernel.range, kernel.directive.range, text, around=True)
         return edits
-
-
-def _is_inside(edit: Edit, other: Edit) -> bool:
-    return other.start <= edit.start and edit.end <= other.end
 
 
 def _waits(kernel: Kernel) -> bool:
@@ -221,7 +201,7 @@ def _data_edits(
     start = statement.start.offset
     if around:
         start = region_start(file.text, statement, directive)
-        end = statement_end(file.text, statement.end.offset)
+        end = statement.end.offset
         edits.append(Edit(start, start, Rank.BEGIN_OUTER, text.before))
         edits.append(Edit(end, end, Rank.END_OUTER, text.after))
     else:
@@ -240,14 +220,6 @@ def region_start(text: bytes, statement: SourceRange, directive: SourceRange) ->
         return start
     between = text[end:start]
     return end if _FOREIGN_PRAGMA.search(between) or _NO_CODE.sub(b"", between).strip() else start
-
-
-def statement_end(text: bytes, end: int) -> int:
-    """The end of a statement, the semicolon included that a syntax tree may leave out of its range; the one of a macro may stand in its text."""
-    if text[:end].rstrip().endswith((b"}", b";")):
-        return end
-    semicolon = _SEMICOLON.match(text, end)
-    return end if semicolon is None else semicolon.end()
 
 
 def _same_file(target: Path, name: str, header: SourceFile) -> bool:

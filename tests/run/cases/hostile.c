@@ -358,3 +358,82 @@ CASE(named_like_ours)
     check_record("values", values, 200 * sizeof *values);
     free(values);
 }
+
+// case macro_braces: braces that macros and both branches of an #if open, numbers that go on in the next line, macros defined in regions
+#define BEGIN {
+#define END }
+#define ASSIGN(to, value) to = value
+static int macro_braces(int n, int *restrict a, int *restrict b)
+{
+    int after = 0;
+#ifdef NEVER
+#pragma tilek kernel num_gangs(2)
+    {
+#pragma tilek loop tile(gang) tile(dynamic)
+        for (int i = 0; i < n; i++)
+#else
+#pragma tilek kernel
+    {
+        for (int i = 0; i < n; i++)
+#endif
+            a[i] = 1\
+2 + '}'; /* } */
+    }
+    after += 1;
+#pragma tilek kernel
+    for (int i = 0; i < n; i++) BEGIN
+#define WEIGHT 3
+        b[i] = WEIGHT * i; END
+    after += WEIGHT;
+    if (n > 3)
+#pragma tilek kernel
+        for (int i = 0; i < n; i++)
+            ASSIGN(a[i], a[i] + b[i]);
+    else
+        after = 100;
+#pragma tilek kernel
+    for (
+#if 0
+        int i = 0; {;
+#endif
+        int i = 1;
+        i < n; i++)
+        a[i] -= i
+#if 0
+                ; }
+#endif
+        ;
+    after += 5;
+    return after;
+}
+
+static int macro_order(int n, double (*u)[8])
+{
+#ifdef NEVER
+    {
+#else
+#pragma tilek kernel sor(redblack)
+    {
+#endif
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < 7; j++) {
+#define RATE 0.25
+                u[i][j] += RATE * (u[i - 1][j] + u[i + 1][j] + u[i][j - 1] + u[i][j + 1] - 4 * u[i][j]);
+            }
+    }
+    return (int)(8 * RATE);
+}
+
+CASE(macro_braces)
+{
+    int *const a = check_ints(N), *const b = check_ints(N);
+    int after = macro_braces(N, a, b) + macro_braces(2, a, b);
+    double *const u = check_doubles(N * 8);
+    after += macro_order(N, (double (*)[8])u);
+    check_record("after", &after, sizeof after);
+    check_record("a", a, N * sizeof *a);
+    check_record("b", b, N * sizeof *b);
+    free(a);
+    free(b);
+    free(u);
+}

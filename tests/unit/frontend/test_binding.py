@@ -43,6 +43,60 @@ def test_a_region_out_of_a_macro_ends_with_its_use(used: str, behind: str) -> No
 
 
 @pytest.mark.parametrize(
+    "used",
+    [
+        "for (int i = 0; i < n; i++) { a[i] = 0; CLOSE",
+        "BEGIN for (int i = 0; i < n; i++) a[i] = 0; CLOSE",
+        "FOR BEGIN a[i] = 0; CLOSE",
+        "FOR SET(a[i], (0));",
+        "FOR SET(a[i],\n0)\n;",
+        "FOR a[i] = 0 END",
+        "AS_IT_IS(FOR) AS_IT_IS(AS_IT_IS({ a[i] = 0; }))",
+        "for (int i = 0; i < n; i++)\n#if 1\n{\n#else\n{ {\n#endif\na[i] = 0; }",
+        "for (int i = 0; i < n; i++) <% a[i] = '}'; /* } */ %>",
+        "for (int i = 0; i < n; i++) a[i] = 0\n#if 0\n; }\n#endif\n;",
+    ],
+)
+def test_macros_and_conditions_may_open_and_close_a_region(used: str) -> None:
+    macros = "#define BEGIN {\n#define CLOSE }\n#define END ;\n#define AS_IT_IS(...) __VA_ARGS__\n"
+    macros += "#define FOR for (int i = 0; i < n; i++)\n#define SET(x, y) x = y\n"
+    source = f"{macros}void f(int n, double *a) {{\n#pragma tilek kernel\n  {used} a[0] = 1;\n}}\n"
+    assert region_text(source, kernel(source)) == used
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "BOTH",
+        "BOTH;",
+        "for (int i = 0; i < n; i++) { a[i] = 0; CLOSE_ALL a[1] = 1; {",
+        "for (int i = 0; i < n; i++) a[i] = 0 AND_MORE",
+        "for (int i = 0; i < n; i++) TWO(a[i])",
+        "if (n > 3)\n#pragma tilek kernel\n for (int i = 0; i < n; i++) a[i] = 0 ELSE a[1] = 1;",
+    ],
+)
+def test_a_macro_that_holds_more_than_the_region_is_refused(used: str) -> None:
+    loop = "for (int i = 0; i < n; i++) a[i] = 0;"
+    macros = f"#define BOTH {loop} {loop}\n#define CLOSE_ALL }} }}\n#define AND_MORE ; a[1] = 1;\n"
+    macros += "#define TWO(x) x = 0; a[2] = 2;\n#define ELSE ; else\n"
+    pragma = "" if used.startswith("if") else "#pragma tilek kernel\n"
+    refused = messages(f"{macros}void f(int n, double *a) {{ if (n) {{\n{pragma}{used}\n}} }}\n")
+    assert refused == ["error: a macro that begins or ends this statement holds other tokens than the statement's"]
+
+
+def test_a_region_that_ends_in_another_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "body.inc").write_text("a[i] = 0; }\n")
+    main = tmp_path / "main.c"
+    main.write_text(
+        'void f(int n, double *a) {\n#pragma tilek kernel\nfor (int i = 0; i < n; i++) {\n#include "body.inc"\n}\n'
+    )
+    diagnostics = Diagnostics()
+    parse_translation_unit(str(main), None, CompilerFlags(()), diagnostics)
+    (refusal,) = [item for item in diagnostics if item.severity.value == "error"]
+    assert "body.inc" in refusal.message and refusal.range.start.line == 3
+
+
+@pytest.mark.parametrize(
     "between",
     [
         "\n\n/* a comment; for (;;) */ // another {\n",

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from tilepragma.frontend.text_scan import (
     declaration_start,
     header_semicolons,
     macro_use_end,
     next_statement,
     skip_blank,
-    statement_end,
     tokens,
 )
 
@@ -16,30 +13,6 @@ from tilepragma.frontend.text_scan import (
 def test_tokens_pass_over_all_that_is_no_code() -> None:
     text = b'a /* x */ += "s;\\"" // c\n# define X ; \\\n more\n\'}\' ; _Pragma("omp (") .5e-3'
     assert [token for _, token in tokens(text, 0)] == [b"a", b"+", b"=", b'"s;\\""', b"'}'", b";", b".5e-3"]
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        b"x;",
-        b";",
-        b"{ a; { b; } }",
-        b"if (a) b; else if (c) { d; } else e;",
-        b"do { a; } while (b);",
-        b"do a; while (b);",
-        b"for (;;) while (1) if (x) y;",
-        b"switch (x) { case 1: ; }",
-        b"f(\"}\", '{', (struct s){1, 2});",
-        b"for (a; b; c)\n#pragma omp simd\n  d;",
-    ],
-)
-def test_statements_end_where_c_ends_them(statement: bytes) -> None:
-    assert statement_end(b"  " + statement + b" rest; }", 2) == 2 + len(statement)
-
-
-def test_a_statement_that_never_ends_stops_at_the_brace_or_the_end() -> None:
-    assert statement_end(b"a = b }", 0) == 5
-    assert statement_end(b"a = (b", 0) == 6
 
 
 def test_next_statement_jumps_over_directives_and_skipped_text() -> None:
@@ -60,6 +33,10 @@ def test_header_semicolons() -> None:
     text = b"for (int i = f(';', (1)); i < 3; i++) { ; ; }"
     assert header_semicolons(text, 0) == (text.index(b"; i <"), text.index(b"; i++"))
     assert header_semicolons(b"FOR(i) x;", 0) is None
+    text = b"for (\n#if 0\ni = 0;\n#endif\n; i < 3;) ;"
+    skipped = [(text.index(b"#if"), text.index(b"#endif") + 6)]
+    assert header_semicolons(text, 0) is None
+    assert header_semicolons(text, 0, skipped) == (text.index(b"; i <"), text.index(b";) ;"))
 
 
 def test_declaration_start_takes_attributes_and_storage_classes_in() -> None:

@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import hand_built as build
 import marked_source as source
 
-from tilepragma.host.rewriter import region_start, rewrite, statement_end
+from tilepragma.host.kept_text import check_kept
+from tilepragma.host.rewriter import region_start, rewrite
 from tilepragma.ir.directives import (
     ClauseExpression,
     Construct,
@@ -212,11 +213,15 @@ def test_pragmas_of_others_stay_with_their_loop(between: str, with_foreign: bool
     assert begins == (end if with_foreign else start)
 
 
-def test_the_semicolon_belongs_to_the_statement() -> None:
-    assert statement_end(b"for (;;) x = 1 ; y", 14) == 16
-    assert statement_end(b"for (;;) { } y;", 12) == 12
-    assert statement_end(b"for (;;) x = 1 /* ; */ ; y", 14) == 24
-    assert statement_end(b"SWEEP(a) else y;", 8) == 8  # the macro has it
+def test_a_translation_without_some_of_the_text_is_never_written() -> None:
+    main = source.file("example.c", HEAD + FUNCTION)
+    user = main.text
+    for range_ in reversed(main.pragmas):
+        user = user[: range_.start.offset] + user[range_.end.offset :]
+    check_kept(user.replace(b" ", b"\n"), unit([main]))
+    for kept in (user[: user.rindex(b"}")], user + b"}", user.replace(b"{", b"", 1), main.text):
+        with pytest.raises(AssertionError):
+            check_kept(kept, unit([main]))
 
 
 def test_only_wanted_targets_are_embedded() -> None:
