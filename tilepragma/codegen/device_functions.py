@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from tilepragma.codegen.constants import literal_value
 from tilepragma.codegen.dialect import Dialect
-from tilepragma.codegen.printer import Flat, ObjectMap, Printer
+from tilepragma.codegen.printer import CalledFunction, Flat, ObjectMap, Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
-from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, IntegerLiteral
+from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, IntegerLiteral, Storage
 from tilepragma.ir.looptree import Function
 from tilepragma.ir.types import UNSIGNED_LONG, ArrayType, PointerType, RecordType, ScalarType, Type
 
@@ -28,36 +28,55 @@ class DeviceFunctions:
 
     def printer(self, objects: ObjectMap, global_objects: frozenset[DataObject]) -> Printer:
         """A printer whose calls go to the variants that fit `global_objects`, the pointers to global memory."""
-        return Printer(self.dialect, objects, lambda call: self._called(call, global_objects))
+        return Printer(self.dialect, objects, lambda call: self._called(call, objects, global_objects))
 
-    def _called(self, call: Call, global_objects: frozenset[DataObject]) -> str:
+    def _called(self, call: Call, objects: ObjectMap, global_objects: frozenset[DataObject]) -> CalledFunction:
         function = next((item for item in self.functions if item.name == call.function), None)
         if function is None:
-            return call.function
-        spaces = tuple(
-            bool(self.dialect.global_space) and parameter.rank > 0 and _base(argument) in global_objects
-            for argument, parameter in zip(call.arguments, function.parameters, strict=True)
-        )
+            return CalledFunction(call.function)
+        spaces: list[bool] = []
+        lengths: list[str] = []
+        for argument, parameter in zip(call.arguments, function.parameters, strict=True):
+            base = _base(argument)
+            spaces.append(bool(self.dialect.global_space) and parameter.rank > 0 and base in global_objects)
+            if parameter.storage is Storage.ROWS:
+                assert base is not None, "rows are of an array"
+                lengths += objects.flat[base].lengths[base.rank - parameter.rank :]
         name = f"{self.prefix}_{function.name}"
         if any(spaces):
             name += "_" + "".join("g" if space else "p" for space in spaces)
         if name not in self.texts:
-            text = self._definition(function, name, spaces)
+            text = self._definition(function, name, tuple(spaces))
             self.texts[name] = text
-        return name
+        return CalledFunction(name, tuple(lengths))
 
     def _definition(self, function: Function, name: str, spaces: tuple[bool, ...]) -> str:
         in_global = frozenset(p for p, space in zip(function.parameters, spaces, strict=True) if space)
         plain = Printer(self.dialect)
-        flat = {
-            parameter: Flat(tuple(_length(plain, length) for length in parameter.lengths[1:]))
-            for parameter in function.parameters
-            if parameter.rank > 1
-        }
+        flat: dict[DataObject, Flat] = {}
+        given: list[str] = []
+        computed: list[str] = []
+        for parameter in function.parameters:
+            lengths = []
+            for place, length in enumerate(parameter.lengths[1:], 1):
+                text = None if length is None else _literal_length(plain, length)
+                if text is None:
+                    text = f"tilek_{parameter.name}_length{place}"  # no name of the user's begins so
+                    declared = f"const {self.dialect.wide} {text}"
+                    # Rows lie as their caller says; other lengths are what they are where the function begins.
+                    if length is None:
+                        given.append(declared)
+                    else:
+                        computed.append(f"{declared} = {plain.expression(length)};")
+                lengths.append(text)
+            if parameter.rank > 1:
+                flat[parameter] = Flat(tuple(lengths))
         printer = self.printer(ObjectMap(flat), in_global)
-        parameters = ", ".join(self._parameter(printer, p, p in in_global) for p in function.parameters)
+        parameters = ", ".join([*(self._parameter(printer, p, p in in_global) for p in function.parameters), *given])
         writer = Writer()
         with writer.block(f"{self.dialect.function} {printer.type(function.result, f'{name}({parameters})')}"):
+            for line in computed:
+                writer.line(line)
             StatementPrinter(writer, printer).block(function.body)
         return writer.text()
 
@@ -68,9 +87,8 @@ class DeviceFunctions:
         return space + const + printer.type(parameter.element, stars + printer.name(parameter))
 
 
-def _length(printer: Printer, length: Expression | None) -> str:
-    text = "1" if length is None else printer.expression(length, 12)
-    return text if literal_value(length) is not None else f"({printer.dialect.wide}){text}" if " " not in text else text
+def _literal_length(printer: Printer, length: Expression) -> str | None:
+    return None if literal_value(length) is None else printer.expression(length)
 
 
 def _base(argument: Expression) -> DataObject | None:

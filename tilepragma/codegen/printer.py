@@ -75,12 +75,20 @@ class ObjectMap:
 
 
 @dataclass(frozen=True)
+class CalledFunction:
+    """The printed name of a called function, and the arguments that it gets behind the user's."""
+
+    name: str
+    lengths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Printer:
-    """Prints for one dialect and one set of objects. `function_name` gives the printed name of a called user function."""
+    """Prints for one dialect and one set of objects. `called` gives what the call of a user's function becomes."""
 
     dialect: Dialect
     objects: ObjectMap = field(default_factory=ObjectMap)
-    function_name: Callable[[Call], str] = lambda call: call.function
+    called: Callable[[Call], CalledFunction] = lambda call: CalledFunction(call.function)
 
     def expression(self, node: Expression, least: int = COMMA) -> str:
         """`node` as text, in parentheses where its operator binds less tightly than `least`."""
@@ -101,6 +109,8 @@ class Printer:
         match type_:
             case PointerType(pointee, const, restrict):
                 stars = "*" + (f"{self.dialect.restrict} " if restrict else "") + inner
+                if const and isinstance(pointee, PointerType):
+                    return self.type(pointee, f"const {stars}")
                 nested = f"({stars.rstrip()})" if isinstance(pointee, ArrayType) else stars
                 return ("const " if const else "") + self.type(pointee, nested.rstrip() if not inner else nested)
             case ArrayType(element, length):
@@ -166,6 +176,8 @@ class Printer:
             case Access():
                 return self._access(node)
             case AddressOf(target):
+                if self.dialect.device and len(target.subscripts) < target.object.rank:
+                    return self._access(target)  # rows are printed as the address of their first element
                 return f"&{self.expression(target, UNARY)}", UNARY
             case Unary(operator, operand):
                 text = self.expression(operand, UNARY)
@@ -292,11 +304,19 @@ class Printer:
 
     def _call(self, node: Call) -> tuple[str, int]:
         if node.callee is not Callee.MATH or not self.dialect.device:
-            name = self.function_name(node) if node.callee is Callee.USER else node.function
+            called = self.called(node) if node.callee is Callee.USER else CalledFunction(node.function)
             passed = node.arguments if self.dialect.device else node.arguments[: len(node.arguments) - node.implied]
-            arguments = ", ".join(self.expression(argument, ASSIGNMENT) for argument in passed)
-            return f"{name}({arguments})", POSTFIX
+            arguments = (*map(self._argument, passed), *called.lengths)
+            return f"{called.name}({', '.join(arguments)})", POSTFIX
         return self._math(node, device_call(node.function, len(node.arguments), self.dialect.name == "opencl"))
+
+    def _argument(self, argument: Expression) -> str:
+        """C converts no `T **` to a pointer to const rows by itself."""
+        match argument.type:
+            case PointerType(PointerType() as rows, const) as type_ if const or rows.const:
+                if not self.dialect.device:
+                    return f"({self.type(type_)}){self.expression(argument, UNARY)}"
+        return self.expression(argument, ASSIGNMENT)
 
     def _math(self, node: Call, call: MathCall) -> tuple[str, int]:
         arguments = ", ".join(

@@ -35,6 +35,8 @@ from tilepragma.ir.types import INT, LONG, ArrayType, PointerType, RecordType, S
 
 Lower = Callable[[Node], Expression]
 
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|restrict)\b")
+
 
 @dataclass(frozen=True)
 class MemberStep:
@@ -209,7 +211,7 @@ def _pointer(context: Context, node: Node, lower: Lower) -> Pointer:
         return Pointer(place, None, address=True)
     if node.kind == CursorKind.CSTYLE_CAST_EXPR:
         inner = strip(node.children[-1])
-        if _same_pointee(node.type, inner.type):
+        if _same_pointee(node.type, inner.type, cast=True):
             return _pointer(context, inner, lower)
     return Pointer(_place(context, node, lower), None)
 
@@ -219,15 +221,25 @@ def is_address(clang_type: Any) -> bool:
     return is_pointer(clang_type) or is_array(clang_type)
 
 
-def _same_pointee(one: Any, other: Any) -> bool:
-    """Whether a cast between the two only changes qualifiers; the lengths of VLAs are not looked at."""
-    spellings = []
-    for clang_type in (one, other):
-        canonical = clang_type.get_canonical()
-        inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
-        spelling = re.sub(r"\[[^\]]*\]", "[]", inner.spelling)
-        spellings.append(" ".join(w for w in spelling.split() if w not in ("const", "volatile", "restrict")))
-    return spellings[0] == spellings[1]
+def _same_pointee(one: Any, other: Any, *, cast: bool = False) -> bool:
+    """Whether a conversion between the two only changes qualifiers. Lengths of VLAs are taken to be equal where C demands it: not in a `cast`."""
+    inner, others = _pointee_words(one), _pointee_words(other)
+    return len(inner) == len(others) and all(
+        mine == theirs or (not cast and _is_open(mine, theirs)) for mine, theirs in zip(inner, others, strict=True)
+    )
+
+
+def _pointee_words(clang_type: Any) -> list[str]:
+    """The words of the type that is pointed to, without qualifiers; each length in brackets is one."""
+    canonical = clang_type.get_canonical()
+    inner = canonical.element_type if is_array(canonical) else canonical.get_pointee()
+    return re.findall(r"\[[^\]]*\]|\w+|[^\w\s]", _QUALIFIERS.sub("", inner.spelling))
+
+
+def _is_open(one: str, other: str) -> bool:
+    """Whether both are lengths of which one is known at run time only."""
+    lengths = [text[1:-1] for text in (one, other) if text.startswith("[")]
+    return len(lengths) == 2 and not all(length.isdigit() for length in lengths)
 
 
 def _advanced(pointer: Pointer, operator: str, index: Expression) -> Pointer:
@@ -280,7 +292,9 @@ def _resolve(context: Context, place: Place, range_: SourceRange, lower: Lower, 
     for before, step in zip(steps, steps[1:], strict=False):
         if isinstance(step, IndexStep) and not is_array(before.type):
             raise _pointer_inside(range_, object_)
-    if not pointee and (is_pointer(place.type) or is_array(place.type)):
+    if is_pointer(place.type) and (path or not pointee):
+        raise _pointer_inside(range_, object_)
+    if is_array(place.type) and not pointee:
         raise _pointer_inside(range_, object_)
     if is_record(place.type):
         context.records.add(_record_spelling(context, place, range_))

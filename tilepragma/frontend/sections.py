@@ -40,6 +40,8 @@ def _is_used(context: Context, section: Section, offset: int, lower: Lower) -> b
     finally:
         context.used.clear()
         context.used.update(used)
+    if context.diagnostics.has_errors:  # what a refused statement uses is not known
+        return False
     context.diagnostics.warning(
         section.range,
         f"'{section.path}' does not occur in the kernel, and the clause says nothing about it",
