@@ -217,13 +217,27 @@ static void print_table(void)
     for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next) tilek_adaptations_print(state);
 }
 
+/* The bytes of the character of UTF-8 at `text`, 0 where there is none: names of files may have any bytes. */
+static int utf8_bytes(const char *text)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    const int length = byte[0] < 0x80 ? 1 : byte[0] < 0xC2 ? 0 : byte[0] < 0xE0 ? 2 : byte[0] < 0xF0 ? 3 : byte[0] < 0xF5 ? 4 : 0;
+    for (int k = 1; k < length; ++k)
+        if ((byte[k] & 0xC0) != 0x80) return 0;
+    if ((byte[0] == 0xE0 && byte[1] < 0xA0) || (byte[0] == 0xED && byte[1] >= 0xA0) || (byte[0] == 0xF0 && byte[1] < 0x90) || (byte[0] == 0xF4 && byte[1] >= 0x90)) return 0;
+    return length;
+}
+
 static void write_string(FILE *file, const char *text)
 {
     (void)fputc('"', file);
-    for (; *text != '\0'; ++text) {
-        if (*text == '"' || *text == '\\') (void)fprintf(file, "\\%c", *text);
+    while (*text != '\0') {
+        const int length = utf8_bytes(text);
+        if (length == 0) (void)fputs("\\ufffd", file);
+        else if (*text == '"' || *text == '\\') (void)fprintf(file, "\\%c", *text);
         else if ((unsigned char)*text < 0x20) (void)fprintf(file, "\\u%04x", (unsigned)*text);
-        else (void)fputc(*text, file);
+        else (void)fwrite(text, 1, (size_t)length, file);
+        text += length == 0 ? 1 : length;
     }
     (void)fputc('"', file);
 }

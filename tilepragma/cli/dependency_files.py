@@ -20,8 +20,8 @@ def make_rule(target: str, dependencies: Sequence[str], phony: Collection[str] =
 
 
 def escape(path: str) -> str:
-    """A path as make reads it."""
-    return path.replace("$", "$$").replace("#", "\\#").replace(" ", "\\ ")
+    """A path as make reads it: backslashes count only before what they quote."""
+    return re.sub(r"(\\*)([ \t#])", r"\1\1\\\2", path.replace("$", "$$"))
 
 
 @dataclass(frozen=True)

@@ -234,7 +234,7 @@ def _write(output: str, page: MeasurementsPage) -> None:
         sys.stdout.write(page.html)
         return
     if _is_page(output):
-        write_atomically(Path(output), page.html.encode())
+        write_atomically(Path(output), page.html.encode(errors="replace"))
         return
     folder, drawn = Path(output), {}
     try:
@@ -244,5 +244,5 @@ def _write(output: str, page: MeasurementsPage) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in drawn.items():
         write_atomically(folder / name, content)
-    write_atomically(folder / _PAGE, page.html.encode())
+    write_atomically(folder / _PAGE, page.html.encode(errors="replace"))
     print(folder / _PAGE)

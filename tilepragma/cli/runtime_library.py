@@ -95,7 +95,7 @@ def _key(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]) 
     import hashlib
 
     key = hashlib.blake2b(digest_size=16)
-    key.update("\0".join([*fingerprint(command), __version__, *flags]).encode())
+    key.update("\0".join([*fingerprint(command), __version__, *flags]).encode("utf-8", "surrogateescape"))
     headers = sorted({header for source in sources[:1] for header in source.parent.rglob("*.h")})
     for file in [*sources, *headers]:
         key.update(f"\0{file.name}\0".encode())

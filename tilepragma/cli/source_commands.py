@@ -228,11 +228,11 @@ def _write_page(options: argparse.Namespace, page: ExplainPage) -> None:
     if options.figures:
         options.figures.mkdir(parents=True, exist_ok=True)
         for name, text in page.figures:
-            write_atomically(options.figures / name, text.encode())
+            write_atomically(options.figures / name, text.encode(errors="replace"))
     if options.html == "-":
         sys.stdout.write(page.html)
     elif options.html:
-        write_atomically(Path(options.html), page.html.encode())
+        write_atomically(Path(options.html), page.html.encode(errors="replace"))
 
 
 def _write(options: argparse.Namespace, result: TranslateResult) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import re
 import sys
@@ -22,6 +23,8 @@ Options of the C compiler are passed on to where they matter: -I -D -U -std= -in
 
 def main() -> int:
     """The console script."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="surrogateescape")  # names of files go out with the bytes they have
     try:
         return run(sys.argv[1:])
     except KeyboardInterrupt:

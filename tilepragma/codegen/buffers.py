@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tilepragma.base.c_text import in_comment
 from tilepragma.ir.buffers import place_in_buffer
 from tilepragma.ir.dump import expression_text
 from tilepragma.ir.expressions import (
@@ -130,7 +131,7 @@ def comment(node: Buffered) -> str:
     parts += [f"what a worker has of {one} stays in registers" for one in alone]
     parts += [f"what the tiles below read of {one}, packed in their order" for one in packed]
     text = "; ".join(parts) + (", zeros beside" if any(buffer.padded for buffer in node.buffers) else "")
-    return f"/* {text[0].upper()}{text[1:]}. */"
+    return f"/* {in_comment(text[0].upper() + text[1:])}. */"
 
 
 def _local(buffer: Buffer, object_: DataObject) -> Access:

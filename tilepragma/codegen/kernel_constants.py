@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tilepragma.base.c_text import quote
 from tilepragma.codegen.manifest import KernelManifest, LaunchShape
 from tilepragma.codegen.templates import render
-from tilepragma.codegen.writer import quote
 
 #: Longest piece of program text in one literal; C99 promises 4095 characters.
 _PIECE = 2000

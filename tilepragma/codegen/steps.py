@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+from tilepragma.base.c_text import in_comment
 from tilepragma.codegen.dialect import C
 from tilepragma.codegen.launches import bound_objects, needs_function
 from tilepragma.codegen.loop_heads import loop_head, with_bounds_apart
@@ -56,7 +57,7 @@ def range_text(loop: Loop, text: Callable[[Expression], str]) -> str:
 
 def _definition(plan: KernelPlan, name: str | None, body: str) -> str:
     start = plan.kernel.range.start
-    comment = f"/* {plan.kernel.name}: the order of its launches, {start.file}:{start.line}. */"
+    comment = f"/* {plan.kernel.name}: the order of its launches, {in_comment(start.file)}:{start.line}. */"
     head = f"static int {name}(struct tilek_run *tilek_run_, const tilek_call *tilek_call_)"
     return f"{comment}\n{head}\n{{\n{body}}}\n"
 

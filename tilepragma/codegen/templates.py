@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tilepragma.base.c_text import in_comment
 from tilepragma.base.resources import resource_folder
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(resource_folder("templates")),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -25,6 +26,8 @@ def _environment() -> Environment:
         # The package's own files, which are what they are while it runs.
         auto_reload=False,
     )
+    environment.filters["in_comment"] = in_comment
+    return environment
 
 
 def render(template: str, **context: object) -> str:

@@ -6,22 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from tilepragma.base.c_text import line_directive
 from tilepragma.base.ranges import NOWHERE, SourceRange
 from tilepragma.codegen.wrapping import WIDTH, wrapped
 
 #: Stands for `#line N "OUT.c"`; the host rewriting knows N and puts it in.
 GENERATED_LINE = "#line GENERATED"
-
-
-def quote(text: str) -> str:
-    """`text` as a C string literal."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else "".join(f"\\{b:03o}" for b in c.encode()) for c in escaped) + '"'
-
-
-def line_directive(line: int, file: str) -> str:
-    """`#line line "file"`."""
-    return f"#line {line} {quote(file)}"
 
 
 @dataclass

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tilepragma.base.c_text import line_directive
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError
 from tilepragma.base.files import write_atomically
 from tilepragma.base.source_scan import scan_source
@@ -329,18 +330,15 @@ def rewrite(state: State) -> State:
     """The user's source with each region replaced by its launch, kernels embedded."""
     request = state.request
     if state.unit is None:
-        return replace(state, output=_line_directive(request.source) + state.text if state.plain else None)
+        return replace(
+            state, output=f"{line_directive(1, request.source)}\n".encode() + state.text if state.plain else None
+        )
     from tilepragma.host.rewriter import rewrite as rewrite_unit
 
     plans = [one.plan for one in state.proven]
     return replace(
         state, output=rewrite_unit(state.unit, plans, request.output_name, _targets(request.targets), state.held)
     )
-
-
-def _line_directive(source: str) -> bytes:
-    quoted = source.replace("\\", "\\\\").replace('"', '\\"')
-    return f'#line 1 "{quoted}"\n'.encode("utf-8", "surrogateescape")
 
 
 def _targets(names: tuple[str, ...]) -> tuple[Target, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -206,7 +207,7 @@ class ClangUnit:
 
     def node_at(self, path: str, offset: int) -> Node | None:
         """The innermost node that spans the offset, or None outside every declaration."""
-        file = cindex.File.from_name(self.handle, path)
+        file = cindex.File.from_name(self.handle, os.fsencode(path))
         location = cindex.SourceLocation.from_offset(self.handle, file, offset)
         cursor = cindex.Cursor.from_location(self.handle, location)
         return None if cursor is None else Node(cursor, self)
@@ -253,7 +254,7 @@ class ClangUnit:
 
     def is_system(self, path: str) -> bool:
         """Whether the file was found in a system folder."""
-        file = cindex.File.from_name(self.handle, path)
+        file = cindex.File.from_name(self.handle, os.fsencode(path))
         location = cindex.SourceLocation.from_offset(self.handle, file, 0)
         function = self.library.clang_Location_isInSystemHeader
         function.argtypes = [cindex.SourceLocation]
@@ -281,7 +282,7 @@ class ClangUnit:
         function.argtypes = [cindex.TranslationUnit, cindex.c_object_p]
         function.restype = ctypes.POINTER(_RangeList)
         library.clang_disposeSourceRangeList.argtypes = [ctypes.POINTER(_RangeList)]
-        file = cindex.File.from_name(self.handle, path)
+        file = cindex.File.from_name(self.handle, os.fsencode(path))
         found = function(self.handle, file)
         ranges = [found.contents.ranges[i] for i in range(found.contents.count)]
         offsets = tuple((int(r.start.offset), int(r.end.offset)) for r in ranges)
@@ -304,6 +305,15 @@ class ClangUnit:
         return _evaluate(self.library, cursor)
 
 
+def _decoded(text: Any) -> str | None:
+    """A string of libclang's. Names of files need not be UTF-8, which the binding takes for granted."""
+    held = super(ctypes.c_char_p, text).value
+    return None if held is None else os.fsdecode(held)
+
+
+cindex.c_interop_string.value = property(_decoded)
+
+
 class _RangeList(ctypes.Structure):
     _fields_ = [("count", ctypes.c_uint), ("ranges", ctypes.POINTER(cindex.SourceRange))]
 
@@ -318,8 +328,10 @@ def _parsed(
     path: str, unsaved: list[tuple[str, bytes]], arguments: list[str], texts: dict[str, bytes]
 ) -> ClangUnit | None:
     index = cindex.Index.create()
+    given = [(os.fsencode(name), text) for name, text in unsaved]
+    words = [os.fsencode(word) for word in arguments]
     try:
-        handle = index.parse(path, args=arguments, unsaved_files=unsaved or None, options=_DETAILED_RECORD)
+        handle = index.parse(os.fsencode(path), args=words, unsaved_files=given or None, options=_DETAILED_RECORD)
     except cindex.TranslationUnitLoadError:
         return None
     return ClangUnit(handle, path, texts, tuple(arguments))

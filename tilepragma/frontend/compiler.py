@@ -196,7 +196,7 @@ def _cache_entry(flags: CompilerFlags) -> Path | None:
         return None
     facts = ["2", *flags.for_compiler, *fingerprint(flags.command)]
     facts += [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")]
-    key = hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    key = hashlib.sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()
     try:
         return cache_folder() / "compiler" / f"{key[:32]}.json"
     except OSError:

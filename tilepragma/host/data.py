@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tilepragma.base.c_text import quote
 from tilepragma.codegen.describe import array_shape
 from tilepragma.codegen.templates import render
-from tilepragma.codegen.writer import quote
 from tilepragma.host.expressions import array_initializer, host_text
 from tilepragma.ir.directives import Construct, DataDirective, Section, WaitDirective
 from tilepragma.ir.expressions import DataObject, Storage

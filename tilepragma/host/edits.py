@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from tilepragma.codegen.writer import GENERATED_LINE, line_directive
+from tilepragma.base.c_text import line_directive
+from tilepragma.codegen.writer import GENERATED_LINE
 
 
 class Rank(IntEnum):

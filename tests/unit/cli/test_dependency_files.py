@@ -26,7 +26,7 @@ def test_what_was_measured_may_go(tmp_path: Path, option: str, phony: str) -> No
 
 
 def test_make_understands_odd_names(tmp_path: Path) -> None:
-    names = ["in.c", "two words.h", "a#b.h", "c$d.h"]
+    names = ["in.c", "two words.h", "a#b.h", "c$d.h", "e\\f.h", "g\\ h.h", "i\\#j.h"]
     for name in names:
         (tmp_path / name).write_text("")
     rule = make_rule("out", names)
