@@ -24,7 +24,7 @@ from tilepragma.plan.chain_checks import literal_trip
 from tilepragma.plan.chains import ChainContext, build_nests
 from tilepragma.plan.coverage import check_repeated
 from tilepragma.plan.invariance import host_evaluable
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TileSize
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, Launch, Step, TiledBand, TileSize
 from tilepragma.plan.launches import finished_launch
 from tilepragma.plan.mapping import Clauses
 from tilepragma.plan.scalars import ScalarContext, classify
@@ -60,6 +60,7 @@ class DraftLoop:
     loop: Loop
     drafts: tuple[Draft, ...]
     shape: str = ""
+    band: TiledBand | None = None
 
 
 @dataclass(frozen=True)
@@ -248,7 +249,7 @@ def _with_launches(drafts: tuple[Draft, ...], launches: Iterator[Launch]) -> tup
             steps.append(next(launches))
         elif isinstance(draft, DraftLoop):
             empty = dataclasses.replace(draft.loop, body=Block((), draft.loop.body.range))
-            steps.append(HostLoop(empty, _with_launches(draft.drafts, launches), draft.shape))
+            steps.append(HostLoop(empty, _with_launches(draft.drafts, launches), draft.shape, draft.band))
         else:
             steps.append(HostCondition(draft.condition, _with_launches(draft.drafts, launches)))
     return tuple(steps)
@@ -269,7 +270,7 @@ def _own_iterators(draft: Draft) -> Draft:
         return dataclasses.replace(draft, drafts=inner)
     own = dataclasses.replace(outer, scope=Scope.LOCAL)
     loop = dataclasses.replace(draft.loop, iterator=own, declares_iterator=True)
-    return DraftLoop(loop, tuple(_renamed(one, {outer: own}) for one in inner), draft.shape)
+    return dataclasses.replace(draft, loop=loop, drafts=tuple(_renamed(one, {outer: own}) for one in inner))
 
 
 def _renamed(draft: Draft, replaced: dict[DataObject, DataObject]) -> Draft:
@@ -278,7 +279,7 @@ def _renamed(draft: Draft, replaced: dict[DataObject, DataObject]) -> Draft:
     inner = tuple(_renamed(one, replaced) for one in draft.drafts)
     if isinstance(draft, DraftCondition):
         return DraftCondition(with_objects(draft.condition, replaced), inner)
-    return DraftLoop(with_objects(draft.loop, replaced), inner, draft.shape)
+    return dataclasses.replace(draft, loop=with_objects(draft.loop, replaced), drafts=inner)
 
 
 def _iterators_left(drafts: tuple[Draft, ...], region: Region) -> Iterator[str]:

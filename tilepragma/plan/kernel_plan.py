@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tilepragma.base.diagnostics import Diagnostic
+from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop, Window
@@ -89,15 +90,42 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class TiledStatement:
+    """A statement that stands at `range` in the planned region, under loops with these iterators, and its hyperplanes: phi_k(i) is
+    `rows[k]` . i + `offsets[k]`.
+    """
+
+    range: SourceRange
+    iterators: tuple[str, ...]
+    rows: tuple[tuple[int, ...], ...]
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TiledBand:
+    """The tiles t_k = floor(phi_k / size_k) that a HostLoop goes through in wavefronts: those of equal t_1 + ... + t_m run at once, m being
+    `summed`, and the tiles of the other rows follow each other inside each.
+
+    `within` rows of HostLoops around are not among them: a wavefront is one of a step of these.
+    """
+
+    statements: tuple[TiledStatement, ...]
+    summed: int
+    within: int
+
+
+@dataclass(frozen=True)
 class HostLoop:
     """A sequential loop that the host runs around launches, with data resident on the device: `steps` are its body, `loop.body` is
     an empty Block. Bounds are expressions over the plan's scalars, its tile sizes and the iterators of HostLoops around.
-    `shape` has a clause for readers on the tiles that it goes through, where there is more to say than that they are tiles.
+    `shape` has a clause for readers on the tiles that it goes through, where there is more to say than that they are tiles, and `band`
+    the hyperplanes that bound them, where it goes through wavefronts of tiles.
     """
 
     loop: Loop
     steps: tuple[Step, ...]
     shape: str = ""
+    band: TiledBand | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from tilepragma.ir.expressions import DataObject, access_to
 from tilepragma.ir.looptree import Block, Statement
 from tilepragma.ir.polynomial import Polynomial
 from tilepragma.plan.drafts import Draft, DraftLaunch, DraftLoop
+from tilepragma.plan.kernel_plan import TiledBand, TiledStatement
 from tilepragma.plan.point_wavefronts import BoundedTile, point_wavefronts
 from tilepragma.plan.register_plan import with_full_tiles
 from tilepragma.plan.row_loops import (
@@ -38,6 +39,7 @@ from tilepragma.plan.row_loops import (
 from tilepragma.plan.tile_boxes import boxed_tile
 
 if TYPE_CHECKING:
+    from tilepragma.polyhedral.parallel_parts import Part
     from tilepragma.polyhedral.part_scan import Restriction, Restrictions
 
 HOST_TILE, LONG_HOST_TILE, CHAINED_HOST_TILE = 32, 128, 8
@@ -141,7 +143,26 @@ def wavefront_draft(loops: RowLoops, planned: PlannedPart, around: Around) -> Dr
     every = bounds_of(fronts.range())
     dealt = [bounds_of(fronts.tile_range(place, access_to(wavefront))) for place in range(len(rows) - 1)]
     launch = replace(_launch(loops, wavefront, rows, dealt, inner, tiles), boxed=boxed)
-    return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "")
+    band = _tiled_band(loops, part, (*summed, *inner_levels), len(summed))
+    return DraftLoop(loops.loop(wavefront, every.lower, every.upper), (launch,), DIAMONDS if planned.pair else "", band)
+
+
+def _tiled_band(loops: RowLoops, part: Part, levels: tuple[int, ...], summed: int) -> TiledBand:
+    """What a report says of the tiles: their rows are those at `levels`."""
+    statements = []
+    for each in part.statements:
+        statement, rows = loops.code.user_rows(each)
+        names = tuple(loop.iterator.host for loop in statement.loops)
+        chosen = tuple(rows[level] for level in levels)
+        statements.append(
+            TiledStatement(
+                statement.range,
+                names,
+                tuple(row.coefficients for row in chosen),
+                tuple(row.constant for row in chosen),
+            )
+        )
+    return TiledBand(tuple(statements), summed, part.outer)
 
 
 def _tiled_row(loops: RowLoops, planned: PlannedPart, level: int, inside: Restrictions, unit: int = 0) -> _TiledRow:

@@ -1,7 +1,7 @@
 """A nest's iteration space at small sizes, point by point, in plain numbers: what pictures are drawn from.
 
 Instances { S[i] }, the pairs of each dependence polyhedron P_e, and of every instance its tile floor(Phi_S(i) / s) of
-thesis (3.14) and the wavefronts of (3.17)-(3.19) that tile and point belong to.
+thesis (3.14) and the wavefront of (3.17) that the tile belongs to, for the rows that a plan has.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ import islpy as isl
 from tilepragma.base.held_signals import signals_held_back
 from tilepragma.polyhedral.dependences import Dependence
 from tilepragma.polyhedral.extraction import step_of
-from tilepragma.polyhedral.nest_analysis import NestAnalysis, at_sizes, parameter_names, user_rows
+from tilepragma.polyhedral.nest_analysis import NestAnalysis, at_sizes, parameter_names
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
 from tilepragma.polyhedral.schedule import Row
 from tilepragma.polyhedral.scop import ScopStatement
-from tilepragma.polyhedral.wavefronts import BandWavefronts
 
 #: By the number of loops: iterations a loop aimed at, the most that a user's sizes may give, and the extent of tiles.
 TARGET_ITERATIONS = {1: 16, 2: 9, 3: 6}
@@ -46,15 +45,12 @@ class SpaceStatement:
 
 @dataclass(frozen=True)
 class Instance:
-    """S[at]: `statement` is an index. `tile` is its tile, `wavefront` the number of the tile's wavefront from 0, and
-    `place` that of the point's within the tile.
-    """
+    """S[at]: `statement` is an index. `tile` is its tile, () where there are none, `wavefront` the number of the tile's wavefront from 0."""
 
     statement: int
     at: tuple[int, ...]
     tile: tuple[int, ...]
     wavefront: int
-    place: int
 
 
 @dataclass(frozen=True)
@@ -76,8 +72,8 @@ class IterationSpace:
     """`instances` are in the order of execution. `sizes` are the parameters' values; `cut` where loops were cut short to fit.
     Of nests of more than three loops `depth` = 3 are left, and `fixed` says where the inner ones stand still.
 
-    `rows` are the hyperplanes by which each statement is tiled, as coefficients; `extent` is the tiles' size along each.
-    `sequential`: whether wavefronts of tiles and of points follow each other at all.
+    `rows` are the hyperplanes by which each statement is tiled, as coefficients, none where there are no tiles; `extent` is the tiles' size
+    along each.
     """
 
     depth: int
@@ -89,10 +85,18 @@ class IterationSpace:
     fixed: Mapping[str, int]
     rows: tuple[tuple[tuple[int, ...], ...], ...]
     extent: int
-    sequential: bool
 
 
-def iteration_space(analysis: NestAnalysis, wanted: Mapping[str, int]) -> IterationSpace:
+@dataclass(frozen=True)
+class DrawnTiles:
+    """Of each statement, in textual order, the rows phi_k in the user's iterators; tiles floor(phi_k / size) of equal sums run at once."""
+
+    rows: tuple[tuple[Row, ...], ...]
+
+
+def iteration_space(
+    analysis: NestAnalysis, wanted: Mapping[str, int], tiles: DrawnTiles | None = None
+) -> IterationSpace:
     """The nest at sizes of at most a dozen iterations a loop; `wanted` are the user's numbers, taken where they are small.
 
     Raises NotDrawableError for nests without instances or bounds, or too hard for isl.
@@ -102,12 +106,12 @@ def iteration_space(analysis: NestAnalysis, wanted: Mapping[str, int]) -> Iterat
         raise NotDrawableError("it has no statements")
     try:
         with operation_limit(analysis.scop.context, DEFAULT_LIMIT, "drawing"):
-            return _space(analysis, wanted, depth)
+            return _space(analysis, wanted, depth, tiles)
     except OperationLimitError:
         raise NotDrawableError("the engine reached its limit of operations") from None
 
 
-def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> IterationSpace:
+def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int, tiles: DrawnTiles | None) -> IterationSpace:
     sizes = _sizes(analysis, wanted, depth)
     domains, cut = _windowed(analysis, [at_sizes(each.domain, sizes.get) for each in analysis.statements], depth)
     domains, fixed = _sliced(analysis, domains)
@@ -126,18 +130,8 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> Ite
     for one in analysis.values:
         for pair in _pairs(analysis, one, domains, sizes, index):
             pairs.setdefault(pair)
-    for chosen in _choices(analysis):
-        instances = _tiled(analysis, found, chosen, TILE_EXTENT[depth])
-        if _in_order(instances, pairs):
-            break
-    else:
-        raise NotDrawableError("its tiles have no one order")
-    rows = tuple(
-        tuple(
-            user_rows(analysis, each)[level].coefficients[:MOST_DIMENSIONS] for level in (band.levels if band else ())
-        )
-        for each, band in zip(analysis.statements, chosen, strict=True)
-    )
+    instances = _tiled(found, tiles, TILE_EXTENT[depth])
+    rows = () if tiles is None else tiles.rows
     return IterationSpace(
         depth,
         tuple(_statement(each) for each in analysis.statements),
@@ -146,9 +140,8 @@ def _space(analysis: NestAnalysis, wanted: Mapping[str, int], depth: int) -> Ite
         sizes,
         cut,
         fixed,
-        rows,
+        tuple(tuple(row.coefficients[:MOST_DIMENSIONS] for row in own) for own in rows),
         TILE_EXTENT[depth],
-        any(band is not None and band.inter_sequential for band in chosen),
     )
 
 
@@ -335,85 +328,17 @@ def _pairs(
 # -- tiles and wavefronts -------------------------------------------------------------------------------------------------
 
 
-_Bands = tuple[BandWavefronts | None, ...]
-
-
-def _choices(analysis: NestAnalysis) -> list[_Bands]:
-    """Bands that begin at one level of the schedule, one a statement; the level with the widest band first, then outer ones."""
-    widths: dict[int, int] = {}
-    for band in analysis.bands:
-        widths[band.levels[0]] = max(widths.get(band.levels[0], 0), len(band.levels))
-    return [
-        tuple(
-            next((band for band in analysis.bands if each.name in band.statements and band.levels[0] == level), None)
-            for each in analysis.statements
-        )
-        for level in sorted(widths, key=lambda level: (-widths[level], level))
-    ]
-
-
-@dataclass(frozen=True)
-class _Tiled:
-    """An instance on its way: what orders its tile, and what orders it inside."""
-
-    instance: Instance
-    time: tuple[int, ...]
-    inner: tuple[int, ...]
-
-
-def _tiled(
-    analysis: NestAnalysis, found: list[tuple[int, tuple[int, ...]]], chosen: _Bands, extent: int
-) -> tuple[Instance, ...]:
-    """Every instance with its tile, wavefronts numbered from 0: tiles over all, points within their tile."""
-    first = next(band.levels[0] for band in chosen if band is not None)
-    rows = [user_rows(analysis, each) for each in analysis.statements]
-    tiled = [
-        _in_its_tile(number, at, rows[number], chosen[number], analysis.statements[number].name, first, extent)
+def _tiled(found: list[tuple[int, tuple[int, ...]]], tiles: DrawnTiles | None, extent: int) -> tuple[Instance, ...]:
+    """Every instance with its tile, and wavefronts numbered from 0; all in one where there are no tiles."""
+    if tiles is None:
+        return tuple(Instance(number, at, (), 0) for number, at in found)
+    own = [
+        tuple((_dot(row.coefficients, at) + row.constant) // extent for row in tiles.rows[number])
         for number, at in found
     ]
-    times = {time: place for place, time in enumerate(sorted({one.time for one in tiled}))}
-    inside: dict[tuple[int, ...], set[tuple[int, ...]]] = {}
-    for one in tiled:
-        inside.setdefault(one.instance.tile, set()).add(one.inner)
-    places = {tile: {inner: place for place, inner in enumerate(sorted(inners))} for tile, inners in inside.items()}
-    return tuple(
-        replace(one.instance, wavefront=times[one.time], place=places[one.instance.tile][one.inner]) for one in tiled
-    )
+    waves = {wave: place for place, wave in enumerate(sorted({sum(tile) for tile in own}))}
+    return tuple(Instance(number, at, tile, waves[sum(tile)]) for (number, at), tile in zip(found, own, strict=True))
 
 
-def _in_its_tile(
-    number: int,
-    at: tuple[int, ...],
-    rows: tuple[Row, ...],
-    band: BandWavefronts | None,
-    name: str,
-    first: int,
-    extent: int,
-) -> _Tiled:
-    """A statement without a band at level `first` has tiles of one iteration there."""
-    values = [
-        sum(factor * value for factor, value in zip(row.coefficients, at, strict=True)) + row.constant for row in rows
-    ]
-    before = tuple(values[:first])
-    if band is None:
-        return _Tiled(Instance(number, at, (*before, *values[first:]), 0, 0), (*before, *values[first:]), ())
-    points = [values[level] for level in band.levels]
-    tile = [value // extent for value in points]
-    wave = _dot(band.inter[0], tile) if band.inter_sequential else 0
-    inner = _dot(band.intra[0], points) if band.intra_sequential else 0
-    group = next(place for place, names in enumerate(band.order) if name in names)
-    after = tuple(values[band.levels[-1] + 1 :])
-    return _Tiled(Instance(number, at, (*before, *tile), 0, 0), (*before, wave), (inner, group, *after))
-
-
-def _in_order(instances: tuple[Instance, ...], pairs: Iterable[Pair]) -> bool:
-    """Whether every sink comes in a later wavefront than its source, or later in the same tile."""
-    ends = ((instances[pair.source], instances[pair.sink]) for pair in pairs)
-    return all(
-        source.place < sink.place if source.tile == sink.tile else source.wavefront < sink.wavefront
-        for source, sink in ends
-    )
-
-
-def _dot(row: tuple[int, ...], values: list[int]) -> int:
+def _dot(row: tuple[int, ...], values: tuple[int, ...]) -> int:
     return sum(factor * value for factor, value in zip(row, values, strict=True))

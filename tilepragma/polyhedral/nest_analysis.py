@@ -11,7 +11,6 @@ import islpy as isl
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Function, Loop, Statement
 from tilepragma.ir.traversal import loops_in
-from tilepragma.polyhedral.concurrent_start import concurrent_start
 from tilepragma.polyhedral.dependences import (
     Dependence,
     DependenceKind,
@@ -23,13 +22,10 @@ from tilepragma.polyhedral.dependences import (
 from tilepragma.polyhedral.extraction import extract_scop, step_of
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hyperplanes
 from tilepragma.polyhedral.operation_limit import DEFAULT_LIMIT, OperationLimitError, operation_limit
-from tilepragma.polyhedral.parallel_parts import Part, PartKind
-from tilepragma.polyhedral.program import Program, program_of
-from tilepragma.polyhedral.schedule import Row, Schedule, row_text
-from tilepragma.polyhedral.schedule_legality import LevelParallelism, parallelism
+from tilepragma.polyhedral.program import program_of
+from tilepragma.polyhedral.schedule import Schedule
 from tilepragma.polyhedral.scop import Scop, ScopStatement
-from tilepragma.polyhedral.tile_shapes import tile_shapes
-from tilepragma.polyhedral.wavefronts import BandWavefronts, band_wavefronts, tiling_map, two_level_map
+from tilepragma.polyhedral.wavefronts import BandWavefronts, band_wavefronts
 
 
 class LoopKind(Enum):
@@ -55,20 +51,20 @@ class LoopFacts:
 
 @dataclass(frozen=True)
 class NestAnalysis:
-    """One nest: its Scop, dependences but for those that objects owned by instances cut, schedule and wavefronts.
+    """One nest: its Scop, and its dependences but for those that objects owned by instances cut.
 
-    `memory` and `values` are the memory-based and the value-based dependences. `program` is what Algorithm 4.1 saw, `schedule`
-    what it found, with `bands` and the parallelism of its `levels`.
+    `memory` and `values` are the memory-based and the value-based dependences. `schedule` is what Algorithm 4.1 finds for the nest, with its
+    `bands`: they tell which loops could overlap, and nothing of what a plan does.
     """
 
     nest: Loop
     scop: Scop
     memory: tuple[Dependence, ...]
     values: tuple[Dependence, ...]
-    program: Program
     schedule: Schedule
     bands: tuple[BandWavefronts, ...]
-    levels: tuple[LevelParallelism, ...]
+    overlapped: frozenset[int] = frozenset()
+    """loops, by index, that a plan crosses in wavefronts of tiles, whatever is found here"""
 
     @property
     def statements(self) -> tuple[ScopStatement, ...]:
@@ -95,16 +91,9 @@ def analyse_nest(
     functions: tuple[Function, ...],
     written: frozenset[DataObject],
     owned: Owned,
-    least_communication: bool = False,
     region: tuple[Statement, ...] = (),
-    *,
-    concurrent: bool = False,
 ) -> NestAnalysis:
-    """What can be known of a nest; `written` is what the `region` around it changes.
-
-    `least_communication` asks for the hyperplanes of thesis section 4.2.1, else those of `tile_shapes`; `concurrent` for rows whose tiles begin
-    together, in place of a band's two carrying rows where there are such. Raises OperationLimitError.
-    """
+    """What can be known of a nest; `written` is what the `region` around it changes. Raises OperationLimitError."""
     body: tuple[Statement, ...] = (nest,)
     scop = extract_scop(body, functions, written, around=region)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding the dependences"):
@@ -113,28 +102,10 @@ def analyse_nest(
         memory = _ordering(memory_dependences(scop), owned, needed)
         values = _ordering(values, owned, needed)
         program = program_of(scop, values)
-    if least_communication:
-        schedule = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
-    else:
-        schedule = tile_shapes(program.statements, program.dependences)
+    schedule = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
     with operation_limit(scop.context, DEFAULT_LIMIT, "finding wavefronts"):
         bands = band_wavefronts(schedule, program.dependences)
-        if concurrent:
-            schedule = _beginning_together(schedule, bands, program)
-            bands = band_wavefronts(schedule, program.dependences)
-        levels = parallelism(schedule, program.dependences)
-    return NestAnalysis(nest, scop, memory, values, program, schedule, bands, levels)
-
-
-def _beginning_together(schedule: Schedule, bands: tuple[BandWavefronts, ...], program: Program) -> Schedule:
-    """The schedule with the rows of diamonds in the outermost band of all statements that has no more than two carrying rows."""
-    for band in bands:
-        carrying = tuple(band.levels[row] for row in carrying_rows(band))
-        if len(carrying) == 2 and len(band.statements) == len(schedule.statements):
-            part = Part(PartKind.WAVEFRONT, schedule.statements, band.levels[0], band.levels, carrying)
-            found = concurrent_start(part, program.dependences)
-            return schedule if found is None else replace(schedule, statements=found.part.statements)
-    return schedule
+    return NestAnalysis(nest, scop, memory, values, schedule, bands)
 
 
 def _ordering(
@@ -199,7 +170,7 @@ def loop_facts(analysis: NestAnalysis) -> tuple[LoopFacts, ...]:
 
 def _pipelined(analysis: NestAnalysis) -> frozenset[int]:
     """The loops whose iterators stand in a band of which at least two rows carry something: a wavefront crosses them."""
-    found: set[int] = set()
+    found = set(analysis.overlapped)
     for band in analysis.bands:
         carrying = carrying_rows(band)
         if len(carrying) < 2:
@@ -218,21 +189,6 @@ def carrying_rows(band: BandWavefronts) -> tuple[int, ...]:
     if not band.inter_sequential:
         return ()
     return tuple(place for place, factor in enumerate(band.inter[0]) if factor)
-
-
-def user_rows(analysis: NestAnalysis, statement: ScopStatement) -> tuple[Row, ...]:
-    """Phi_S of thesis (3.8) in the user's iterators; the search counts those of decreasing loops the other way."""
-    signs = tuple(-1 if loop.decreasing else 1 for loop in statement.loops)
-    return tuple(
-        replace(row, coefficients=tuple(sign * factor for sign, factor in zip(signs, row.coefficients, strict=True)))
-        for row in analysis.schedule.of(statement.name).rows
-    )
-
-
-def hyperplane_texts(analysis: NestAnalysis, statement: ScopStatement) -> tuple[str, ...]:
-    """Phi_S, a row each, in the user's iterators; scalar dimensions are numbers."""
-    names = tuple(loop.iterator.host for loop in statement.loops)
-    return tuple(row_text(row, names) for row in user_rows(analysis, statement))
 
 
 @dataclass(frozen=True)
@@ -299,39 +255,3 @@ def _iterations(analysis: NestAnalysis, loop: Loop, sizes: Callable[[str], int |
             part = domain.project_out(isl.dim_type.set, places[0] + 1, inner).reset_tuple_id()
             union = part if union is None else union.union(part)
     return union
-
-
-@dataclass(frozen=True)
-class TileCounts:
-    """How many tiles there are along each row of a band, and how many wavefronts of tiles follow each other."""
-
-    tiles: tuple[int, ...]
-    wavefronts: int
-
-
-def tile_counts(
-    analysis: NestAnalysis, band: BandWavefronts, sizes: Callable[[str], int | None], extents: tuple[int, ...]
-) -> TileCounts | None:
-    """The tiles of a band at these sizes, of these extents along its rows: the ranges of floor(Phi_S(i) / s) and of Theta_T of it.
-
-    None where the sizes do not say it.
-    """
-    try:
-        with operation_limit(analysis.scop.context, DEFAULT_LIMIT, "counting tiles"):
-            ranges: list[list[tuple[int, int]]] = [[] for _ in range(len(extents) + 1)]
-            for statement in analysis.program.statements:
-                domain = at_sizes(statement.domain, sizes)
-                if statement.name not in band.statements or domain.is_empty():
-                    continue
-                schedule = analysis.schedule.of(statement.name)
-                tiles = tiling_map(schedule, band.levels, extents).intersect_domain(domain).range()
-                waves = two_level_map(schedule, band, extents).intersect_domain(domain).range()
-                for place, (image, row) in enumerate([(waves, 0), *((tiles, row) for row in range(len(extents)))]):
-                    least, most = image.dim_min_val(row), image.dim_max_val(row)
-                    if not (least.is_int() and most.is_int()):
-                        return None
-                    ranges[place].append((int(least.to_python()), int(most.to_python())))
-    except OperationLimitError:
-        return None
-    counts = [max(high for _, high in each) - min(low for low, _ in each) + 1 if each else 0 for each in ranges]
-    return TileCounts(tuple(counts[1:]), counts[0] if band.inter_sequential else min(counts[0], 1))

@@ -30,7 +30,7 @@ from tilepragma.polyhedral.parametric_tiles import (
 from tilepragma.polyhedral.program import Program
 from tilepragma.polyhedral.scanning import Scanned, ScannedStatement, Symbols, scan
 from tilepragma.polyhedral.schedule import Row, StatementSchedule, affine_map
-from tilepragma.polyhedral.scop import Scop
+from tilepragma.polyhedral.scop import Scop, ScopStatement
 from tilepragma.polyhedral.tile_wavefronts import Wavefronts
 
 Order = Mapping[str, tuple[Row, ...]]
@@ -152,6 +152,17 @@ class PartCode:
     def times(self, each: StatementSchedule, rows: tuple[Row, ...]) -> isl.Map:
         """{ S[i] -> [phi(i) for the rows] }, with the Scop's iterators."""
         return self.program.in_the_scop(each.statement.name, affine_map(each.statement, rows))
+
+    def user_rows(self, each: StatementSchedule) -> tuple[ScopStatement, tuple[Row, ...]]:
+        """The statement, and its rows in the user's iterators: the search counts those of decreasing loops the other way."""
+        statement = next(one for one in self.scop.statements if one.name == each.statement.name)
+        signs = tuple(-1 if loop.decreasing else 1 for loop in statement.loops)
+        return statement, tuple(
+            replace(
+                row, coefficients=tuple(sign * factor for sign, factor in zip(signs, row.coefficients, strict=True))
+            )
+            for row in each.rows
+        )
 
     def inside(self, statements: Schedules, restrictions: Restrictions) -> tuple[ScannedStatement, ...]:
         """{ S[i] -> [phi(i) for all rows] } of the points that satisfy the restrictions."""

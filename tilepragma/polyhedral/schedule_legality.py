@@ -83,36 +83,6 @@ def _row_map(schedule: Schedule, name: str, level: int) -> isl.Map:
     return affine_map(found.statement, rows)
 
 
-@dataclass(frozen=True)
-class LevelParallelism:
-    """What Theorem 3.2 says of one level of a schedule.
-
-    `parallel`: (3.13) holds at the level for all that the levels before leave unordered, E_k of (3.12).
-    `synchronisation_free`: and nothing was ordered before, E_k = E.
-    """
-
-    parallel: bool
-    synchronisation_free: bool
-
-
-def parallelism(schedule: Schedule, dependences: tuple[Dependence, ...]) -> tuple[LevelParallelism, ...]:
-    """Theorem 3.2 for every row of the schedule, outermost first."""
-    tied = {index: each.relation for index, each in enumerate(ordering(dependences))}
-    whole = ordering(dependences)
-    result = []
-    length = len(schedule.statements[0].rows) if schedule.statements else 0
-    everything = True
-    for level in range(length):
-        equal = {
-            index: tied[index].intersect(_compared(schedule, whole[index], level, backwards=False)) for index in tied
-        }
-        parallel = all(tied[index].is_subset(equal[index]) for index in tied)
-        result.append(LevelParallelism(parallel, parallel and everything))
-        everything = everything and parallel
-        tied = {index: remaining for index, remaining in equal.items() if not remaining.is_empty()}
-    return tuple(result)
-
-
 def balanced(schedule: Schedule, dependences: tuple[Dependence, ...], k: int = 1) -> bool:
     """Whether (4.1) holds for every self dependence at each statement's k-th hyperplane (counted from 1, without scalars).
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import DataObject, Scope, Storage, access_to
@@ -21,11 +21,12 @@ from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SectionBound,
 from tilepragma.plan.mapping import top_loops
 from tilepragma.plan.ordered_proof import keeps_order
 from tilepragma.plan.rows import with_rows
-from tilepragma.plan.summary import has_shapes, used_sizes
+from tilepragma.plan.summary import used_sizes
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
 from tilepragma.report.colour_facts import unsplit_colours
 from tilepragma.report.division_facts import division_rows
 from tilepragma.report.launch_facts import LaunchGroup, launch_groups
+from tilepragma.report.nest_tiles import drawn_tiles, overlapped_loops
 from tilepragma.report.register_facts import register_rows
 from tilepragma.report.relaxation_facts import order_rows, region_as_written, region_planned, relaxation_rows
 from tilepragma.report.size_rules import size_rules, version_rows
@@ -36,15 +37,13 @@ from tilepragma.report.work_facts import WorkFacts, work_facts
 if TYPE_CHECKING:
     from tilepragma.model.devices import Device
     from tilepragma.polyhedral.dependences import Dependence
+    from tilepragma.polyhedral.iteration_space import DrawnTiles
     from tilepragma.polyhedral.nest_analysis import LoopFacts, NestAnalysis, Owned
     from tilepragma.polyhedral.scop import ScopStatement
 
 
 MOST_SHORT_POSITIONS = 1 << 30
 """elements of an array up to which the runtime has device programs compute positions in 32 bits (tilek_index_bits)"""
-
-DEFAULT_EXTENT = 32
-"""along each row, of tiles that are counted where the plan has none"""
 
 
 @dataclass(frozen=True)
@@ -94,13 +93,11 @@ class NestFacts:
     iterator: str
     code: tuple[CodeRow, ...]
     dependences: tuple[DependenceRow, ...]
-    hyperplanes: tuple[tuple[str, str], ...]
-    """(statement, "(t, 2*t + i)")"""
-    wavefronts: tuple[tuple[str, str], ...]
-    """(what, sentence)"""
     notes: tuple[str, ...]
     problem: str
     analysis: NestAnalysis | None
+    tiles: DrawnTiles | None
+    """those that cores take, where launches for them go through wavefronts of tiles of this nest"""
 
 
 @dataclass(frozen=True)
@@ -351,18 +348,15 @@ def _numbered(nests: Iterable[Loop], plan: KernelPlan, source: SourceText, sizes
             problem = (
                 "What it runs are nests one after another, each proven by itself: none of them is moved beyond another."
             )
-            yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)
+            yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), problem, None, None)
             continue
         try:
-            # Plans with tiles of their own have those of least communication.
-            region = plan.kernel.body.statements
-            analysis = analyse_nest(
-                nest, plan.kernel.functions, written, owned, bool(plan.sizes), region, concurrent=has_shapes(plan)
-            )
+            analysis = analyse_nest(nest, plan.kernel.functions, written, owned, plan.kernel.body.statements)
         except OperationLimitError:
             problem = "Its dependences are unknown: the engine reached its limit of operations."
-            yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), (), (), problem, None)
+            yield NestFacts(nest.header.start.line, nest.iterator.host, (), (), (), problem, None, None)
             continue
+        analysis = replace(analysis, overlapped=overlapped_loops(analysis, plan))
         yield _nest_facts(analysis, plan, source, sizes, first)
         first += len(analysis.statements)
 
@@ -384,12 +378,7 @@ def statement_labels(analysis: NestAnalysis, first: int = 1) -> dict[str, str]:
 
 
 def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, sizes: Sizes, first: int) -> NestFacts:
-    from tilepragma.polyhedral.nest_analysis import hyperplane_texts
-    from tilepragma.report.wavefront_facts import wavefront_rows
-
     labels = statement_labels(analysis, first)
-    extents = [size.host for size in plan.sizes] or [DEFAULT_EXTENT]
-    shapes = [(labels[each.name], f"({', '.join(hyperplane_texts(analysis, each))})") for each in analysis.statements]
     reasons = (f"line {reason.range.start.line}: {reason.reason}" for reason in analysis.scop.reasons)
     notes = tuple(dict.fromkeys(reasons))  # one expression may stand in several accesses of a line
     return NestFacts(
@@ -397,17 +386,11 @@ def _nest_facts(analysis: NestAnalysis, plan: KernelPlan, source: SourceText, si
         iterator=analysis.nest.iterator.host,
         code=tuple(_code(analysis, plan, source, sizes, labels)),
         dependences=tuple(_dependences(analysis, source, labels)),
-        hyperplanes=tuple(shapes),
-        wavefronts=tuple(wavefront_rows(analysis, labels, sizes.by_name(plan.kernel), extents)),
-        notes=(*notes, *(_relabelled(note, labels) for note in analysis.schedule.notes)),
+        notes=notes,
         problem="",
         analysis=analysis,
+        tiles=drawn_tiles(analysis, plan),
     )
-
-
-def _relabelled(note: str, labels: dict[str, str]) -> str:
-    """A note of the search with the report's names of statements."""
-    return re.sub(r"\bS\d+\b", lambda found: labels.get(found[0], found[0]), note)
 
 
 def _code(

@@ -10,7 +10,7 @@ from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.dump import staged_text
 from tilepragma.ir.looptree import Declaration, ExpressionStatement, If, Loop, Tile, TiledLoop, TileNest
 from tilepragma.ir.traversal import walk
-from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, forms
+from tilepragma.plan.kernel_plan import HostCondition, HostLoop, KernelPlan, Launch, Step, TiledBand, forms
 from tilepragma.plan.size_choices import sizes_on_hosts
 from tilepragma.plan.staging import copies_ahead, staged_arrays
 from tilepragma.plan.summary import buffered
@@ -23,7 +23,8 @@ from tilepragma.report.source_text import plain_text
 @dataclass(frozen=True)
 class LaunchLine:
     """A loop that the host runs (`trips` times, where the sizes say it), a condition, or a launch; `loops` are
-    (iterator, how it is dealt out) of a launch, `accesses` what its workers make of the arrays, `launch` its name.
+    (iterator, how it is dealt out) of a launch, `below` says what its workers make of the arrays, or which tiles a loop goes through;
+    `launch` is its name.
     """
 
     depth: int
@@ -31,7 +32,7 @@ class LaunchLine:
     loops: tuple[tuple[str, str], ...] = ()
     remarks: tuple[str, ...] = ()
     trips: str = ""
-    accesses: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
     launch: str = ""
 
 
@@ -77,7 +78,7 @@ def _with_more(lines: Iterable[LaunchLine], plan: KernelPlan) -> Iterator[Launch
     for line in lines:
         waves = (_PERSISTENT,) if line.launch in persistent else ()
         own = (*boxes.get(line.launch, ()), *accesses.get(line.launch, ()))
-        yield replace(line, accesses=own, remarks=(*line.remarks, *waves)) if line.launch else line
+        yield replace(line, below=own, remarks=(*line.remarks, *waves)) if line.launch else line
 
 
 def _of_boxes(plan: KernelPlan, launch: Launch) -> str:
@@ -102,11 +103,27 @@ def _lines(steps: tuple[Step, ...], depth: int, sizes: Sizes) -> Iterator[Launch
             yield LaunchLine(depth, what, _loops(step, sizes), remarks, launch=step.name)
         elif isinstance(step, HostLoop):
             shape = f", {step.shape}" if step.shape else ""
-            yield LaunchLine(depth, f"{_host_loop(step.loop)} in order{shape}", trips=_trips(step.loop, sizes))
+            tiles = () if step.band is None else tuple(_tiles_of_band(step.band))
+            what = f"{_host_loop(step.loop)} in order{shape}"
+            yield LaunchLine(depth, what, trips=_trips(step.loop, sizes), below=tiles)
             yield from _lines(step.steps, depth + 1, sizes)
         elif isinstance(step, HostCondition):
             yield LaunchLine(depth, f"if ({plain_text(step.condition)})")
             yield from _lines(step.steps, depth + 1, sizes)
+
+
+def _tiles_of_band(band: TiledBand) -> Iterator[str]:
+    """The hyperplanes of the tiles, and which tiles run at once."""
+    from tilepragma.polyhedral.schedule import Row, row_text
+
+    for each in band.statements:
+        rows = (Row(row, offset, None) for row, offset in zip(each.rows, each.offsets, strict=True))
+        place = "" if each.range.start.file == NOWHERE.file else f", line {each.range.start.line}"
+        yield f"hyperplanes phi{place}: ({', '.join(row_text(row, each.iterators) for row in rows)})"
+    count = len(band.statements[0].rows)
+    numbers = [f"t{place + 1}" for place in range(count)]
+    inside = f", {', '.join(numbers[band.summed :])} in order inside each" if count > band.summed else ""
+    yield f"tiles t = floor(phi / size): those of equal {' + '.join(numbers[: band.summed])} at once{inside}"
 
 
 def _line_of(launch: Launch) -> str:

@@ -47,7 +47,7 @@ def nest_pictures(nest: NestFacts, sizes: Mapping[str, int]) -> NestPictures:
     if nest.analysis is None:
         return NestPictures((), nest.problem)
     try:
-        space = iteration_space(nest.analysis, sizes)
+        space = iteration_space(nest.analysis, sizes, nest.tiles)
     except NotDrawableError as error:
         return NestPictures((), f"No picture: {error}.")
     return NestPictures(figures(space, [f"{row.label}: {row.text}" for row in nest.code if row.label]), "")

@@ -167,6 +167,8 @@ def _legend(entries: Sequence[LegendEntry], box: Box) -> tuple[list[Node], Box]:
         if x > box.left + _MARGIN and x + wide > right - _MARGIN:
             x, y = box.left + _MARGIN, y + 19.0
         nodes.append(group(entry.sample, transform=f"translate({x:.2f} {y:.2f})"))
-        nodes.append(text((x + entry.width + 6, y + 4), entry.words, TEXT - 1, fill=INK))
+        # Whatever font a viewer has, the words end before the next entry begins.
+        fitted: Style = {"textLength": text_width(entry.words, TEXT - 1), "lengthAdjust": "spacingAndGlyphs"}
+        nodes.append(text((x + entry.width + 6, y + 4), entry.words, TEXT - 1, fill=INK, **fitted))
         x += wide + 18.0
     return nodes, Box(box.left, box.top, right, y + 14.0 if entries else box.bottom)

@@ -76,7 +76,8 @@ def curve(start: Point, control: Point, end: Point, **attributes: str | float) -
 
 def text(at: Point, words: str, size: float, **attributes: str | float) -> Node:
     """One line of text."""
-    return node("text", words, x=at[0], y=at[1], font_size=size, **attributes)
+    # Not every font that pictures are shown with has an ellipsis.
+    return node("text", words.replace("…", "..."), x=at[0], y=at[1], font_size=size, **attributes)
 
 
 def text_width(words: str, size: float) -> float:

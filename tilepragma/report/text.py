@@ -86,8 +86,8 @@ def _launches(group: LaunchGroup) -> Iterator[str]:
         remarks = f"({'; '.join(line.remarks)})" if line.remarks else ""
         yield f"  {title:<10}  {text:<{width}}  {'  '.join(part for part in (loops, remarks) if part)}"
         title = ""
-        for accesses in line.accesses:
-            yield from _wrapped(" " * 14 + "  " * (line.depth + 1), accesses)
+        for words in line.below:
+            yield from _wrapped(" " * 14 + "  " * (line.depth + 1), words)
 
 
 def _data(facts: KernelFacts) -> Iterator[str]:
@@ -110,11 +110,6 @@ def _nest(nest: NestFacts) -> Iterator[str]:
         yield ""
         yield from _wrapped("    dependences, with distances in iterations", _signs(nest.dependences))
         yield from (f"      {line}" for line in _dependences(nest.dependences))
-    if nest.hyperplanes:
-        yield ""
-        yield "    tiling hyperplanes phi; t = floor(phi / size) numbers the tiles"
-        yield from (f"      {line}" for line in _table(nest.hyperplanes))
-        yield from (f"      {line}" for line in _table(nest.wavefronts))
     if nest.notes:
         yield ""
     for note in nest.notes:

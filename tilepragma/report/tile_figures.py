@@ -1,4 +1,4 @@
-"""Pictures of tiles: all of them, coloured by their wavefronts, and a single one with the wavefronts of its points."""
+"""The picture of tiles, coloured by their wavefronts."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tilepragma.report.geometry import AXONOMETRIC, Vector, dot, faces, hull, middle, minus, plus
-from tilepragma.report.palette import HAIRLINE, INK, PAPER, marker, shaded, time_colour
+from tilepragma.report.palette import INK, PAPER, marker, shaded, time_colour
 from tilepragma.report.scene import (
     Figure,
     Scene,
-    by_depth,
-    draw_arrows,
     draw_axes,
-    kind_entries,
-    nearness,
     statement_entries,
 )
 from tilepragma.report.sheet import LegendEntry, Sheet, Stroke, arrow, bent_arrow
@@ -41,25 +37,25 @@ def tiles(scene: Scene) -> Figure:
         _solid_tiles(sheet, scene, waves)
         _triad(sheet, scene)
     caption = _tiles_caption(scene, waves)
-    entries = [*(statement_entries(scene) if scene.flat else []), *_time_entries(waves, "wavefront")]
-    if scene.flat and scene.space.sequential:
+    entries = [*(statement_entries(scene) if scene.flat else []), *_time_entries(waves)]
+    if scene.flat and waves > 1:
         sample = arrow((0, 0), (26, 0), Stroke(INK))
         entries.append(LegendEntry((sample,), "to a tile that waits for it"))
-    return Figure("tiles", "Tiles and their wavefronts", caption, sheet.finished(entries, "Tiles", caption))
+    return Figure("tiles", "Tiles on cores, and their wavefronts", caption, sheet.finished(entries, "Tiles", caption))
 
 
 def _tiles_caption(scene: Scene, waves: int) -> str:
-    shape = " × ".join([str(scene.space.extent)] * max(len(rows) for rows in scene.space.rows))
+    shape = " × ".join([str(scene.space.extent)] * len(scene.space.rows[0]))
     apart = "" if scene.flat else ", pulled apart to be seen"
     if waves == 1:
-        return f"Tiles of {shape} along the hyperplanes{apart}. All of them may run at once."
+        return f"Tiles of {shape}{apart}. All of them run at once."
     return (
-        f"Tiles of {shape} along the hyperplanes{apart}. Tiles of one colour and number run at once, "
+        f"Tiles of {shape}, smaller than those of a launch{apart}. Tiles of one colour and number run at once, "
         f"in {waves} wavefronts one after another."
     )
 
 
-def _time_entries(count: int, what: str) -> list[LegendEntry]:
+def _time_entries(count: int) -> list[LegendEntry]:
     """A bar of all colours, from first to last."""
     if count < 2:
         return []
@@ -78,7 +74,7 @@ def _time_entries(count: int, what: str) -> list[LegendEntry]:
         )
         for place in range(shown)
     )
-    return [LegendEntry(bar, f"{what} 0 … {count - 1}", 110.0)]
+    return [LegendEntry(bar, f"wavefront 0 … {count - 1}", 110.0)]
 
 
 # -- the plane ------------------------------------------------------------------------------------------------------------
@@ -282,83 +278,3 @@ def _solid(sheet: Sheet, points: Sequence[Vector], colour: str) -> _Solid:
 def _blob_margin(outline: Sequence[Point]) -> float:
     """How much larger than its points a tile is drawn that has no volume."""
     return 5.0 if len(outline) > 2 else 9.0
-
-
-# -- one tile -------------------------------------------------------------------------------------------------------------
-
-
-_MOST_POINTS = 120
-_MOST_ARROWS = 260
-
-
-def one_tile(scene: Scene) -> Figure | None:
-    """The fullest tile, large: its points numbered by their wavefronts, with the dependences inside; None for tiles of one point, and for
-    those with so much inside that nothing could be told apart.
-    """
-    found = scene.tiles()
-    centre = middle(scene.placed.spots)
-    fullest = max(
-        found.values(),
-        key=lambda numbers: (len(numbers), -math.dist(middle([scene.placed.spots[n] for n in numbers]), centre)),
-    )
-    there = set(fullest)
-    ends = {pair: tie for pair, tie in scene.strongest().items() if set(pair) <= there}
-    if not 1 < len(fullest) <= _MOST_POINTS or len(ends) > _MOST_ARROWS:
-        return None
-    sheet = scene.sheet(_scale_inside(scene, fullest))
-    count = 1 + max(scene.space.instances[number].place for number in fullest)
-    spots = {number: sheet.at(scene.placed.spots[number]) for number in fullest}
-    _tile_shape(sheet, scene, fullest)
-    for number in by_depth(scene, fullest):
-        instance = scene.space.instances[number]
-        radius = 10.5 * (0.8 + 0.2 * nearness(scene, scene.placed.spots[number]))
-        colour = time_colour(instance.place, count)
-        at = spots[number]
-        sheet.draw(marker(instance.statement, at, radius, colour), (at[0] - 14, at[1] - 14), (at[0] + 14, at[1] + 14))
-        if count > 1:
-            sheet.plain_label(at, str(instance.place), 10)
-    draw_arrows(sheet, scene, ends, faint=False, gap=13.5)
-    inside = [pair for pair in scene.space.pairs if {pair.source, pair.sink} <= there]
-    entries = [
-        *statement_entries(scene, fullest),
-        *kind_entries(inside, ends.values()),
-        *_time_entries(count, "point wavefront"),
-    ]
-    caption = (
-        f"One tile. Points of one number run at once, in {count} wavefronts one after another."
-        if count > 1
-        else "One tile. All of its points may run at once."
-    )
-    return Figure("tile", "Inside a tile", caption, sheet.finished(entries, "One tile", caption))
-
-
-def _scale_inside(scene: Scene, numbers: Sequence[int]) -> float:
-    """Units an iteration, so that a long tile is not much larger than the other pictures."""
-    small = scene.sheet(1.0)
-    outline = around(small.at(scene.placed.spots[number]) for number in numbers)
-    longest = max(outline.right - outline.left, outline.bottom - outline.top, 1.0)
-    return max(44.0, min(_INSIDE[scene.space.depth], 430.0 / longest))
-
-
-def _tile_shape(sheet: Sheet, scene: Scene, numbers: Sequence[int]) -> None:
-    own = [scene.placed.spots[number] for number in numbers]
-    if scene.flat:
-        outline = hull(sheet.at(spot) for spot in own)
-        margin = max(17.0, _margin(scene) * sheet.scale)
-        style: Style = {"fill": "#f3f4f6", "stroke": "#f3f4f6", "stroke_width": 2 * margin}
-        points = list(outline) if len(outline) > 1 else [outline[0], (outline[0][0] + 0.01, outline[0][1])]
-        sheet.draw(polygon(points, stroke_linecap="round", stroke_linejoin="round", **style))
-        for x, y in outline:
-            sheet.reach.extend([(x - margin, y - margin), (x + margin, y + margin)])
-        return
-    outer = faces(own)
-    if not outer:
-        outline = hull(sheet.at(spot) for spot in own)
-        sheet.draw(polygon(outline, fill="#f3f4f6", stroke=shaded(INK, 1.5), stroke_width=HAIRLINE), *outline)
-    for face in outer:
-        corners = [sheet.at(corner) for corner in face.corners]
-        hidden = dot(face.normal, AXONOMETRIC.towards) <= 0
-        dashes: dict[str, str | float] = {"stroke_dasharray": "2 3"} if hidden else {}
-        sheet.draw(
-            path(corners, closed=True, fill="none", stroke=shaded(INK, 1.5), stroke_width=HAIRLINE, **dashes), *corners
-        )

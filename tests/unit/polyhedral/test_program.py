@@ -16,7 +16,6 @@ from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, tiling_hype
 from tilepragma.polyhedral.program import Program, program_of
 from tilepragma.polyhedral.schedule import Schedule
 from tilepragma.polyhedral.schedule_legality import untilable, violations
-from tilepragma.polyhedral.tile_shapes import tile_shapes
 from tilepragma.polyhedral.wavefronts import band_wavefronts
 
 
@@ -102,17 +101,12 @@ KERNELS = {
 def test_parallelism_without_synchronisation_is_not_skewed_away() -> None:
     made = scop(*KERNELS["gemm"])
     program = program_of(made, value_dependences(made))
-    scaling, product = tile_shapes(program.statements, program.dependences).statements
+    schedule = tiling_hyperplanes(program.statements, program.dependences, COMMUNICATION_MINIMAL)
+    scaling, product = schedule.statements
     assert scaling.matrix[:2] == ((1, 0), (0, 1))
     assert product.matrix == ((1, 0, 0), (0, 0, 1), (0, 1, 0)), "i, j, k, where the text has i, k, j"
-    (found,) = band_wavefronts(tile_shapes(program.statements, program.dependences), program.dependences)
+    (found,) = band_wavefronts(schedule, program.dependences)
     assert found.inter[0] == (0, 0, 1), "k alone is sequential"
-
-
-def test_balance_is_taken_where_least_communication_lacks_it() -> None:
-    made = scop("int J, int I, double A[I + 2]", FIGURE_3_4)
-    program = program_of(made, value_dependences(made))
-    assert tile_shapes(program.statements, program.dependences).statements[0].matrix == ((2, 1), (1, 1))
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -8,12 +8,13 @@ import pytest
 from simulated_runs import run, run_as_written
 from stencil_programs import statement
 
+from tests.support.band_orders import execution_map
 from tilepragma.polyhedral.access_flow import value_based_dependences
 from tilepragma.polyhedral.false_dependences import eliminate_false_dependences
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.polyhedral.model import Statement
 from tilepragma.polyhedral.schedule_legality import untilable, violated_orders, violations
-from tilepragma.polyhedral.wavefronts import band_wavefronts, execution_map
+from tilepragma.polyhedral.wavefronts import band_wavefronts
 
 SIZES = {"N": 5}
 RANKS = {"A": 2, "B": 1}

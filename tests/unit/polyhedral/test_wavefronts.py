@@ -7,6 +7,7 @@ import pytest
 from simulated_runs import run, run_as_written
 from stencil_programs import BENCHMARKS, figure_3_4, figure_3_7, figure_3_8, figure_3_10, figure_4_4, nest, statement
 
+from tests.support.band_orders import execution_map, tiling_map, two_level_map
 from tilepragma.polyhedral.access_flow import value_based_dependences
 from tilepragma.polyhedral.hyperplanes import COMMUNICATION_MINIMAL, HyperplaneOptions, tiling_hyperplanes
 from tilepragma.polyhedral.model import Statement
@@ -15,9 +16,6 @@ from tilepragma.polyhedral.schedule_legality import violated_orders
 from tilepragma.polyhedral.wavefronts import (
     BandWavefronts,
     band_wavefronts,
-    execution_map,
-    tiling_map,
-    two_level_map,
     wavefront_matrix,
 )
 

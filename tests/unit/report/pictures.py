@@ -15,6 +15,8 @@ from tilepragma.report.scene import Figure
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "explain"
 CASES = sorted(path.stem for path in GOLDEN.glob("*.c"))
+TILED = sorted({"gauss_seidel_3d", "jacobi_1d", "lu", "seidel_2d", "smooth"})
+"""those whose plan goes through wavefronts of tiles on cores"""
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -28,7 +30,7 @@ def space_of(text: str, sizes: Mapping[str, int] | None = None) -> IterationSpac
     """The iteration space of the text's only nest."""
     (nest,) = nests(text)
     assert nest.analysis is not None
-    return iteration_space(nest.analysis, sizes or {})
+    return iteration_space(nest.analysis, sizes or {}, nest.tiles)
 
 
 def golden(name: str) -> str:

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.unit.report.pictures import CASES, golden, nests, space_of
+from tests.unit.report.pictures import CASES, TILED, golden, nests, space_of
 from tilepragma.polyhedral.iteration_space import NotDrawableError, iteration_space
 
 
@@ -59,24 +59,28 @@ def test_diamonds_all_begin_together() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_tiles_are_drawn_where_the_plan_has_such(name: str) -> None:
+    tiles = {one.tile for one in space_of(golden(name)).instances}
+    assert (tiles != {()}) == (name in TILED)
+
+
+@pytest.mark.parametrize("name", TILED)
 def test_wavefronts_respect_every_dependence(name: str) -> None:
-    """A sink is in a later wavefront of tiles or, in one tile, at a later place or right behind its source."""
+    """A sink is in its source's tile or in a later wavefront: tiles of one wavefront are independent."""
     space = space_of(golden(name))
     assert space.pairs
     for pair in space.pairs:
         source, sink = space.instances[pair.source], space.instances[pair.sink]
-        if source.tile == sink.tile:
-            assert source.place < sink.place
-        else:
-            assert source.wavefront < sink.wavefront
+        assert source.tile == sink.tile or source.wavefront < sink.wavefront
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_tiles_of_one_wavefront_are_independent(name: str) -> None:
-    space = space_of(golden(name))
-    for pair in space.pairs:
-        source, sink = space.instances[pair.source], space.instances[pair.sink]
-        assert source.tile == sink.tile or source.wavefront != sink.wavefront
+def test_loops_that_count_their_iterations_have_no_tiles_drawn() -> None:
+    """The plan's hyperplanes are then those of the counts."""
+    space = space_of(
+        "void f(int n, double a[n][n])\n{\n#pragma tilek kernel\n    for (int i = 2; i < n - 1; i += 2)\n"
+        "        for (int j = 1; j < n - 1; j++)\n            a[i][j] = a[i - 2][j] + a[i][j - 1];\n}\n"
+    )
+    assert {one.tile for one in space.instances} == {()}
 
 
 def test_sizes_of_the_user_are_taken_where_they_are_small() -> None:

@@ -53,12 +53,40 @@ def test_sizes_become_trip_counts_and_bytes() -> None:
     assert "copied in and out  8.4 MB\n" in text
 
 
-def test_tiles_are_counted_with_the_sizes_of_the_plan() -> None:
+JACOBI_2D = """\
+void jacobi(int steps, int n, double A[n][n], double B[n][n])
+{
+#pragma tilek kernel
+    for (int t = 0; t < steps; t++) {
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                B[i][j] = 0.2 * (A[i][j] + A[i][j - 1] + A[i][j + 1] + A[i + 1][j] + A[i - 1][j]);
+        for (int i = 1; i < n - 1; i++)
+            for (int j = 1; j < n - 1; j++)
+                A[i][j] = 0.2 * (B[i][j] + B[i][j - 1] + B[i][j + 1] + B[i + 1][j] + B[i - 1][j]);
+    }
+}
+"""
+
+
+def test_hyperplanes_are_those_of_the_launches() -> None:
+    """Diamonds on cores; devices have a launch for each time step, and no hyperplanes."""
+    text = explain(kernel_reports(translate(TranslateRequest("t.c", text=JACOBI_2D.encode(), last="plan"))))
+    cores, devices = text[text.index("  on cores") :].split("  on devices", 1)
+    assert "hyperplanes phi, line 7: (2*t - i, 2*t + i, 2*t + j)\n" in cores
+    assert "hyperplanes phi, line 10: (2*t - i + 1, 2*t + i + 1, 2*t + j + 1)\n" in cores
+    assert "tiles t = floor(phi / size): those of equal t1 + t2 at once, t3 in order inside each\n" in cores
+    assert "phi" not in devices
+
+
+def test_wavefronts_are_those_of_the_plans_host_loops() -> None:
+    """Counted here by going through all points: floor(t / 256) + floor((t + i) / 32) of seidel_2d's tiles on cores."""
     result = planned("seidel_2d")
-    sizes = [size.host for size in result.plans[0].sizes]
-    text = explain(kernel_reports(result, parse_sizes(["n=1024", "steps=100"])))
-    assert len(set(sizes)) == 3
-    assert f"with tiles of {' × '.join(map(str, sizes))}: {-(-100 // sizes[0])} × " in text
+    steps, others = (size.host for size in result.plans[0].sizes[:2])
+    waves = {t // steps + (t + i) // others for t in range(600) for i in range(1, 199)}
+    text = explain(kernel_reports(result, parse_sizes(["n=200", "steps=600"])))
+    assert f"for each wavefront in order  {len(waves)}×\n" in text
+    assert "hyperplanes phi, line 7: (t, t + i, t + j)\n" in text
 
 
 def test_a_loop_that_does_not_run() -> None:
@@ -300,6 +328,9 @@ void maxwell(int steps) {
 
 
 def test_hyperplanes_that_would_take_for_ever_are_not_asked_for() -> None:
-    # Extents that are short numbers give factors as great; with 40 unknowns isl's second integer program did not end in 10 minutes.
+    """Extents that are short numbers give factors as great; with 40 unknowns isl's second integer program did not end in 10 minutes. The plan has
+    parameters in their place, so that the loops that its wavefronts cross are known from it alone.
+    """
     text = explain(kernel_reports(translate(TranslateRequest("t.c", text=YEE.encode(), last="plan"))))
-    assert "isl was not asked for hyperplanes with factors up to 15. The order of the program text is kept." in text
+    assert "hyperplanes phi, line 11: (t, t + i, t + j, t + k)\n" in text
+    assert re.search(r"for \(int t = 0; t < steps; t\+\+\) +DOACROSS", text)

@@ -1,0 +1,77 @@
+"""The orders that bands of wavefronts stand for, as isl maps: what tests hold the engine's answers against."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from tilepragma.polyhedral.schedule import Matrix, Row, StatementSchedule, affine_map
+from tilepragma.polyhedral.wavefronts import BandWavefronts
+
+
+def levels_map(each: StatementSchedule, levels: tuple[int, ...]) -> isl.Map:
+    """{ S[i] -> [rows at these levels] }"""
+    return affine_map(each.statement, tuple(each.rows[level] for level in levels))
+
+
+def tiling_map(each: StatementSchedule, levels: tuple[int, ...], sizes: tuple[int, ...]) -> isl.Map:
+    """Gamma_S = { S[i] -> [floor(Phi_S(i) / s), Phi_S(i)] } of (3.14) for the rows of a band, at these tile sizes."""
+    points = levels_map(each, levels)
+    return _floors(points, sizes).flat_range_product(points)
+
+
+def two_level_map(each: StatementSchedule, found: BandWavefronts, sizes: tuple[int, ...]) -> isl.Map:
+    """Gamma'_S = { S[i] -> [Theta_T t, Theta_S e] } of (3.19), at these tile sizes."""
+    points = levels_map(each, found.levels)
+    tiles = _floors(points, sizes)
+    return tiles.apply_range(_linear(tiles, found.inter)).flat_range_product(
+        points.apply_range(_linear(points, found.intra))
+    )
+
+
+def execution_map(each: StatementSchedule, found: BandWavefronts, sizes: tuple[int, ...]) -> isl.Map:
+    """{ S[i] -> [rows before the band, t'_1, ..., t'_m, e'_1, place in `order`, e'_2, ..., e'_m, rows after] }.
+
+    The order in which everything runs when parallel rows are run one by one.
+    """
+    depth = each.statement.depth
+    group = next(index for index, names in enumerate(found.order) if each.statement.name in names)
+    place = affine_map(each.statement, (Row((0,) * depth, group, None),))
+    two_level = two_level_map(each, found, sizes)
+    count = len(found.levels)
+    upper = two_level.project_out(isl.dim_type.out, count + 1, count - 1)
+    lower = two_level.project_out(isl.dim_type.out, 0, count + 1)
+    before = levels_map(each, tuple(range(found.levels[0])))
+    after = levels_map(each, tuple(range(found.levels[-1] + 1, len(each.rows))))
+    result = before
+    for part in (upper, place, lower, after):
+        result = result.flat_range_product(part)
+    return result
+
+
+def _floors(points: isl.Map, sizes: tuple[int, ...]) -> isl.Map:
+    """{ S[i] -> [floor(e_k / s_k)] } of { S[i] -> [e] }."""
+    space = points.get_space().range()
+    local = isl.LocalSpace.from_space(space)
+    affs = isl.AffList.alloc(points.get_ctx(), len(sizes))
+    for index, size in enumerate(sizes):
+        coordinate = isl.Aff.var_on_domain(local, isl.dim_type.set, index)
+        affs = affs.add(coordinate.scale_down_val(isl.Val(size, context=points.get_ctx())).floor())
+    return points.apply_range(_from_affs(space, affs, len(sizes)))
+
+
+def _linear(points: isl.Map, matrix: Matrix) -> isl.Map:
+    """{ [x] -> [matrix x] } on the range of a map."""
+    space = points.get_space().range()
+    local = isl.LocalSpace.from_space(space)
+    affs = isl.AffList.alloc(points.get_ctx(), len(matrix))
+    for row in matrix:
+        aff = isl.Aff.zero_on_domain(local)
+        for index, factor in enumerate(row):
+            aff = aff.set_coefficient_val(isl.dim_type.in_, index, factor)
+        affs = affs.add(aff)
+    return _from_affs(space, affs, len(matrix))
+
+
+def _from_affs(space: isl.Space, affs: isl.AffList, count: int) -> isl.Map:
+    target = space.params().add_unnamed_tuple_ui(count)
+    return isl.Map.from_multi_aff(isl.MultiAff.from_aff_list(space.map_from_domain_and_range(target), affs))
