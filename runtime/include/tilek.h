@@ -346,6 +346,15 @@ static inline tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t s
     return bounds;
 }
 
+/* Generated code is C99. Where the user's own is C90, compilers take that code all the same, as an extension. */
+#if defined(__GNUC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#define TILEK_C89_GENERATED                                                                                                 \
+    _Pragma("GCC diagnostic ignored \"-Wpedantic\"") _Pragma("GCC diagnostic ignored \"-Wlong-long\"")                   \
+    _Pragma("GCC diagnostic ignored \"-Woverlength-strings\"") _Pragma("GCC diagnostic ignored \"-Wvariadic-macros\"")
+#else
+#define TILEK_C89_GENERATED
+#endif
+
 /* Generated code stands between these two: warnings that a user asks for about code of their own (of implicit conversions, say)
  * are not about it. */
 #if defined(__GNUC__)
@@ -356,7 +365,8 @@ static inline tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t s
     _Pragma("GCC diagnostic ignored \"-Wcast-qual\"") _Pragma("GCC diagnostic ignored \"-Wshadow\"")                        \
     _Pragma("GCC diagnostic ignored \"-Wc++-compat\"")                                                                       \
     _Pragma("GCC diagnostic ignored \"-Wimplicit-fallthrough\"")                                                           \
-    _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")
+    _Pragma("GCC diagnostic ignored \"-Wvla\"") _Pragma("GCC diagnostic ignored \"-Wdeclaration-after-statement\"")      \
+    _Pragma("GCC diagnostic ignored \"-Wmisleading-indentation\"") TILEK_C89_GENERATED
 #define TILEK_GENERATED_END _Pragma("GCC diagnostic pop")
 #else
 #define TILEK_GENERATED_BEGIN

@@ -252,3 +252,21 @@ def test_sizes_are_chosen_for_cores_that_were_calibrated(monkeypatch: pytest.Mon
     )
     plain = translate(TranslateRequest("t.c", text=b"void f(int n) { /* tilek */ }", last="plan"))
     assert plain.dependencies == ("t.c",)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "huge"])
+def test_kept_sizes_that_are_no_file_are_warned_of_and_never_waited_for(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "k.c").write_text(KERNEL)
+    kept = tmp_path / "k.tilek.json"
+    if kind == "pipe":
+        os.mkfifo(kept)
+    elif kind == "folder":
+        kept.mkdir()
+    else:
+        with kept.open("wb") as file:
+            file.truncate(1 << 40)
+    result = translate(TranslateRequest("k.c"))
+    (warning,) = [one for one in result.diagnostics if one.range.file == "k.tilek.json"]
+    assert warning.message.startswith("kept tile sizes are ignored: it ")
+    assert result.succeeded
+    assert "k.tilek.json" not in result.dependencies

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tilepragma.base.files import write_atomically
+from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.quantities import seconds
 from tilepragma.base.refusals import RefusalError
 from tilepragma.base.user_compiler import compiler
@@ -197,7 +197,7 @@ def _made(
     clock.write_bytes(calling.clock_text)
     kept = kept_file(request.source)
     if kept.is_file():
-        (own / kept.name).write_bytes(kept.read_bytes())
+        (own / kept.name).write_bytes(file_bytes(kept))
     flags = (*OPTIONS, *with_optimisation(request.options), "-w", *local_headers(source), str(text), str(clock))
     original, translated = own / "original", own / "translated"
     compiled([*compiler(), *flags, "-o", str(original), "-lm"], own, {})

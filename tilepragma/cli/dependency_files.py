@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilepragma.base.files import write_atomically
+from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.cli.compiler_arguments import Command
 
 
@@ -40,7 +40,7 @@ def mend_dependency_files(command: Command, made: Sequence[Temporary]) -> None:
         return
     for candidate in _candidates(command, [one.path for one in made]):
         try:
-            text = candidate.read_text(encoding="utf-8", errors="surrogateescape")
+            text = file_bytes(candidate).decode("utf-8", "surrogateescape")
         except OSError:
             continue
         mended = text

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostic, render
+from tilepragma.base.files import file_bytes
 
 #: Exit status of a fault of our own.
 INTERNAL_FAULT = 3
@@ -68,7 +69,7 @@ def line_reader(source: str, text: bytes | None) -> Callable[[str, int], str | N
     def line_of(file: str, line: int) -> str | None:
         if file not in read:
             try:
-                read[file] = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+                read[file] = file_bytes(Path(file)).decode("utf-8", "replace").splitlines()
             except OSError:
                 read[file] = []
         lines = read[file]
@@ -119,7 +120,7 @@ def report_fault(program: str, arguments: Sequence[str], source: str, fault: Bas
     )
     (folder / "traceback.txt").write_text(trace)
     try:
-        (folder / os.path.basename(source)).write_bytes(Path(source).read_bytes())
+        (folder / os.path.basename(source)).write_bytes(file_bytes(Path(source)))
     except OSError:
         (folder / "input.txt").write_text(f"{source} could not be read again\n")
     last = trace.strip().splitlines()[-1]

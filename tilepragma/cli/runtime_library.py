@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tilepragma import __version__
-from tilepragma.base.cache_folder import cache_folder
+from tilepragma.base.cache_folder import cache_folder, inner_folder, is_users
+from tilepragma.base.files import file_bytes
 from tilepragma.base.resources import resource_folder
 from tilepragma.base.user_compiler import compiler, fingerprint
 
@@ -21,6 +22,8 @@ COMPILE_OPTIONS = ("-O2", "-std=c99", "-fPIC", "-pthread", "-fvisibility=hidden"
 _ABI_PREFIXES = ("-m32", "-m64", "-mx32", "-mabi=", "-mfloat-abi=", "-mcpu=", "--target=", "--sysroot=")
 _ABI_SEPARATE = ("-target", "--target", "--sysroot", "-isysroot", "-arch")
 _NAME = "libtilek.a"
+#: How folders begin in which a library is being built.
+_BUILDING = "building-"
 
 
 class RuntimeLibraryError(Exception):
@@ -37,34 +40,75 @@ def compile_flags() -> list[str]:
     return ["-isystem", str(include_folder())]
 
 
-def link_flags(options: Sequence[str] = (), *, is_program: bool = False) -> list[str]:
+def link_flags(options: Sequence[str] = (), *, is_program: bool = False, spare: Path | None = None) -> list[str]:
     """What a program or library with translated sources is linked with; builds the library where the cache lacks it.
 
     `options` are those of the user's command, of which only what changes the ABI is heeded. A program (`is_program`) shares
-    its runtime with the plugins that it opens.
-    Raises RuntimeLibraryError where the library does not build, OSError where the cache cannot be written.
+    its runtime with the plugins that it opens. In `spare`, a folder of this command's, the library is built where the cache is not to be used,
+    with a warning.
+    Raises RuntimeLibraryError where the library does not build, OSError where it cannot be kept and there is no spare folder.
     """
     shared = [f"-Wl,--dynamic-list={resource_folder('runtime') / 'exports.list'}"] if is_program else []
-    return [str(library(options)), *shared, *LINK_OPTIONS]
+    try:
+        made = library(options)
+    except OSError as error:
+        if spare is None:
+            raise
+        print(f"tilecc: warning: the runtime library is built for this command alone: {error}", file=sys.stderr)
+        made = spare / _NAME
+        _build(*_recipe(options), made)
+    return [str(made), *shared, *LINK_OPTIONS]
 
 
 def library(options: Sequence[str] = ()) -> Path:
-    """The library for the user's compiler; built on first use, safe under concurrent builds.
+    """The library for the user's compiler; built on first use and where it is damaged, safe under concurrent builds.
 
-    Raises RuntimeLibraryError where it does not build, OSError where the cache cannot be written.
+    Raises RuntimeLibraryError where it does not build, OSError where the cache cannot be written or others can write to it.
     """
-    command = compiler()
-    flags = [*COMPILE_OPTIONS, *_abi_options(options), *_wheel_macros()]
-    sources = sorted(resource_folder("runtime").glob("*.c"))
-    folder = cache_folder() / "runtime"
-    target = folder / _key(command, flags, sources) / _NAME
-    if target.is_file():
+    recipe = _recipe(options)
+    folder = inner_folder(cache_folder() / "runtime")
+    target = folder / _key(*recipe) / _NAME
+    if _is_intact(target):
         return target
-    folder.mkdir(mode=0o700, exist_ok=True)
     with _lock(folder / "lock"):
-        if not target.is_file():
-            _build(command, flags, sources, target)
+        if not _is_intact(target):
+            _remove_leftovers(folder)
+            _keep(*recipe, target)
     return target
+
+
+def _recipe(options: Sequence[str]) -> tuple[list[str], list[str], list[Path]]:
+    """The compiler, its options and the sources."""
+    flags = [*COMPILE_OPTIONS, *_abi_options(options), *_wheel_macros()]
+    return compiler(), flags, sorted(resource_folder("runtime").glob("*.c"))
+
+
+def _is_intact(target: Path) -> bool:
+    """Whether the library is the user's, and as it was built."""
+    try:
+        mine = all(is_users(path.lstat()) for path in (target.parent, target))
+        return mine and file_bytes(_sum_of(target)) == _checksum(target)
+    except OSError:
+        return False
+
+
+def _sum_of(target: Path) -> Path:
+    """The file that says what the library's bytes are."""
+    return target.with_name(f"{_NAME}.blake2b")
+
+
+def _checksum(target: Path) -> bytes:
+    import hashlib
+
+    return hashlib.blake2b(file_bytes(target)).hexdigest().encode()
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Of builds that were killed: nobody else builds now."""
+    import shutil
+
+    for path in folder.glob(f"{_BUILDING}*"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _abi_options(options: Sequence[str]) -> list[str]:
@@ -108,50 +152,96 @@ def _lock(path: Path) -> Iterator[None]:
     """Exclusive among processes, while the block runs."""
     import fcntl
 
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    with open(descriptor, "wb"):
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
 
 
-def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path], target: Path) -> None:
-    """Compile in a folder beside the target's, then move it there in one step."""
+def _keep(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path], target: Path) -> None:
+    """Build in a folder beside the target's, then move it there in one step: what stands there is whole, after a power cut too."""
     import shutil
     import tempfile
-    from concurrent.futures import ThreadPoolExecutor
 
-    if not sources:
-        raise RuntimeLibraryError("tilepragma is installed without the sources of its runtime; install it again")
-    target.parent.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="building-", dir=target.parent.parent))
+    folder = Path(tempfile.mkdtemp(prefix=_BUILDING, dir=target.parent.parent))
     try:
-        objects = [folder / f"{source.stem}.o" for source in sources]
-        include = f"-I{sources[0].parent / 'include'}"
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            commands = [
-                [*command, *flags, include, "-c", str(source), "-o", str(made)]
-                for source, made in zip(sources, objects, strict=True)
-            ]
-            list(pool.map(run_compiler, commands))
-        # One object: a program takes all of the runtime or, where a library with kernels has it already, nothing.
-        whole = folder / "tilek.o"
-        abi = [word for word in flags if word not in COMPILE_OPTIONS and not word.startswith("-D")]
-        run_compiler([*command, *abi, "-r", "-nostdlib", *map(str, objects), "-o", str(whole)])
-        run_compiler([_archiver(command), "rcs", str(folder / _NAME), str(whole)])
-        for made in [*objects, whole]:
-            made.unlink()
+        made = folder / _NAME
+        _build(command, flags, sources, made)
+        _sum_of(made).write_bytes(_checksum(made))
+        for path in (made, _sum_of(made), folder):
+            _flush(path)
         shutil.rmtree(target.parent, ignore_errors=True)
         folder.rename(target.parent)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _flush(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path], target: Path) -> None:
+    """Compile the library in a folder where nobody else writes."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    if not sources:
+        raise RuntimeLibraryError("tilepragma is installed without the sources of its runtime; install it again")
+    objects = [target.with_name(f"{source.stem}.o") for source in sources]
+    include = f"-I{sources[0].parent / 'include'}"
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        commands = [
+            [*command, *flags, include, "-c", str(source), "-o", str(made)]
+            for source, made in zip(sources, objects, strict=True)
+        ]
+        list(pool.map(run_compiler, commands))
+    # One object: a program takes all of the runtime or, where a library with kernels has it already, nothing.
+    whole = target.with_name("tilek.o")
+    abi = [word for word in flags if word not in COMPILE_OPTIONS and not word.startswith("-D")]
+    _join([*command, *abi], objects, whole)
+    run_compiler([_archiver(command), "rcs", str(target), str(whole)])
+    for made in [*objects, whole]:
+        made.unlink()
+
+
+def _join(command: Sequence[str], objects: Sequence[Path], whole: Path) -> None:
+    """Make one object of several: by the compiler, or by the linker itself where the compiler is a wrapper that adds libraries of its own
+    to whatever it links, as mpicc does.
+    """
+    words = [*map(str, objects), "-o", str(whole)]
+    asked = subprocess.run([*command, "-r", "-nostdlib", "-###", *words], capture_output=True, text=True, check=False)
+    said = [word for line in asked.stderr.splitlines() for word in _said_words(line)]
+    if not any(word.startswith("-l") for word in said):
+        run_compiler([*command, "-r", "-nostdlib", *words])
+        return
+    emulation = [word for place, word in enumerate(said) if word == "-m" or said[place - 1 : place] == ["-m"]]
+    run_compiler([_tool(command, "ld"), *emulation[:2], "-r", *words])
+
+
+def _said_words(line: str) -> list[str]:
+    """The words of a command that `-###` prints, none for other lines."""
+    import shlex
+
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return []
+    return words if "-r" in words else []
+
+
 def _archiver(command: Sequence[str]) -> str:
     """The archiver that belongs to the compiler, else `ar`."""
-    chosen = os.environ.get("TILEK_AR")
-    if chosen:
-        return chosen
-    asked = subprocess.run([*command, "-print-prog-name=ar"], capture_output=True, text=True, check=False)
-    return asked.stdout.strip() if asked.returncode == 0 and asked.stdout.strip() else "ar"
+    return os.environ.get("TILEK_AR") or _tool(command, "ar")
+
+
+def _tool(command: Sequence[str], name: str) -> str:
+    """The program of that name that belongs to the compiler, else the system's."""
+    asked = subprocess.run([*command, f"-print-prog-name={name}"], capture_output=True, text=True, check=False)
+    return asked.stdout.strip() if asked.returncode == 0 and asked.stdout.strip() else name
 
 
 def run_compiler(command: Sequence[str]) -> None:

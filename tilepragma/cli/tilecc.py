@@ -80,22 +80,44 @@ def _is_ours(one: Input, command: Command, text: bytes | None) -> bool:
 def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None) -> int:
     """The command as it stands, with the runtime where objects are linked."""
     words = list(arguments) if command.plain else list(command.arguments)
-    if command.links_runtime:
-        from tilepragma.cli import runtime_library
+    if not command.links_runtime:
+        return _execute(words) if text is None else _wait_for(words, text)
+    from tilepragma.cli import runtime_library
 
+    words += command.end_of_language
+    try:
         try:
-            words += [
-                *command.end_of_language,
-                *runtime_library.link_flags(command.options, is_program=command.links_program),
-            ]
-        except (runtime_library.RuntimeLibraryError, OSError) as error:
-            runtime_library.report(error)
-            return 1
-    if text is None:
-        return _execute(words)
+            words += runtime_library.link_flags(command.options, is_program=command.links_program)
+        except OSError:
+            return _link_apart(words, command, text)
+    except (runtime_library.RuntimeLibraryError, OSError) as error:
+        runtime_library.report(error)
+        return 1
+    return _execute(words) if text is None else _wait_for(words, text)
+
+
+def _link_apart(words: Sequence[str], command: Command, text: bytes | None) -> int:
+    """Link with a runtime library of this command's own: none can be kept. Raises RuntimeLibraryError and OSError."""
+    from tilepragma.cli import runtime_library
+    from tilepragma.cli.temporary_folder import StoppedError, temporary_folder
+
+    try:
+        with temporary_folder() as folder:
+            flags = runtime_library.link_flags(command.options, is_program=command.links_program, spare=folder)
+            return _wait_for([*words, *flags], text)
+    except StoppedError as stopped:
+        return stopped.status
+
+
+def _wait_for(words: Sequence[str], text: bytes | None) -> int:
+    """The compiler's exit status, with `text` as its standard input where there is one."""
     import subprocess
 
-    return subprocess.run([*compiler(), *words], input=text, check=False).returncode
+    program = compiler()
+    try:
+        return subprocess.run([*program, *words], input=text, close_fds=False, check=False).returncode
+    except OSError as error:
+        return _not_run(program, error)
 
 
 def _execute(words: Sequence[str]) -> int:
@@ -105,11 +127,14 @@ def _execute(words: Sequence[str]) -> int:
     try:
         os.execvp(program[0], [*program, *words])
     except OSError as error:
-        print(
-            f"tilecc: error: cannot run the C compiler '{program[0]}': {error.strerror}; set TILEK_CC to yours",
-            file=sys.stderr,
-        )
-        return 127
+        return _not_run(program, error)
+
+
+def _not_run(program: Sequence[str], error: OSError) -> int:
+    """Say why there is no compiler; returns the shell's status for that."""
+    reason = f"cannot run the C compiler '{program[0]}': {error.strerror}; set TILEK_CC to yours"
+    print(f"tilecc: error: {reason}", file=sys.stderr)
+    return 127
 
 
 if __name__ == "__main__":

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.base.files import write_atomically
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
 from tilepragma.cli.asked import listed, target_problem
@@ -20,6 +17,8 @@ from tilepragma.cli.compiler_arguments import LINK, USAGE_STATUS, Command, Input
 from tilepragma.cli.dependency_files import Temporary, mend_dependency_files
 from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
+from tilepragma.cli.temporary_folder import StoppedError, temporary_folder
+from tilepragma.cli.translated_files import TranslatedFiles
 from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
 
 _RESPONSE_FILE_THRESHOLD = 100_000
@@ -35,20 +34,12 @@ class Translated:
     result: TranslateResult
 
 
-class StoppedError(BaseException):
-    """The command ends here, with this status; everything was said. Nothing on the way may take it for a fault, as a signal may raise it anywhere."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
 def compile_translated(command: Command, inputs: Sequence[Input], text: bytes | None) -> int:
     """Run the command with `inputs` translated; returns the exit status. Temporary files are removed, on signals too."""
     try:
-        with _temporary_folder() as folder:
-            made = [_translate(one, command, text, folder / str(number)) for number, one in enumerate(inputs)]
-            return _compile(command, made, folder)
+        with temporary_folder() as folder, TranslatedFiles(folder) as files:
+            made = [_translate(one, command, text, files) for one in inputs]
+            return _compile(command, made, files)
     except StoppedError as stopped:
         return stopped.status
     except (runtime_library.RuntimeLibraryError, OSError) as error:
@@ -59,24 +50,7 @@ def compile_translated(command: Command, inputs: Sequence[Input], text: bytes | 
         return 1
 
 
-@contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """A folder that is gone afterwards, also where SIGTERM, SIGHUP or SIGINT ends the command."""
-
-    def stop(number: int, _frame: object) -> None:
-        raise StoppedError(128 + number)
-
-    previous = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
-    folder = Path(tempfile.mkdtemp(prefix="tilecc-"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-def _translate(one: Input, command: Command, text: bytes | None, folder: Path) -> Translated:
+def _translate(one: Input, command: Command, text: bytes | None, files: TranslatedFiles) -> Translated:
     try:
         device = chosen_device("--tilek-device", command.own.device)
     except DeviceOptionError as error:
@@ -90,9 +64,12 @@ def _translate(one: Input, command: Command, text: bytes | None, folder: Path) -
     # The name gives the compiler the object's default name.
     name = "-.c" if one.path == "-" else os.path.basename(one.path)
     here = os.path.dirname(one.path) or "."
+    kept = None
+    if command.own.keep:
+        kept = (Path(command.output).parent if command.output else Path()) / f"{os.path.splitext(name)[0]}.tilek.c"
     request = TranslateRequest(
         source=source,
-        output_name=f"{os.path.splitext(name)[0]}.tilek.c",
+        output_name="" if kept is None else str(kept),
         text=text if one.path == "-" else None,
         options=command.options,
         quote_folders=tuple(command.values("-iquote")),
@@ -113,23 +90,21 @@ def _translate(one: Input, command: Command, text: bytes | None, folder: Path) -
         raise StoppedError(1)
     if command.own.explain:
         print(explain(kernel_reports(result)), end="", file=sys.stderr)
-    folder.mkdir()
-    path = folder / (name if name.endswith(".c") else name + ".c")
-    path.write_bytes(result.output)
-    if command.own.keep:
-        kept = Path(command.output).parent if command.output else Path()
-        shutil.copyfile(path, kept / request.output_name)
+    path = files.write(name if name.endswith(".c") else name + ".c", result.output)
+    if kept is not None:
+        write_atomically(kept, result.output)
     return Translated(one, path, here, result)
 
 
-def _compile(command: Command, made: Sequence[Translated], folder: Path) -> int:
+def _compile(command: Command, made: Sequence[Translated], files: TranslatedFiles) -> int:
     """One compiler run where one search path serves all translated inputs, else one a file before the link."""
     replaced = {one.input.position: str(one.path) for one in made}
     if len({one.folder for one in made}) > 1:
         if command.stage != LINK:
-            return _compile_apart(command, made, folder)
-        for one in made:
-            target = one.path.with_suffix(".o")
+            return _compile_apart(command, made, files)
+        for number, one in enumerate(made):
+            target = files.spare / str(number) / f"{one.path.stem}.o"
+            target.parent.mkdir(exist_ok=True)
             words = [
                 *_without_inputs(command),
                 "-c",
@@ -139,7 +114,7 @@ def _compile(command: Command, made: Sequence[Translated], folder: Path) -> int:
                 str(target),
             ]
             words += _depfile_options(command, one)
-            _checked(words, folder)
+            _checked(words, files)
             replaced[one.input.position] = str(target)
             mend_dependency_files(command, [_temporary(one)])
     words = [replaced.get(position, word) for position, word in enumerate(command.arguments)]
@@ -147,9 +122,9 @@ def _compile(command: Command, made: Sequence[Translated], folder: Path) -> int:
     if command.links_runtime:
         words += [
             *command.end_of_language,
-            *runtime_library.link_flags(command.options, is_program=command.links_program),
+            *runtime_library.link_flags(command.options, is_program=command.links_program, spare=files.spare),
         ]
-    status = _run(words, folder)
+    status = _run(words, files)
     mend_dependency_files(command, list(map(_temporary, made)))
     return status
 
@@ -166,7 +141,7 @@ def _depfile_options(command: Command, one: Translated) -> list[str]:
     return ["-MF", f"{stem}.d", "-MT", f"{stem}.o"]
 
 
-def _compile_apart(command: Command, made: Sequence[Translated], folder: Path) -> int:
+def _compile_apart(command: Command, made: Sequence[Translated], files: TranslatedFiles) -> int:
     """`-c`, `-S` or `-E` of several files that stand in different folders: one run a file, all of them tried."""
     ours = {one.input.position: one for one in made}
     status = 0
@@ -176,7 +151,7 @@ def _compile_apart(command: Command, made: Sequence[Translated], folder: Path) -
         translated = ours.get(one.position)
         path = str(translated.path) if translated else one.path
         options = _source_options(command, [translated] if translated else [])
-        status = max(status, _run([*options, *_without_inputs(command), path], folder))
+        status = max(status, _run([*options, *_without_inputs(command), path], files))
         if translated:
             mend_dependency_files(command, [_temporary(translated)])
     return status
@@ -203,17 +178,16 @@ def _source_options(command: Command, made: Sequence[Translated]) -> list[str]:
     return options
 
 
-def _checked(words: Sequence[str], folder: Path) -> None:
-    status = _run(words, folder)
+def _checked(words: Sequence[str], files: TranslatedFiles) -> None:
+    status = _run(words, files)
     if status:
         raise StoppedError(status)
 
 
-def _run(words: Sequence[str], folder: Path) -> int:
+def _run(words: Sequence[str], files: TranslatedFiles) -> int:
     """The compiler's exit status; long commands go through a response file."""
     if sum(map(len, words)) > _RESPONSE_FILE_THRESHOLD:
-        response = folder / "arguments"
-        response.write_text("\n".join(_quoted(word) for word in words), encoding="utf-8", errors="surrogateescape")
+        response = files.write("arguments", os.fsencode("\n".join(map(_quoted, words))))
         words = [f"@{response}"]
     program = compiler()
     try:

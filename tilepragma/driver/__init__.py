@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from tilepragma.base.c_text import line_directive
 from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError
-from tilepragma.base.files import write_atomically
+from tilepragma.base.files import NoFileError, file_bytes, write_atomically
+from tilepragma.base.ranges import Position, SourceRange
 from tilepragma.base.source_scan import scan_source
 from tilepragma.driver.texts import as_written
 from tilepragma.driver.texts import calling_program as calling_program
@@ -27,7 +28,6 @@ from tilepragma.driver.texts import trying_environment as trying_environment
 from tilepragma.driver.texts import unrolled as unrolled
 
 if TYPE_CHECKING:
-    from tilepragma.base.ranges import SourceRange
     from tilepragma.codegen.calling_program import CallingProgram as CallingProgram
     from tilepragma.ir.directives import Target as Target
     from tilepragma.ir.directives import TemporalTiles
@@ -57,12 +57,13 @@ TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
 class TranslateRequest:
     """What to translate.
 
-    `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content where it is not to be
-    read from there. `output_name` is how the output is named in its own `#line`s. `options` are the compiler's options,
-    raw; `quote_folders` and `folders` those of -iquote and -I among them. `targets` are those to build for (empty: all).
-    `temporal` is a value of TemporalTiles (empty: what TILEK_TILES says). `device` is the one to plan for (`device_named`).
-    `kernel_folder` receives the readable kernels. `kept`: whether tile sizes that are kept beside the source are taken.
-    `last` is the pass after which to stop; `dump` names passes whose result is handed to the caller as text.
+    `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content where it is not to
+    be read from there. `output_name` is how the output is named in its own `#line`s (empty: its generated lines are
+    the directives'). `options` are the compiler's options, raw; `quote_folders` and `folders` those of -iquote and -I
+    among them. `targets` are those to build for (empty: all). `temporal` is a value of TemporalTiles (empty: what
+    TILEK_TILES says). `device` is the one to plan for (`device_named`). `kernel_folder` receives the readable
+    kernels. `kept`: whether tile sizes that are kept beside the source are taken. `last` is the pass after which to
+    stop; `dump` names passes whose result is handed to the caller as text.
     """
 
     source: str
@@ -284,9 +285,17 @@ def _kept_sizes(state: State) -> tuple[tuple[KeptSizes, ...], tuple[str, ...]]:
 
     request = state.request
     path = kept_file(request.source)
-    if request.text is not None or not request.kept or state.unit is None or not path.is_file():
+    if request.text is not None or not request.kept or state.unit is None:
         return (), ()
-    found = read_kept(path.read_text(encoding="utf-8", errors="replace"), str(path), state.diagnostics)
+    try:
+        text = file_bytes(path).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return (), ()
+    except NoFileError as error:
+        place = Position(str(path), 1, 1, 0)
+        state.diagnostics.warning(SourceRange(place, place), f"kept tile sizes are ignored: {error.strerror}")
+        return (), ()
+    found = read_kept(text, str(path), state.diagnostics)
     return found, (str(path),)
 
 

@@ -8,11 +8,11 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tilepragma.base.cache_folder import cache_folder
+from tilepragma.base.cache_folder import cache_folder, inner_folder
+from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.user_compiler import SEPARATE_VALUE, compiler, fingerprint
 from tilepragma.ir.directives import WIDEST_VECTORS, VectorRegisters
 from tilepragma.ir.looptree import FloatingRules
@@ -198,7 +198,7 @@ def _cache_entry(flags: CompilerFlags) -> Path | None:
     facts += [os.environ.get(name, "") for name in ("CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH")]
     key = hashlib.sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()
     try:
-        return cache_folder() / "compiler" / f"{key[:32]}.json"
+        return inner_folder(cache_folder() / "compiler") / f"{key[:32]}.json"
     except OSError:
         return None
 
@@ -207,7 +207,7 @@ def _read_entry(entry: Path | None) -> CompilerAnswer | None:
     if entry is None:
         return None
     try:
-        stored = json.loads(entry.read_text())
+        stored = json.loads(file_bytes(entry))
         folders = tuple(str(folder) for folder in stored["folders"])
         macros = tuple((str(name), str(value)) for name, value in stored["macros"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -220,9 +220,7 @@ def _write_entry(entry: Path | None, answer: CompilerAnswer) -> None:
     if entry is None:
         return
     try:
-        entry.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile("w", dir=entry.parent, suffix=".new", delete=False) as new:
-            json.dump({"folders": answer.include_folders, "macros": answer.macros}, new)
-        os.replace(new.name, entry)
+        text = json.dumps({"folders": answer.include_folders, "macros": answer.macros})
+        write_atomically(entry, text.encode())
     except OSError:
         return

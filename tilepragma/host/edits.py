@@ -33,13 +33,15 @@ class Edit:
     """Generated text at `start`, in place of the bytes up to `end` (none for an insertion).
 
     Without `text` what is replaced becomes blank and keeps its lines. A string stands on lines of its own, marked as generated; an
-    Inlined file in place of its inclusion; Verbatim text where it replaces.
+    Inlined file in place of its inclusion; Verbatim text where it replaces. `line` is the user's that generated text stands for, by default
+    that of `start`.
     """
 
     start: int
     end: int
     rank: Rank
     text: str | Inlined | Verbatim | None
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,11 @@ class Inlined:
 
 @dataclass
 class Assembly:
-    """The output as it grows; `line` is the number of the line being written, `kept` what was taken over of the user's text."""
+    """The output as it grows; `line` is the number of the line being written, `kept` the user's text in it.
+
+    `output` is its name for the `#line`s of generated text. Where it has no name that a debugger could open, generated
+    text has the number of the user's line that it stands for: debuggers step over it as over that line.
+    """
 
     output: str
     chunks: list[bytes] = field(default_factory=list)
@@ -78,14 +84,32 @@ class Assembly:
         self.fresh_line()
         self.raw(line_directive(line, file).encode() + b"\n")
 
-    def generated(self, text: str) -> None:
-        """Generated lines; the marks in them become `#line`s of the output file."""
+    def generated(self, text: str, line: int, file: str) -> None:
+        """Generated lines; the marks in them become `#line`s of the output file. They stand for a line of a file of the user's."""
+        if not self.output:
+            self._generated_for(text, line, file)
+            return
         self.directive(self.line + 1 if self._at_line_start else self.line + 2, self.output)
-        for line in text.splitlines():
-            if line == GENERATED_LINE:
+        for piece in text.splitlines():
+            if piece == GENERATED_LINE:
                 self.directive(self.line + 1, self.output)
             else:
-                self.raw(line.encode() + b"\n")
+                self.raw(piece.encode() + b"\n")
+
+    def _generated_for(self, text: str, line: int, file: str) -> None:
+        """Each stretch of generated code takes one line: no `#line` may stand inside of what could be the arguments of a macro."""
+        is_users = is_inside = False
+        for piece in text.splitlines():
+            alone = piece.startswith(("#", "TILEK_GENERATED_"))
+            is_users = piece.startswith("#line ") and piece != GENERATED_LINE or is_users and piece != GENERATED_LINE
+            if is_users:
+                self.fresh_line()
+            elif alone or not is_inside:
+                self.directive(line, file)
+            if piece != GENERATED_LINE:
+                self.raw(piece.encode() + (b"\n" if alone or is_users else b" "))
+            is_inside = not (alone or is_users)
+        self.fresh_line()
 
     def file(self, path: str, source: bytes, edits: tuple[Edit, ...]) -> None:
         """A file with its edits, in order of offset; edits do not overlap."""
@@ -103,7 +127,8 @@ class Assembly:
             if isinstance(edit.text, Inlined):
                 self.file(edit.text.path, edit.text.source, edit.text.edits)
             else:
-                self.generated(edit.text)
+                line = edit.line or source.count(b"\n", 0, edit.start) + 1
+                self.generated(edit.text, line, path)
             self._resume(path, source, position)
         self._keep(source[position:])
 

@@ -123,10 +123,10 @@ class _Rewriting:
             text = region_text(plan)
             start = region_start(file.text, kernel.range, kernel.directive.range)
             end = kernel.range.end.offset
-            insertion = kernel.enclosing.insertion
-            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(self._definitions(plan))))
-            edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before))
-            edits.append(Edit(end, end, Rank.END_INNER, text.after))
+            insertion, line = kernel.enclosing.insertion, kernel.directive.range.start.line
+            edits.append(Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(self._definitions(plan)), line))
+            edits.append(Edit(start, start, Rank.BEGIN_INNER, text.before, line))
+            edits.append(Edit(end, end, Rank.END_INNER, text.after, line))
         return edits
 
     def _definitions(self, plan: KernelPlan) -> str:
@@ -196,16 +196,16 @@ def _data_edits(
     around: bool,
 ) -> list[Edit]:
     """The text of a data directive `around` its statement, or alone in the statement's place."""
-    insertion = enclosing.insertion
-    edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(text.constants))] if text.constants else []
+    insertion, line = enclosing.insertion, directive.start.line
+    edits = [Edit(insertion, insertion, Rank.FILE_SCOPE, _quiet(text.constants), line)] if text.constants else []
     start = statement.start.offset
     if around:
         start = region_start(file.text, statement, directive)
         end = statement.end.offset
-        edits.append(Edit(start, start, Rank.BEGIN_OUTER, text.before))
-        edits.append(Edit(end, end, Rank.END_OUTER, text.after))
+        edits.append(Edit(start, start, Rank.BEGIN_OUTER, text.before, line))
+        edits.append(Edit(end, end, Rank.END_OUTER, text.after, line))
     else:
-        edits.append(Edit(start, start, Rank.DIRECTIVE, text.before))
+        edits.append(Edit(start, start, Rank.DIRECTIVE, text.before, line))
     return edits
 
 

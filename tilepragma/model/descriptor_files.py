@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostic, LocatedError
-from tilepragma.base.files import write_atomically
+from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.user_folders import data_folder
 from tilepragma.model.descriptor_checks import device_of
 from tilepragma.model.devices import Device, Gpu, Processor
@@ -70,7 +70,7 @@ def named_device(name: str) -> Device:
     where it is no descriptor.
     """
     if _is_path(name):
-        return read_descriptor(Path(name))
+        return device_of(Path(name).read_bytes().decode("utf-8", "replace"), name)  # a pipe will do
     paths = _paths()
     wanted = name.strip().lower()
     if wanted not in paths:
@@ -85,7 +85,7 @@ def named_device(name: str) -> Device:
 
 def read_descriptor(path: Path) -> Device:
     """The device that a file describes. Raises OSError where it cannot be read and LocatedError where it is no descriptor."""
-    return device_of(path.read_bytes().decode("utf-8", "replace"), str(path))
+    return device_of(file_bytes(path).decode("utf-8", "replace"), str(path))
 
 
 def write_descriptor(device: Device, name: str, source: str) -> Path:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.files import file_bytes
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.base.refusals import RefusalError
 from tilepragma.plan.kernel_plan import PlanVersion
@@ -45,7 +46,7 @@ def candidates_for(source: str, environment: Mapping[str, str]) -> Candidates | 
     if not name:
         return None
     try:
-        said = json.loads(Path(name).read_text())
+        said = json.loads(file_bytes(Path(name)))
         if said["source"] != os.path.realpath(source):
             return Candidates()
         return Candidates({kernel: tuple(texts) for kernel, texts in said["kernels"].items()}, bool(said["devices"]))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from tilepragma.base.cache_folder import cache_folder
-from tilepragma.base.files import write_atomically
+from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.wheels import wheel_library
 
 #: As in runtime/cuda_api.c.
@@ -132,7 +132,7 @@ def _found(log: str) -> Mapping[str, Compiled]:
 def _read(key: str) -> Mapping[str, Compiled] | None:
     """What was kept; None where nothing was, or it is damaged."""
     try:
-        kept = json.loads((cache_folder(create=False) / f"registers-{key}.json").read_bytes())
+        kept = json.loads(file_bytes(cache_folder(create=False) / f"registers-{key}.json"))
         return {str(name): Compiled(int(one["registers"]), int(one["spilled"])) for name, one in kept.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None

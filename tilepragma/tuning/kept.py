@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from tilepragma.base.diagnostics import LocatedError
+from tilepragma.base.files import file_bytes
 from tilepragma.model.descriptor_checks import device_of
 from tilepragma.model.descriptor_files import descriptor_text, users_descriptors, write_descriptor
 from tilepragma.model.devices import Device
@@ -34,7 +35,7 @@ def keep(device: Device, subject: Subject, now: datetime) -> Path:
 def calibrated_on(subject: Subject) -> str | None:
     """The day of the subject's calibration, `2026-11-22`; None where there is none, or none that is of this very device."""
     try:
-        text = (users_descriptors() / f"{subject.key}.json").read_text(errors="replace")
+        text = file_bytes(users_descriptors() / f"{subject.key}.json")
         values = json.loads(text)
     except (OSError, ValueError):
         return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostics, SourceError
-from tilepragma.base.files import write_atomically
+from tilepragma.base.files import file_bytes, write_atomically
 from tilepragma.base.located_json import read_located
 from tilepragma.plan.kept_sizes import HOST, VERSION, SizeClass, fitting, kept_text, read_kept
 from tilepragma.plan.kept_sizes import Winner as Winner
@@ -27,7 +27,7 @@ def set_aside(source: str) -> Path | None:
     path = kept_file(source)
     if not path.is_file():
         return None
-    content = path.read_bytes()
+    content = file_bytes(path)
     try:
         found = read_located(content.decode(errors="replace"), str(path)).value
         is_read = isinstance(found, dict) and found.get("version") == VERSION and isinstance(found.get("kernels"), dict)
@@ -46,7 +46,7 @@ def keep(source: str, winner: Winner) -> Path | None:
     A file that keeps nothing any more stays: depfiles name it. Raises OSError where it cannot be written; it is then as it was.
     """
     path = kept_file(source)
-    before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else None
+    before = file_bytes(path).decode("utf-8", "replace") if path.exists() else None
     text = kept_text(before, winner)
     if text == before or (before is None and winner.facts is None):
         return None
@@ -62,7 +62,7 @@ def kept_layouts(source: str, plan: KernelPlan) -> Mapping[SizeClass, Sizes]:
     path = kept_file(source)
     if not path.is_file():
         return {}
-    text, unheard = path.read_text(encoding="utf-8", errors="replace"), Diagnostics()
+    text, unheard = file_bytes(path).decode("utf-8", "replace"), Diagnostics()
     found = fitting(plan, read_kept(text, str(path), unheard), unheard)
     return {
         one.size_class: tuple(one.sizes[size.object.name] for size in plan.sizes) for one in found if not one.choices

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from pathlib import Path
 
 import pytest
 
-from tilepragma.base.files import write_atomically
+from tilepragma.base.files import NoFileError, file_bytes, write_atomically
 
 
 def test_replaces_the_file_that_a_link_leads_to(tmp_path: Path) -> None:
@@ -25,6 +27,24 @@ def test_failure_names_the_file_and_leaves_nothing(tmp_path: Path, name: str) ->
         write_atomically(tmp_path / name, b"new")
     assert raised.value.filename == str(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
+
+
+def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    """Reading a pipe would wait for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as unix, open(tmp_path / "huge", "wb") as huge:
+        unix.bind(str(tmp_path / "socket"))
+        huge.truncate(1 << 40)
+        for name, said in {
+            "pipe": "a pipe",
+            "folder": "a folder",
+            "socket": "a socket",
+            "huge": "64 MiB",
+            "/dev/zero": "a device",
+        }.items():
+            with pytest.raises(NoFileError, match=said):
+                file_bytes(tmp_path / name)
 
 
 def test_full_device() -> None:
