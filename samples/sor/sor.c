@@ -3,6 +3,7 @@
  * all methods in the natural order, row by row. */
 #include "../common/sample.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { BLOCK = 20 /* sweeps from one look at the residual to the next, twice the layers of sweeps_multilayer */ };
@@ -202,11 +203,11 @@ int main(int argc, char **argv)
         f[k] = right_hand_side((double)(k % (size_t)side) * h, (double)(k / (size_t)side) * h);
 
     printf("%-10s %7s %10s %10s %9s %10s\n", "method", "sweeps", "residual", "error", "time s", "Mupdates/s");
-    double seconds = 0;
+    double seconds = DBL_MAX; /* to the solution, by the fastest method */
     for (int m = 0; m < METHODS; m++) {
         if (o.only != NULL && strcmp(o.only, methods[m].name) != 0)
             continue;
-        seconds += solve(&methods[m], &o, n, (double (*)[side])u, (const double (*)[side])f);
+        seconds = fmin(seconds, solve(&methods[m], &o, n, (double (*)[side])u, (const double (*)[side])f));
         if (methods[m].natural)
             sample_record_double(&run, u, cells);
     }

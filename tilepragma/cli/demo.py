@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -12,14 +13,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from tilepragma.cli import devices, runtime_library
+from tilepragma.tuning.programs import ProgramError, compile_seconds
 
 #: A largest difference beyond this share of the largest value is a failure, not rounding.
 TOLERANCE = 1e-4
 _SECONDS = re.compile(r"^(?P<name>\S+): (?P<size>.*?) seconds (?P<seconds>\S+)$", re.MULTILINE)
+#: Targets whose code is compiled while the program runs.
+_COMPILED_FOR = ("opencl", "cuda")
 #: Seconds after which a program is stopped, and up to which it is run again for a better time.
 _LONGEST_RUN, _LONG_ENOUGH = 600, 4
 
@@ -30,10 +35,11 @@ class DemoError(Exception):
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a sample: seconds of its kernel region, and where its outputs lie."""
+    """The runs of a sample: `seconds` of its kernel region, how long the first run waited for a device's compiler, and where its outputs lie."""
 
     size: str
     seconds: float
+    compiling: float
     dump: Path
 
 
@@ -73,10 +79,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _table() -> Table:
-    table = Table(title="Samples: the original on one core against each target")
-    for heading in ("sample", "target"):
+    table = Table(title="Samples: the original on one core against each target", box=box.SIMPLE_HEAD)
+    for heading in ("sample and size", "target"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("size", "time", "speed-up", "difference"):
+    for heading in ("compiling", "time", "speed-up", "difference"):
         table.add_column(heading, justify="right", no_wrap=True)
     return table
 
@@ -101,25 +107,26 @@ def _sample(console: Console, table: Table, folder: Path, targets: Sequence[str]
     with console.status(f"{name}: the original") as status:
         _build(folder, "cc")
         original = _run(folder, "original", {})
-        table.add_row(name, "original", original.size, f"{original.seconds:.3f} s", "1.00", "", end_section=False)
+        table.add_row(name, "original", "", f"{original.seconds:.3f} s", "1.00", "", end_section=False)
         status.update(f"{name}: make CC=tilecc")
         _build(folder, "tilecc")
         failures = []
-        for target in targets:
+        for target, below in itertools.zip_longest(targets, [original.size], fillvalue=""):
             status.update(f"{name}: on {target}")
             try:
                 run = _run(folder, target, {"TILEK_TARGET": target, "TILEK_STRICT": "1"})
                 difference = _difference(original.dump, run.dump)
             except DemoError as error:
                 failures.append(f"{name} on {target}: {error}")
-                table.add_row("", target, "", "", "", "failed", style="red")
+                table.add_row(below, target, "", "", "", "failed", style="red")
                 continue
             shown = f"{difference.absolute:.2g}" if difference.absolute else "0"
             wrong = not difference.relative <= TOLERANCE
             if wrong:
                 failures.append(f"{name} on {target}: differs from the original by {shown}")
             speed = f"{original.seconds / run.seconds:.2f}" if run.seconds else ""
-            table.add_row("", target, "", f"{run.seconds:.3f} s", speed, shown, style="red" if wrong else "")
+            compiling = f"{run.compiling:.3f} s" if target in _COMPILED_FOR else ""
+            table.add_row(below, target, compiling, f"{run.seconds:.3f} s", speed, shown, style="red" if wrong else "")
             run.dump.unlink()
     table.add_section()
     original.dump.unlink()
@@ -140,13 +147,27 @@ def _compiler_command(compiler: str) -> str:
 
 
 def _run(folder: Path, label: str, environment: dict[str, str]) -> Run:
-    """The best of three runs, or of fewer where they take long; the first one writes the outputs."""
-    dump = folder / f"{label}.dump"
-    size, seconds = _timed([f"./{folder.name}", "--dump", str(dump)], folder, environment)
-    times = [seconds]
-    while len(times) < 3 and sum(times) + seconds < _LONG_ENOUGH:
-        times.append(_timed([f"./{folder.name}"], folder, environment)[1])
-    return Run(size, min(times), dump)
+    """The best of three runs, or of fewer where they take long; the first one writes the outputs. Where code is compiled while the program runs the
+    first run says how long that took, and is no other's measure: later ones load what was compiled.
+    """
+    dump, trace = folder / f"{label}.dump", folder / f"{label}.json"
+    command = f"./{folder.name}"
+    profile = {"TILEK_PROFILE": str(trace)} if label in _COMPILED_FOR else {}
+    size, seconds = _timed([command, "--dump", str(dump)], folder, environment | profile)
+    compiling = _compiling(trace) if profile else 0.0
+    times = [_timed([command], folder, environment)[1] if profile else seconds]
+    while len(times) < 3 and sum(times) + times[-1] < _LONG_ENOUGH:
+        times.append(_timed([command], folder, environment)[1])
+    return Run(size, min(times), compiling, dump)
+
+
+def _compiling(trace: Path) -> float:
+    try:
+        return compile_seconds(trace)
+    except (OSError, ProgramError) as error:
+        raise DemoError(str(error)) from None
+    finally:
+        trace.unlink(missing_ok=True)
 
 
 def _timed(command: Sequence[str], folder: Path, environment: dict[str, str]) -> tuple[str, float]:

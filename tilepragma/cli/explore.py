@@ -254,7 +254,9 @@ def _explored_kernel(job: _Job, task: _Task, budget: float, database: Database) 
     """
     plan = task.plan
     if plan.as_written is not None:
-        raise TuningError(f"runs as written, without tiles: {plan.as_written}", "'tilepragma explain' says more")
+        raise TuningError(
+            f"runs the original loops, without tiles: {plan.as_written}", "'tilepragma explain' says more"
+        )
     subject = _user_subject(job, task) if job.program else _made_subject(job, task)
     first, target, points, builds = subject.first, subject.target, subject.points, subject.builds
     serves = "threads" if first.on_host and target == "opencl" else target

@@ -25,7 +25,7 @@ from tilepragma.driver import TARGET_NAMES
 from tilepragma.report.sizes import check_sizes, parse_sizes
 from tilepragma.tuning.kept_layouts import Winner, keep, kept_layouts, set_aside, winner_of
 from tilepragma.tuning.kernels import KernelTuning, TuningError, has_sizes, tuning_of
-from tilepragma.tuning.layout_search import LEAST_GAIN, Fit, Trial
+from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
 
 if TYPE_CHECKING:
@@ -247,6 +247,11 @@ def _layout(tuning: KernelTuning, trial: Trial) -> str:
 def _show(tuning: KernelTuning) -> None:
     """The table of what was measured so far, the fastest first."""
     print_table(_table(tuning))
+    if tuning.layouts.compared:
+        rounds = f"in {SURE_ROUNDS} of {ROUNDS} rounds in turn with the default"
+        print(
+            f"  'of default': a share that was reached {rounds}; rows without one ran before these, and are not compared"
+        )
     for trial in tuning.layouts.trials:
         if trial.failure:
             print(f"  with {_layout(tuning, trial)} the program {trial.failure}")
@@ -262,8 +267,11 @@ def _table(tuning: KernelTuning) -> Table:
     for name in (*(("model's rank", "predicted") if ordered else ()), "measured", "runs", "of default"):
         table.add_column(name, justify="right", no_wrap=True)
     layouts = tuning.layouts
-    for trial in sorted(layouts.trials, key=lambda one: (one.median is None, one.median or 0.0)):
-        median, ratio = trial.median, layouts.ratio(trial)
+    compared = layouts.compared
+    others = [one for one in layouts.trials if all(one is not other for other in compared)]
+    others.sort(key=lambda one: (one.median is None, one.median or 0.0))
+    for trial in (*compared, *others):
+        median, ratio = trial.median, layouts.ratio(trial) if compared else None
         predicted = "" if trial.layout.seconds is None else seconds(trial.layout.seconds)
         table.add_row(
             _layout(tuning, trial) + (" (default)" if trial is layouts.default else ""),
@@ -280,7 +288,7 @@ def _conclusion(tuning: KernelTuning) -> list[str]:
     best = layouts.winner
     ratio = layouts.ratio(best)
     if best is layouts.default or ratio is None:
-        said = f"the default is kept: no other is faster by {LEAST_GAIN:.0%}, and so in most of the rounds in alternation with it"
+        said = f"the default is kept: no other is faster by {LEAST_GAIN:.0%} in {SURE_ROUNDS} of {ROUNDS} rounds in turn with it"
     else:
         said = f"the fastest is {_layout(tuning, best)}: {ratio:.3f} of the default's time"
     if ranking.reason:

@@ -32,7 +32,7 @@ def report_doubts(
         return
     refused = vouched and preferred in _DEVICES
     for doubt in _doubts(arguments):
-        text = f"{doubt.message}; no device holds it unless a data region does, and the kernel runs on the host"
+        text = f"{doubt.message}; no device holds it unless a data region does, and the kernel runs on cores"
         diagnostics.add(doubt if refused else replace(doubt, severity=Severity.WARNING, message=text))
 
 

@@ -26,7 +26,7 @@ def allowed_targets(kernel: Kernel, command_line: tuple[Target, ...], diagnostic
     if not targets:
         diagnostics.warning(
             kernel.directive.range,
-            f"none of the targets that kernel '{kernel.name}' allows is among those of the command line; it runs as written",
+            f"none of the targets that kernel '{kernel.name}' allows is among those of the command line; it runs the original loops",
         )
         return ()
     obstacle = next(_device_obstacles(kernel), None)

@@ -29,7 +29,7 @@ def plan_version(
     the version.
     """
     if usual.as_written is not None or usual.reordered is not None:
-        raise RefusalError("is of a kernel that runs as written, or in another order than that")
+        raise RefusalError("is of a kernel that runs the original loops, or in another order than that")
     if version.temporal is not None and defaults.temporal is TemporalTiles.AUTOMATIC:
         defaults = replace(defaults, temporal=version.temporal, host_temporal=None)
     found = Diagnostics()

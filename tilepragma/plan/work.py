@@ -116,7 +116,7 @@ def plan_work(
     it is known already.
     """
     if plan.as_written is not None:
-        return Uncounted(f"it runs as written: {plan.as_written}")
+        return Uncounted(f"it runs the original loops: {plan.as_written}")
     on_host = target in (Target.SERIAL, Target.THREADS)
     try:
         values: dict[str, Values] = {**_own_sizes(plan, scalars, sizes, on_host), **scalars, **sizes}

@@ -14,7 +14,7 @@ def warn_as_written(kernel: Kernel, reason: str, diagnostics: Diagnostics) -> No
     if any(target not in (Target.AUTO, Target.SERIAL) for target in directive.targets):
         diagnostics.warning(
             directive.range,
-            f"the kernel runs as written, on one core: {reason}",
+            f"the kernel runs the original loops, on one core: {reason}",
             "add 'independent' if no iteration depends on another, or say the tiles",
         )
     for loop in loops_in(kernel.body):

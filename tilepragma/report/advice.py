@@ -25,7 +25,7 @@ def as_written_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) ->
         yield Diagnostic(
             Severity.NOTE,
             place,
-            f"kernel '{plan.kernel.name}' runs as written, on one core: {plan.as_written}",
+            f"kernel '{plan.kernel.name}' runs the original loops, on one core: {plan.as_written}",
             tuple(_remedies(plan)),
         )
 
@@ -51,7 +51,7 @@ def device_notes(plans: Sequence[KernelPlan], said: Sequence[Diagnostic]) -> Ite
         yield Diagnostic(
             Severity.NOTE,
             plan.kernel.directive.range,
-            f"kernel '{plan.kernel.name}' runs on the host, and on devices only where a data region holds its arrays: {found[0].message}",
+            f"kernel '{plan.kernel.name}' runs on cores, and on devices only where a data region holds its arrays: {found[0].message}",
             tuple(note for doubt in found for note in doubt.notes),
         )
 

@@ -24,7 +24,7 @@ def _kernel(facts: KernelFacts) -> Iterator[str]:
     yield f"{facts.file}:{facts.line}: kernel {facts.name}"
     yield ""
     if facts.as_written is not None:
-        yield from _wrapped(f"  {'as written':<10}  ", facts.as_written)
+        yield from _wrapped(f"  {'original':<10}  ", facts.as_written)
     for relaxation in facts.relaxations:
         yield from _wrapped(f"  {'relaxation':<10}  ", relaxation)
     for group in facts.launches:

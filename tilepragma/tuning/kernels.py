@@ -80,7 +80,9 @@ class KernelTuning:
 def has_sizes(plan: KernelPlan) -> None:
     """Raises TuningError for a plan that has no tile sizes."""
     if plan.as_written is not None:
-        raise TuningError(f"runs as written, without tiles: {plan.as_written}", "'tilepragma explain' says more")
+        raise TuningError(
+            f"runs the original loops, without tiles: {plan.as_written}", "'tilepragma explain' says more"
+        )
     if not plan.sizes:
         raise TuningError(
             "has no tile sizes that could be tuned",

@@ -18,8 +18,8 @@ from tilepragma.tuning.programs import ProgramError
 
 #: Layouts that are measured again in alternation with the default, and how often.
 FINALISTS, ROUNDS = 3, 5
-#: The rounds in which a winner is faster than the default, at least.
-_MOST_ROUNDS = 4
+#: The rounds in which a winner has its gain, at least.
+SURE_ROUNDS = 4
 #: The share of the layouts that is measured a second time.
 _AGAIN = 1 / 3
 #: What is less of a gain than this share of the default's time is none: runs differ by as much.
@@ -60,7 +60,7 @@ class LayoutSearch:
     measured so far is in them at any time.
 
     Where `is_mixed`, launches take several layouts by themselves; that of the default is the one most of the time went to, and may be among the
-    others too, for all launches.
+    others too, for all launches. `finalists` are those that have run in all ROUNDS in alternation with the default, as their last runs.
     """
 
     ranking: Ranking
@@ -83,23 +83,28 @@ class LayoutSearch:
         return others + 1 + math.ceil((others + 1) * _AGAIN) + ROUNDS * (1 + min(FINALISTS, others))
 
     @property
-    def winner(self) -> Trial:
-        """The fastest of those that were measured most and are measurably faster than the default: by LEAST_GAIN, and in most of the rounds of
-        alternation. Else the default.
-        """
-        found = [one for one in _best(self.finalists, len(self.finalists)) if self._is_faster(one)]
-        return found[0] if found else self.default
+    def compared(self) -> tuple[Trial, ...]:
+        """The finalists and the default, the fastest first: by `ratio`, which the others have none of."""
+        whole = [(ratio, one) for one in (*self.finalists, self.default) if (ratio := self.ratio(one)) is not None]
+        return tuple(one for _, one in sorted(whole, key=lambda pair: pair[0])) if self.finalists else ()
 
-    def _is_faster(self, trial: Trial) -> bool:
-        ratio = self.ratio(trial)
-        rounds = zip(trial.seconds[-ROUNDS:], self.default.seconds[-ROUNDS:], strict=False)
-        wins = sum(own < before for own, before in rounds)
-        return ratio is not None and ratio <= 1 - LEAST_GAIN and wins >= _MOST_ROUNDS
+    @property
+    def winner(self) -> Trial:
+        """The fastest of those compared if its gain is more than LEAST_GAIN, else the default."""
+        best = next(iter(self.compared), self.default)
+        ratio = self.ratio(best)
+        return best if ratio is not None and ratio <= 1 - LEAST_GAIN else self.default
 
     def ratio(self, trial: Trial) -> float | None:
-        """Its time relative to the default's; None where one of them is not known."""
-        own, before = trial.median, self.default.median
-        return own / before if own is not None and before else None
+        """The share of the default's time that a finalist took in all but the worst of its rounds in alternation with it; 1 of the default. None of
+        others: they ran at other times than the default did.
+        """
+        if trial is self.default:
+            return 1.0 if trial.median is not None else None
+        if trial.median is None or all(trial is not one for one in self.finalists):
+            return None
+        rounds = zip(trial.seconds[-ROUNDS:], self.default.seconds[-ROUNDS:], strict=True)
+        return sorted(own / before if before else 1.0 for own, before in rounds)[SURE_ROUNDS - 1]
 
 
 def layout_search(
@@ -169,12 +174,13 @@ def search(
         take(trial)
     for trial in _best(layouts.trials, math.ceil(len(layouts.trials) * _AGAIN)):
         take(trial)
-    layouts.finalists = tuple(_best(layouts.others, FINALISTS))
+    finalists = _best(layouts.others, FINALISTS)
     for number in range(ROUNDS):
-        turn = [layouts.default, *layouts.finalists]
+        turn = [layouts.default, *finalists]
         for trial in turn if number % 2 == 0 else reversed(turn):
             if not trial.failure:
                 take(trial)
+    layouts.finalists = tuple(one for one in finalists if not one.failure)
 
 
 def _fitted(layouts: LayoutSearch) -> tuple[Trial, ...]:

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -193,25 +193,44 @@ def kernel_times(trace: Path) -> dict[tuple[str, str], KernelTimes]:
     """
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     count = 0
-    with trace.open(encoding="utf-8", errors="replace") as lines:
-        for line in lines:  # an event each; whole traces can be long
-            if not line.startswith('{"ph"'):
-                continue
-            count += 1
-            try:
-                event = json.loads(line.rstrip().rstrip(","))
-                if event["cat"] == "kernel":
-                    own = event["args"]
-                    key = (Path(own["source"]).name, own["kernel"])
-                    # Those of another version are none of the kernel's.
-                    taken = {} if own.get("version") else own.get("tile sizes", {})
-                    sizes = {name: int(size) for name, size in taken.items()}
-                    found.setdefault(key, []).append({**own, "dur": float(event["dur"]), "tile sizes": sizes})
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise ProgramError("wrote a profile that cannot be read") from None
+    for event in _events(trace):
+        count += 1
+        try:
+            if event["cat"] == "kernel":
+                own = event["args"]
+                key = (Path(own["source"]).name, own["kernel"])
+                # Those of another version are none of the kernel's.
+                taken = {} if own.get("version") else own.get("tile sizes", {})
+                sizes = {name: int(size) for name, size in taken.items()}
+                found.setdefault(key, []).append({**own, "dur": float(event["dur"]), "tile sizes": sizes})
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise _unreadable() from None
     if count >= _MOST_EVENTS:
         raise ProgramError(f"has more launches than a profile holds, {_MOST_EVENTS}")
     return {key: _times(events) for key, events in found.items()}
+
+
+def compile_seconds(trace: Path) -> float:
+    """How long a program waited for compilers of devices, by a trace of TILEK_PROFILE. Raises ProgramError where that is damaged."""
+    try:
+        return sum(float(event["dur"]) for event in _events(trace) if event["cat"] == "compile") / 1e6
+    except (ValueError, KeyError, TypeError):
+        raise _unreadable() from None
+
+
+def _events(trace: Path) -> Iterator[dict[str, Any]]:
+    """A line each: whole traces can be long. Raises ProgramError."""
+    with trace.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.startswith('{"ph"'):
+                try:
+                    yield json.loads(line.rstrip().rstrip(","))
+                except ValueError:
+                    raise _unreadable() from None
+
+
+def _unreadable() -> ProgramError:
+    return ProgramError("wrote a profile that cannot be read")
 
 
 def _times(events: Sequence[Mapping[str, Any]]) -> KernelTimes:

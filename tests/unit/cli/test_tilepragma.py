@@ -204,7 +204,9 @@ def test_check_notes_kernels_that_run_as_written(real_translator: None, capsys: 
     Path("in.c").write_text(CARRIED)
     assert tilepragma.run(["check", "in.c"]) == 0
     said = capsys.readouterr().err
-    assert said.startswith("in.c:3:1: note: kernel 'f' runs as written, on one core: the loop over 'i' carries a flow")
+    assert said.startswith(
+        "in.c:3:1: note: kernel 'f' runs the original loops, on one core: the loop over 'i' carries a flow"
+    )
     assert said.count("note: ") == 2
 
 
@@ -224,14 +226,14 @@ def test_check_says_which_section_would_let_a_kernel_be_distributed(
     Path("in.c").write_text(UNKNOWN_EXTENT)
     assert tilepragma.run(["check", "in.c"]) == 0
     said = capsys.readouterr().err
-    assert "note: kernel 'f' runs as written, on one core: the extent of 'a' cannot be found" in said
+    assert "note: kernel 'f' runs the original loops, on one core: the extent of 'a' cannot be found" in said
     assert "in.c:5:16: note: add data(a[0:N1]) to the kernel directive, with the length of 'a' for N1" in said
     assert "in.c:5:16: note: or declare 'a' and 'b' restrict, if nothing that the kernel writes is read through" in said
     assert "independent" not in said
     Path("in.c").write_text(UNKNOWN_EXTENT.replace("double *", "double *restrict "))
     assert tilepragma.run(["check", "in.c"]) == 0
     said = capsys.readouterr().err
-    assert said.startswith("in.c:2:1: note: kernel 'f' runs on the host, and on devices only where a data region holds")
+    assert said.startswith("in.c:2:1: note: kernel 'f' runs on cores, and on devices only where a data region holds")
     assert "add data(a[0:N1]) to the kernel directive" in said
     assert "restrict," not in said
     Path("in.c").write_text(UNKNOWN_EXTENT.replace("tilek kernel", "tilek kernel data(a[0:n])"))
@@ -252,7 +254,7 @@ def test_check_says_which_section_would_let_devices_run_a_kernel(
     Path("in.c").write_text(UPWIND)
     assert tilepragma.run(["check", "in.c"]) == 0
     said = capsys.readouterr().err
-    assert said.startswith("in.c:2:1: note: kernel 'f' runs on the host, and on devices only where a data region holds")
+    assert said.startswith("in.c:2:1: note: kernel 'f' runs on cores, and on devices only where a data region holds")
     assert "add data(q[-1:n + 2]) to the kernel directive" in said
     assert tilepragma.run(["explain", "in.c"]) == 0
     assert "rejected    devices, unless a data region holds the array: the extent of 'q'" in capsys.readouterr().out

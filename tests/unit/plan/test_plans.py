@@ -519,7 +519,7 @@ def test_what_an_untransformed_region_asked_for_is_not_dropped_quietly() -> None
 
     assert warnings("", "") == []
     assert [message.split(":")[0] for message in warnings("target(opencl)", "independent")] == [
-        "the kernel runs as written, on one core",
+        "the kernel runs the original loops, on one core",
         "'independent' has no effect on the loop over 'i'",
     ]
     assert len(warnings("num_gangs(4)", "")) == 1

@@ -112,6 +112,23 @@ def test_a_gain_must_come_again() -> None:
     assert LayoutSearch(ranking(), default, both, finalists=both).winner is steady
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_the_winner_leads_what_was_compared(seed: int) -> None:
+    """Whatever the noise: the winner is the first of those compared, by the ratio that is shown, or the default where that is hardly a gain."""
+    noise = Random(seed)
+
+    def measure(trial: Trial) -> float:
+        return {3: 0.9, 5: 0.93}.get(trial.layout.sizes[0], 1.0) * noise.choice((0.9, 1.0, 1.0, 1.2))
+
+    layouts = layout_search(ranking(), 12)
+    search(layouts, measure, Random(1), lambda trial: None)
+    first = layouts.compared[0]
+    ratios = [layouts.ratio(one) or 0.0 for one in layouts.compared]
+    assert ratios == sorted(ratios)
+    assert len(ratios) == FINALISTS + 1
+    assert layouts.winner is (first if ratios[0] <= 0.98 else layouts.default)
+
+
 def test_a_failure_costs_one_version() -> None:
     machine = Machine({3: 0.5, 5: 0.6}, failing=(3, 4))
     layouts = searched(machine)
