@@ -44,6 +44,9 @@ typedef struct tilek_limits {
 /* `short_literal`: an int where the value fits, since what it is multiplied by has the wanted type; other literals are of 64 bits. */
 typedef struct tilek_constant { const char *name; int64_t value; int short_literal; } tilek_constant;
 
+/* A number that entry point `entry` has as an argument; `first`: it has none before. */
+typedef struct tilek_number_argument { const char *entry, *name; int first; } tilek_number_argument;
+
 typedef struct tilek_build {
     const char *name, *file; /* the kernel's name and the user's file, for messages */
     const char *source;      /* whole program text */
@@ -51,6 +54,8 @@ typedef struct tilek_build {
     int specialized;         /* define TILEK_SPECIALIZED too */
     int constant_count;
     const tilek_constant *constants;
+    int argument_count;      /* numbers that this specialised program has as arguments, those of an entry point one after another: TILEK_ARGUMENTS_ENTRY is defined */
+    const struct tilek_number_argument *arguments;
     int unreached_count;     /* entry points that this specialised program does without: TILEK_WITHOUT_ENTRY is defined */
     const char *const *unreached;
 } tilek_build;

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cache_limit.h"
 #include "environment.h"
 #include "message.h"
 
@@ -27,7 +28,7 @@ typedef struct entry_header {
     unsigned char length[8];
 } entry_header;
 
-enum { NAME_BYTES = 2 * TILEK_SHA256_BYTES + 5, TEMPORARY_BYTES = NAME_BYTES + 64, PATH_BYTES = 4096 };
+enum { NAME_BYTES = 2 * TILEK_SHA256_BYTES + sizeof TILEK_CACHE_SUFFIX, TEMPORARY_BYTES = NAME_BYTES + 64, PATH_BYTES = 4096 };
 
 tilek_cache_key tilek_cache_key_of(size_t count, const char *const parts[])
 {
@@ -99,7 +100,7 @@ static void entry_name(const tilek_cache_key *key, char name[NAME_BYTES])
 {
     for (size_t k = 0; k < TILEK_SHA256_BYTES; ++k)
         (void)snprintf(name + 2 * k, 3, "%02x", key->digest[k]);
-    (void)snprintf(name + 2 * TILEK_SHA256_BYTES, 5, ".bin");
+    (void)snprintf(name + 2 * TILEK_SHA256_BYTES, sizeof TILEK_CACHE_SUFFIX, TILEK_CACHE_SUFFIX);
 }
 
 static int read_all(int file, void *bytes, size_t size)
@@ -163,6 +164,7 @@ static unsigned char *checked_payload(int file, const tilek_cache_key *key, size
         free(bytes);
         return NULL;
     }
+    tilek_cache_used(file, &status.st_mtim);
     *size = (size_t)length;
     return bytes;
 }
@@ -193,7 +195,7 @@ static int make_temporary(int folder, const char *entry, char name[TEMPORARY_BYT
     for (int attempt = 0; attempt < 16; ++attempt) {
         struct timespec now;
         (void)clock_gettime(CLOCK_REALTIME, &now);
-        (void)snprintf(name, TEMPORARY_BYTES, ".%s.%ld.%ld", entry, (long)getpid(), (long)now.tv_nsec + attempt);
+        (void)snprintf(name, TEMPORARY_BYTES, TILEK_CACHE_TEMPORARY "%s.%ld.%ld", entry, (long)getpid(), (long)now.tv_nsec + attempt);
         const int file = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (file >= 0 || errno != EEXIST)
             return file;
@@ -205,7 +207,8 @@ void tilek_cache_write(const tilek_cache_key *key, const unsigned char *bytes, s
 {
     char name[NAME_BYTES], temporary[TEMPORARY_BYTES];
     entry_header header;
-    if (size == 0)
+    const uint64_t limit = (uint64_t)tilek_get_settings()->cache_bytes;
+    if (size == 0 || sizeof header + size > limit)
         return;
     const int folder = open_folder(1);
     if (folder < 0)
@@ -223,5 +226,6 @@ void tilek_cache_write(const tilek_cache_key *key, const unsigned char *bytes, s
         if (close(file) != 0 || !written || renameat(folder, temporary, folder, name) != 0)
             (void)unlinkat(folder, temporary, 0);
     }
+    tilek_cache_limit(folder, limit);
     (void)close(folder);
 }

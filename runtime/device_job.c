@@ -122,11 +122,12 @@ static int marshal(tilek_device_job *job, int launch, const tilek_numbers *numbe
 {
     static const tilek_buffer nothing;
     const tilek_launch_shape *shape = &job->run.launches[launch];
+    const unsigned char *const passed = tilek_passed(job->built, &job->form, launch);
     int count = 0;
     for (int index = 0; index < shape->parameter_count; ++index) {
         const tilek_parameter *parameter = &shape->parameters[index];
         tilek_argument *argument = &job->arguments[count];
-        if (job->built->specialized && parameter->constant != NULL) continue;
+        if (job->built->specialized && parameter->constant != NULL && (passed == NULL || !passed[index])) continue;
         memset(argument, 0, sizeof *argument);
         argument->kind = TILEK_ARGUMENT_VALUE;
         if (parameter->kind == TILEK_PARAMETER_ARRAY || parameter->kind == TILEK_PARAMETER_PARTIALS) {

@@ -27,11 +27,26 @@ static int leave_out(char *text, size_t size, const char *entry)
     return snprintf(text, size, "#define TILEK_WITHOUT_%s\n", entry);
 }
 
+/* The line that declares the arguments of one entry point, of which `build->arguments[first]` is the first; *next: the first of the next entry point. snprintf's sum. */
+static int declare_arguments(char *text, size_t size, const tilek_build *build, int first, const char *type, int *next)
+{
+    const char *entry = build->arguments[first].entry;
+    int length = snprintf(text, size, "#define TILEK_ARGUMENTS_%s ", entry);
+    for (*next = first; *next < build->argument_count && strcmp(build->arguments[*next].entry, entry) == 0; ++*next) {
+        const tilek_number_argument *argument = &build->arguments[*next];
+        length += snprintf(text == NULL ? NULL : text + length, text == NULL ? 0 : size - (size_t)length, "%sconst %s %s", argument->first ? "" : ", ", type, argument->name);
+    }
+    return length + snprintf(text == NULL ? NULL : text + length, text == NULL ? 0 : size - (size_t)length, "\n");
+}
+
 char *tilek_program_text(const tilek_build *build, const char *suffix)
 {
     static const char specialized[] = "#define TILEK_SPECIALIZED 1\n", first_line[] = "#line 1\n";
     const size_t source_size = strlen(build->source);
+    const char *const type = strcmp(suffix, "LL") == 0 ? "long long" : "long";
     size_t size = sizeof specialized + sizeof first_line + source_size + 1;
+    for (int k = 0; k < build->argument_count;)
+        size += (size_t)declare_arguments(NULL, 0, build, k, type, &k);
     for (int k = 0; k < build->constant_count; ++k)
         size += (size_t)define(NULL, 0, &build->constants[k], suffix);
     for (int k = 0; k < build->unreached_count; ++k)
@@ -44,6 +59,8 @@ char *tilek_program_text(const tilek_build *build, const char *suffix)
         next += snprintf(next, size, "%s", specialized);
     for (int k = 0; k < build->constant_count; ++k)
         next += define(next, size - (size_t)(next - text), &build->constants[k], suffix);
+    for (int k = 0; k < build->argument_count;)
+        next += declare_arguments(next, size - (size_t)(next - text), build, k, type, &k);
     for (int k = 0; k < build->unreached_count; ++k)
         next += leave_out(next, size - (size_t)(next - text), build->unreached[k]);
     if (next != text)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CACHE_MIB = 256, MOST_CACHE_MIB = 1 << 20 };
+
 static tilek_settings settings;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int is_read;             /* atomic: launches ask often, and a call of pthread_once takes longer than to look here */
@@ -135,6 +137,18 @@ static void read_profile(void)
     else reject("TILEK_PROFILE", value, "0, 1, a file's name that ends in .json");
 }
 
+static void read_cache_size(void)
+{
+    const char *value = value_of("TILEK_CACHE_SIZE");
+    int ok = 1;
+    int64_t size = value != NULL ? read_number(value, 0, &ok) : CACHE_MIB;
+    if (!ok || size > MOST_CACHE_MIB) {
+        reject("TILEK_CACHE_SIZE", value, "a number of MiB from 0 to 1048576");
+        size = CACHE_MIB;
+    }
+    settings.cache_bytes = size << 20;
+}
+
 static void read_tolerance(void)
 {
     const char *value = value_of("TILEK_TOLERANCE");
@@ -223,6 +237,7 @@ static void read_all(void)
     read_version();
     read_profile();
     read_tolerance();
+    read_cache_size();
     read_sizes();
     if (threads != NULL) settings.threads = read_number(threads, 1, &ok);
     if (!ok) reject("TILEK_NUM_THREADS", threads, "a number from 1");

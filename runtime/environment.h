@@ -27,6 +27,7 @@ typedef struct tilek_settings {
     tilek_opencl_form opencl_form; /* TILEK_OPENCL_FORM */
     int64_t threads;             /* TILEK_NUM_THREADS; 0: the cores */
     const char *cache_directory; /* TILEK_CACHE_DIR; NULL: the cache decides */
+    int64_t cache_bytes;         /* TILEK_CACHE_SIZE, given in MiB */
 } tilek_settings;
 
 /* The tile size that TILEK_SIZES gives for `name` of a kernel, else `usual`. */

@@ -14,6 +14,9 @@
 #include "temporaries.h"
 #include "verify.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 /* Under TILEK_STRICT this does not return. */
 static void report(const tilek_kernel *kernel, tilek_target target, const tilek_candidate *next, int is_last_try, const tilek_message *why)
 {
@@ -146,8 +149,39 @@ static void wait_for(const tilek_call *call)
     if (call->wait_count != 0) tilek_wait(call->wait_count, call->waits);
 }
 
-/* Whether an array that the kernel writes may share memory with another: so it is, too, where one has no valid section. */
-static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call)
+/* A check is reported once a kernel, whichever it is: loops that launch again and again would report it each time with other values. */
+static int is_reported(const tilek_kernel *kernel)
+{
+    tilek_state *state = tilek_state_of(kernel);
+    int reported;
+    if (state == NULL) return 0;
+    tilek_state_lock();
+    reported = state->check_reported;
+    state->check_reported = 1;
+    tilek_state_unlock();
+    return reported;
+}
+
+void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value_count, ...)
+{
+    char values[512] = "";
+    size_t used = 0;
+    va_list pairs;
+    if (!tilek_start() || kernel->abi != TILEK_ABI || is_reported(kernel)) return;
+    va_start(pairs, value_count);
+    for (int index = 0; index < value_count && used < sizeof values; ++index) {
+        const char *name = va_arg(pairs, const char *);
+        const long long value = va_arg(pairs, int64_t);
+        const int written = snprintf(values + used, sizeof values - used, "%s%s = %lld", index == 0 ? " (" : ", ", name, value);
+        used += written > 0 ? (size_t)written : 0;
+    }
+    va_end(pairs);
+    tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: its launch check '%s' does not hold%s%s", kernel->name, check, values,
+                  value_count > 0 ? ")" : "");
+}
+
+/* Whether an array that the kernel writes may share memory with another: so it is, too, where one has no valid section. `which`: the two. */
+static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call, int which[2])
 {
     for (int one = 0; one < kernel->array_count; ++one)
         for (int other = 0; other < one; ++other) {
@@ -156,10 +190,22 @@ static int arrays_meet(const tilek_kernel *kernel, const tilek_call *call)
             if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_WRITES) == 0) continue;
             if (((kernel->arrays[one].flags | kernel->arrays[other].flags) & TILEK_TEMPORARY) != 0) continue;
             if (tilek_span_of(&kernel->arrays[one], &call->arrays[one], &a, &why) != TILEK_OK ||
-                tilek_span_of(&kernel->arrays[other], &call->arrays[other], &b, &why) != TILEK_OK || tilek_spans_meet(&a, &b))
+                tilek_span_of(&kernel->arrays[other], &call->arrays[other], &b, &why) != TILEK_OK || tilek_spans_meet(&a, &b)) {
+                which[0] = other, which[1] = one;
                 return 1;
+            }
         }
     return 0;
+}
+
+static void check_apart(const tilek_kernel *kernel, tilek_call *call)
+{
+    int which[2];
+    if ((kernel->flags & TILEK_MUST_BE_APART) == 0 || !call->enabled || !arrays_meet(kernel, call, which)) return;
+    call->enabled = 0;
+    if (!is_reported(kernel))
+        tilek_trouble(kernel->file, kernel->line, "kernel %s runs as the original loop: %s and %s share memory", kernel->name, kernel->arrays[which[0]].name,
+                      kernel->arrays[which[1]].name);
 }
 
 /* The one that is going to run the call, as far as is known; NULL: none. */
@@ -196,7 +242,7 @@ int tilek_launch(const tilek_kernel *kernel, tilek_call *call)
     tilek_target ran;
     call->state = NULL;
     if (!tilek_start() || !is_valid(kernel)) return 1;
-    if ((kernel->flags & TILEK_MUST_BE_APART) != 0 && arrays_meet(kernel, call)) call->enabled = 0;
+    check_apart(kernel, call);
     state = tilek_state_of(kernel);
     /* Nothing could run in place of a call without its temporaries once the caller has gone on. */
     if (call->queue != TILEK_QUEUE_SYNCHRONOUS && state != NULL && call->enabled && !tilek_has_temporaries(kernel, 1) && !tilek_get_settings()->verify && tilek_host_can_run(state, call) &&

@@ -200,6 +200,19 @@ static void print_steps(const tilek_state *state, tilek_target target, int is_ho
     }
 }
 
+/* The numbers that programs of the kernel have as arguments since they changed from launch to launch. */
+static void print_changing(const tilek_state *state)
+{
+    int count = 0;
+    tilek_state_lock();
+    for (int index = 0; index < state->changing_count; ++index) {
+        if (state->changing[index].changes < TILEK_CHANGES_OF_ARGUMENTS) continue;
+        (void)fprintf(stderr, "%s%s", count++ == 0 ? "  arguments, since they change: " : ", ", state->changing[index].name);
+    }
+    tilek_state_unlock();
+    if (count > 0) (void)fputc('\n', stderr);
+}
+
 static void print_table(void)
 {
     (void)fprintf(stderr, "%-24s %-8s %9s %12s %12s %12s %9s %9s %9s %9s %8s\n", "tilek: kernel", "target", "launches", "kernel ms", "copy ms", "compile ms", "copied MB",
@@ -211,6 +224,7 @@ static void print_table(void)
             else (void)snprintf(name, sizeof name, "%.12s, version %d", state->kernel->name, state->kernel->version);
             print_row(name, (tilek_target)target, &state->figures[target]);
             for (int is_hosts = 0; target < TILEK_TARGETS && is_hosts < 2; ++is_hosts) print_steps(state, (tilek_target)target, is_hosts);
+            if (target == TILEK_TARGETS) print_changing(state);
         }
     for (int target = 0; target <= TILEK_TARGETS; ++target) print_row("(data directives)", (tilek_target)target, &data_figures[target]);
     if (tilek_get_settings()->adapt) (void)fputs("tilek: adapted tile sizes\n", stderr);

@@ -44,27 +44,83 @@ int64_t tilek_number_of(const tilek_parameter *parameter, const tilek_residence 
     }
 }
 
+/* What a call's programs may have as constants: per value its parameter's name, NULL of a launch's presence. */
+typedef struct number_list {
+    int count; /* -1: the kernel is not to be specialised */
+    int64_t values[MOST_CONSTANTS];
+    const char *names[MOST_CONSTANTS];
+} number_list;
+
 /* Values of all parameters that may be constants, in order, and before those of each launch whether some step meets it, where steps decide that;
  * their number, or -1 where the kernel is not to be specialised. */
-static int gather_values(const tilek_form *form, const int64_t *const *numbers, int64_t *values)
+static int gather_values(const tilek_form *form, const int64_t *const *numbers, number_list *list)
 {
     int count = 0;
     for (int launch = 0; launch < tilek_entry_count(form); ++launch) {
         if (form->steps != NULL && count == MOST_CONSTANTS) return -1;
-        if (form->steps != NULL) values[count++] = numbers[launch] != NULL;
+        if (form->steps != NULL) {
+            list->names[count] = NULL;
+            list->values[count++] = numbers[launch] != NULL;
+        }
         if (numbers[launch] == NULL) continue;
         for (int index = 0; index < form->launches[launch].parameter_count; ++index) {
             const tilek_parameter *parameter = &form->launches[launch].parameters[index];
             if (parameter->constant == NULL) continue;
             if (count == MOST_CONSTANTS || !is_number(parameter->kind)) return -1;
-            values[count++] = numbers[launch][index];
+            list->names[count] = parameter->constant;
+            list->values[count++] = numbers[launch][index];
         }
     }
     return count;
 }
 
+/* Whether a number may be an argument of specialised programs: tile sizes make loops ones that compilers unroll, the index type and lengths of arrays hang on others. */
+static int may_be_argument(const tilek_kernel *kernel, const tilek_parameter *parameter)
+{
+    if (parameter->kind == TILEK_PARAMETER_SIZE || parameter->kind == TILEK_PARAMETER_INDEX_BITS) return 0;
+    for (const char *const *name = kernel->constant_numbers; name != NULL && *name != NULL; ++name)
+        if (strcmp(*name, parameter->constant) == 0) return 0;
+    return 1;
+}
+
+static tilek_changing *changing_of(const tilek_state *state, const tilek_form *form, const char *name)
+{
+    for (int index = 0; index < state->changing_count; ++index)
+        if (state->changing[index].launches == form->launches && strcmp(state->changing[index].name, name) == 0) return &state->changing[index];
+    return NULL;
+}
+
+static int is_argument(const tilek_state *state, const tilek_form *form, const char *name)
+{
+    const tilek_changing *number = name != NULL ? changing_of(state, form, name) : NULL;
+    return number != NULL && number->changes >= TILEK_CHANGES_OF_ARGUMENTS;
+}
+
+/* Notes what the numbers are at this compilation. Without memory a number goes on being a constant. The caller holds `building`. */
+static void note_numbers(tilek_state *state, const tilek_form *form, const int64_t *const *numbers)
+{
+    for (int launch = 0; launch < tilek_entry_count(form); ++launch) {
+        for (int index = 0; numbers[launch] != NULL && index < form->launches[launch].parameter_count; ++index) {
+            const tilek_parameter *parameter = &form->launches[launch].parameters[index];
+            tilek_changing *number;
+            if (parameter->constant == NULL || !may_be_argument(state->kernel, parameter)) continue;
+            number = changing_of(state, form, parameter->constant);
+            if (number != NULL) {
+                number->changes += number->last != numbers[launch][index];
+                number->last = numbers[launch][index];
+                continue;
+            }
+            number = realloc(state->changing, (size_t)(state->changing_count + 1) * sizeof *number);
+            if (number != NULL) {
+                state->changing = number;
+                number[state->changing_count++] = (tilek_changing){form->launches, parameter->constant, numbers[launch][index], 0};
+            }
+        }
+    }
+}
+
 /* Names for the values, each once; -1 where one name would have two values. */
-static int name_values(const tilek_form *form, const int64_t *const *numbers, tilek_constant *constants)
+static int name_values(const tilek_state *state, const tilek_form *form, const int64_t *const *numbers, tilek_constant *constants)
 {
     int count = 0;
     for (int launch = 0; launch < tilek_entry_count(form); ++launch) {
@@ -73,7 +129,7 @@ static int name_values(const tilek_form *form, const int64_t *const *numbers, ti
             const char *name = form->launches[launch].parameters[index].constant;
             const tilek_parameter_kind kind = form->launches[launch].parameters[index].kind;
             int known = 0;
-            if (name == NULL) continue;
+            if (name == NULL || is_argument(state, form, name)) continue;
             while (known < count && strcmp(constants[known].name, name) != 0) ++known;
             if (known < count && constants[known].value != numbers[launch][index]) return -1;
             if (known == count) constants[count++] = (tilek_constant){name, numbers[launch][index], kind == TILEK_PARAMETER_LENGTH};
@@ -82,16 +138,33 @@ static int name_values(const tilek_form *form, const int64_t *const *numbers, ti
     return count;
 }
 
-/* `place` NULL: on any device. */
+static int has_values(const tilek_built *built, int count, const int64_t *values)
+{
+    if (built->constant_count != count) return 0;
+    if (built->is_argument == NULL) return memcmp(built->constants, values, (size_t)count * sizeof *values) == 0;
+    for (int index = 0; index < count; ++index)
+        if (!built->is_argument[index] && built->constants[index] != values[index]) return 0;
+    return 1;
+}
+
+/* `place` NULL: on any device. Of several that will do the one with the fewest arguments. */
 static const tilek_built *find_built(const tilek_state *state, const tilek_place *place, int specialized, int count, const int64_t *values)
 {
-    const tilek_built *built;
-    for (built = state->built; built != NULL; built = built->next) {
+    const tilek_built *best = NULL;
+    for (const tilek_built *built = state->built; built != NULL; built = built->next) {
         if (place != NULL && (built->device != place->device || built->target != place->target)) continue;
         if (built->specialized != specialized) continue;
-        if (!specialized || (built->constant_count == count && memcmp(built->constants, values, (size_t)count * sizeof *values) == 0)) break;
+        if (!specialized) return built;
+        if ((best == NULL || built->argument_count < best->argument_count) && has_values(built, count, values)) best = built;
     }
-    return built;
+    return best;
+}
+
+const unsigned char *tilek_passed(const tilek_built *built, const tilek_form *form, int launch)
+{
+    const unsigned char *passed = built->passed;
+    for (int other = 0; passed != NULL && other < launch; ++other) passed += form->launches[other].parameter_count;
+    return passed;
 }
 
 static char *join(const char *const *pieces)
@@ -129,6 +202,24 @@ static int gather_unreached(const tilek_form *form, const int64_t *const *number
     return count;
 }
 
+/* The numbers that entry points have as arguments, into `arguments` unless that is NULL; how many. */
+static int gather_arguments(const tilek_form *form, const tilek_built *built, const int64_t *const *numbers, tilek_number_argument *arguments)
+{
+    int count = 0;
+    for (int launch = 0; built->passed != NULL && launch < tilek_entry_count(form); ++launch) {
+        const tilek_launch_shape *shape = &form->launches[launch];
+        const unsigned char *passed = tilek_passed(built, form, launch);
+        int first = 1;
+        for (int index = 0; numbers[launch] != NULL && index < shape->parameter_count; ++index) {
+            if (shape->parameters[index].constant != NULL && !passed[index]) continue;
+            if (passed[index] && arguments != NULL) arguments[count] = (tilek_number_argument){shape->entry, shape->parameters[index].constant, first};
+            count += passed[index];
+            first = 0;
+        }
+    }
+    return count;
+}
+
 static tilek_status compile(tilek_state *state, const tilek_form *form, const tilek_place *place, tilek_built *built, const int64_t *const *numbers, const tilek_constant *constants, int constant_count,
                             tilek_message *why)
 {
@@ -137,16 +228,21 @@ static tilek_status compile(tilek_state *state, const tilek_form *form, const ti
     char *source = join(form->program);
     const char **unreached = calloc((size_t)tilek_entry_count(form), sizeof *unreached);
     const int unreached_count = unreached != NULL && built->specialized ? gather_unreached(form, numbers, unreached) : 0;
-    const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants, unreached_count, unreached};
+    const int argument_count = gather_arguments(form, built, numbers, NULL);
+    tilek_number_argument *arguments = calloc((size_t)argument_count + 1, sizeof *arguments);
+    const tilek_build build = {kernel->name, kernel->file, source, kernel->flags, built->specialized, constant_count, constants, argument_count, arguments, unreached_count, unreached};
     int from_cache = 0;
     tilek_status status;
-    if (source == NULL || unreached == NULL) {
+    if (arguments != NULL) (void)gather_arguments(form, built, numbers, arguments);
+    if (source == NULL || unreached == NULL || arguments == NULL) {
         tilek_say(why, "memory is exhausted");
+        free(arguments);
         free(source);
         free(unreached);
         return TILEK_NO_MEMORY;
     }
     status = place->backend->build(place->device, &build, &built->program, &from_cache, why);
+    free(arguments);
     free(source);
     free(unreached);
     tilek_record(state, place->target, TILEK_ACTIVITY_COMPILE, start, tilek_now() - start, 0);
@@ -156,10 +252,29 @@ static tilek_status compile(tilek_state *state, const tilek_form *form, const ti
     return status;
 }
 
-static tilek_built *new_built(const tilek_form *form, const tilek_place *place, int specialized, int count, const int64_t *values)
+/* Which numbers are arguments of a new program: flags behind its constants, one a constant and then one a parameter of each entry point. */
+static void set_arguments(const tilek_state *state, const tilek_form *form, tilek_built *built, const number_list *list)
 {
-    tilek_built *built = calloc(1, sizeof *built + (size_t)count * sizeof *values);
+    unsigned char *of_constants = (unsigned char *)(built->constants + built->constant_count), *of_parameters = of_constants + built->constant_count;
+    for (int index = 0; index < built->constant_count; ++index) {
+        of_constants[index] = (unsigned char)is_argument(state, form, list->names[index]);
+        built->argument_count += of_constants[index];
+    }
+    for (int launch = 0; launch < tilek_entry_count(form); ++launch)
+        for (int index = 0; index < form->launches[launch].parameter_count; ++index)
+            *of_parameters++ = (unsigned char)is_argument(state, form, form->launches[launch].parameters[index].constant);
+    if (built->argument_count == 0) return;
+    built->is_argument = of_constants;
+    built->passed = of_constants + built->constant_count;
+}
+
+static tilek_built *new_built(const tilek_state *state, const tilek_form *form, const tilek_place *place, int specialized, int count, const number_list *list)
+{
+    size_t parameters = 0;
+    tilek_built *built;
     const size_t launches = (size_t)tilek_entry_count(form);
+    for (size_t launch = 0; launch < launches; ++launch) parameters += (size_t)form->launches[launch].parameter_count;
+    built = calloc(1, sizeof *built + (size_t)count * (sizeof *list->values + 1) + parameters);
     if (built == NULL) return NULL;
     built->entries = calloc(launches, sizeof(tilek_entry *));
     built->group_totals = calloc(launches, sizeof(int64_t));
@@ -173,22 +288,23 @@ static tilek_built *new_built(const tilek_form *form, const tilek_place *place, 
     built->device = place->device;
     built->specialized = specialized;
     built->constant_count = count;
-    if (count > 0) memcpy(built->constants, values, (size_t)count * sizeof *values);
+    if (count > 0) memcpy(built->constants, list->values, (size_t)count * sizeof *list->values);
+    if (specialized) set_arguments(state, form, built, list);
     return built;
 }
 
 /* The caller holds `building`. */
-static tilek_status build(tilek_state *state, const tilek_form *form, const tilek_place *place, const int64_t *const *numbers, const tilek_constant *constants, int named, int count, const int64_t *values,
+static tilek_status build(tilek_state *state, const tilek_form *form, const tilek_place *place, const int64_t *const *numbers, const tilek_constant *constants, int named, const number_list *list,
                           const tilek_built **result, tilek_message *why)
 {
     const int specialized = named >= 0;
-    tilek_built *built = new_built(form, place, specialized, specialized ? count : 0, values);
+    tilek_built *built = new_built(state, form, place, specialized, specialized ? list->count : 0, list);
     tilek_status status = TILEK_NO_MEMORY;
     if (built == NULL) tilek_say(why, "memory is exhausted");
     else status = compile(state, form, place, built, numbers, constants, specialized ? named : 0, why);
     tilek_state_lock();
     if (status == TILEK_OK) {
-        state->specialized_count += specialized && find_built(state, NULL, 1, count, values) == NULL; /* devices that share a call count once */
+        state->specialized_count += specialized && find_built(state, NULL, 1, list->count, list->values) == NULL; /* devices that share a call count once */
         built->next = state->built;
         state->built = built;
         *result = built;
@@ -205,9 +321,10 @@ static tilek_status build(tilek_state *state, const tilek_form *form, const tile
 tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const tilek_place *place, const int64_t *const *numbers, const tilek_built **built,
                                tilek_message *why)
 {
-    int64_t values[MOST_CONSTANTS];
+    number_list list;
     tilek_constant constants[MOST_CONSTANTS];
-    const int count = tilek_get_settings()->specialize ? gather_values(form, numbers, values) : -1;
+    const int count = tilek_get_settings()->specialize ? gather_values(form, numbers, &list) : -1;
+    const int64_t *const values = list.values;
     int named, full;
     tilek_status status = TILEK_OK;
     tilek_state_lock();
@@ -216,12 +333,23 @@ tilek_status tilek_program_for(tilek_state *state, const tilek_form *form, const
     if (*built == NULL && full) *built = find_built(state, place, 0, 0, NULL);
     tilek_state_unlock();
     if (*built != NULL) return TILEK_OK;
+    list.count = count;
     (void)pthread_mutex_lock(&building);
-    named = full ? -1 : name_values(form, numbers, constants);
     tilek_state_lock(); /* another thread may have built it meanwhile */
-    *built = named >= 0 ? find_built(state, place, 1, count, values) : find_built(state, place, 0, 0, NULL);
+    *built = full ? find_built(state, place, 0, 0, NULL) : find_built(state, place, 1, count, values);
     tilek_state_unlock();
-    if (*built == NULL) status = build(state, form, place, numbers, constants, named, count, values, built, why);
+    if (*built == NULL) {
+        tilek_state_lock(); /* the profile reads the list */
+        if (!full) note_numbers(state, form, numbers);
+        tilek_state_unlock();
+        named = full ? -1 : name_values(state, form, numbers, constants);
+        if (named < 0 && !full) { /* one name with two values: the program has arguments alone */
+            tilek_state_lock();
+            *built = find_built(state, place, 0, 0, NULL);
+            tilek_state_unlock();
+        }
+        if (*built == NULL) status = build(state, form, place, numbers, constants, named, &list, built, why);
+    }
     (void)pthread_mutex_unlock(&building);
     return status;
 }

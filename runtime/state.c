@@ -96,6 +96,7 @@ static void finish(void)
         tilek_adaptations_free(state);
         free(state->differences);
         free(state->scratch);
+        free(state->changing);
         free(state);
     }
     tilek_messages_free();

@@ -30,9 +30,17 @@ typedef struct tilek_built {
     tilek_entry **entries;  /* per entry point of the device's form */
     int64_t *group_totals;  /* likewise */
     int constant_count;     /* 0: the parametric program */
+    int argument_count;     /* numbers that are arguments of this specialised program */
     int specialized;
+    const unsigned char *is_argument; /* per constant; NULL: none is an argument */
+    const unsigned char *passed;      /* likewise per parameter of all entry points, one after another */
     int64_t constants[];
 } tilek_built;
+
+/* A number of a form's launches that programs have as a constant until it has changed twice. */
+typedef struct tilek_changing { const tilek_launch_shape *launches; const char *name; int64_t last; int changes; } tilek_changing;
+
+enum { TILEK_CHANGES_OF_ARGUMENTS = 2 };
 
 /* The runtime's memory of one kernel; `mutex` of state.c guards what changes. */
 typedef struct tilek_state {
@@ -40,7 +48,10 @@ typedef struct tilek_state {
     const tilek_kernel *kernel;
     int valid;              /* the kernel keeps the header's contract */
     tilek_built *built;
+    int check_reported;     /* see tilek_check_failed */
     int specialized_count;  /* specialisations that differ in their numbers */
+    tilek_changing *changing; /* the numbers of its programs, as they were at the last compilation */
+    int changing_count;
     struct tilek_recording *recordings; /* see graphs.h */
     unsigned refused;       /* bit t: target t can never run this kernel (it does not compile) */
     tilek_figures figures[TILEK_TARGETS + 1]; /* the last: the original loop */

@@ -18,7 +18,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define TILEK_ABI 9
+#define TILEK_ABI 10
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -117,7 +117,8 @@ typedef enum tilek_operator { TILEK_ADD, TILEK_MULTIPLY, TILEK_MINIMUM, TILEK_MA
 typedef struct tilek_reduction { tilek_operator operation; tilek_type type; int array; } tilek_reduction;
 
 /* Parameters of a device entry point, in order. Those with a `constant` name may be given as -DNAME=value instead (TILEK_SPECIALIZE):
- * then TILEK_SPECIALIZED is defined and they are not passed, and TILEK_WITHOUT_ENTRY for each entry point that no step of the call reaches.
+ * then TILEK_SPECIALIZED is defined and they are not passed, and TILEK_WITHOUT_ENTRY for each entry point that no step of the call reaches. Numbers that differ
+ * from launch to launch are passed even then: TILEK_ARGUMENTS_ENTRY is defined as their declarations, with a comma before them where others come first.
  * All numbers are passed as 64-bit signed; SCALAR by its own bytes. */
 typedef enum tilek_parameter_kind {
     TILEK_PARAMETER_ARRAY,      /* device address; index = array */
@@ -245,6 +246,7 @@ typedef struct tilek_kernel {
     const char *version_text;   /* and what it is, for readers */
     int processor_choice_count;
     const tilek_choice *processor_choices; /* of launches of hosts on OpenCL devices that are processors, which look at them before `choices` */
+    const char *const *constant_numbers; /* closed by NULL: names of parameters' constants that specialised programs need as constants; NULL: there are none */
 } tilek_kernel;
 
 /* ---- What a launch is ------------------------------------------------------------------------------------------ */
@@ -312,6 +314,9 @@ int tilek_waves_end(struct tilek_run *run);
 
 /* The version of the kernel that the plan's own call is to be launched with, from 0, once it has been given what that version has otherwise. */
 int tilek_version(const tilek_kernel *kernel, tilek_call *call);
+
+/* Reports, once a kernel, a check of a call that does not hold, so that its original loop runs; with `value_count` pairs of a name (const char *) and a value (int64_t). */
+void tilek_check_failed(const tilek_kernel *kernel, const char *check, int value_count, ...);
 
 /* Runs the call. 0: done. Nonzero: the caller must run the original loop now, then tilek_complete with the same call. */
 int tilek_launch(const tilek_kernel *kernel, tilek_call *call);

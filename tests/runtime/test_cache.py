@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -184,3 +185,58 @@ def test_many_processes(cache: Cache) -> None:
     assert [process.wait() for process in processes] == [0] * 6
     assert cache("read", "a", 100000) == "hit"
     assert len(cache.entries()) == 1
+
+
+def age(path: Path, seconds: int) -> None:
+    then = time.time() - seconds
+    os.utime(path, (then, then))
+
+
+def test_what_was_used_longest_ago_goes_first(cache: Cache) -> None:
+    cache.environment["TILEK_CACHE_SIZE"] = "1"
+    size = 300_000
+    cache("write", "a", size)
+    (first,) = cache.entries()
+    cache("write", "b", size)
+    (second,) = set(cache.entries()) - {first}
+    cache("write", "c", size)
+    for path in cache.entries():
+        age(path, 1000 if path in (first, second) else 900)
+    assert cache("read", "a", size) == "hit"
+    cache("write", "d", size)
+    assert [cache("read", key, size) for key in "abcd"] == ["hit", "miss", "hit", "hit"]
+    assert sum(path.stat().st_size for path in cache.entries()) <= 1 << 20
+
+
+def test_an_entry_beyond_the_limit_is_not_kept(cache: Cache) -> None:
+    cache.environment["TILEK_CACHE_SIZE"] = "1"
+    cache("write", "small", SIZE)
+    cache("write", "great", 1 << 20)
+    assert [cache("read", "small", SIZE), cache("read", "great", 1 << 20)] == ["hit", "miss"]
+    cache.environment["TILEK_CACHE_SIZE"] = "0"
+    cache("write", "other", SIZE)
+    assert cache("read", "other", SIZE) == "miss" and len(cache.entries()) == 1
+
+
+def test_what_killed_writers_left_is_swept_and_nothing_else(cache: Cache) -> None:
+    cache("write", "a", SIZE)
+    (entry,) = cache.entries()
+    names = [f".{entry.name}.77.123", f".{entry.name}.78.124", "notes.bin", ".hidden", f"{entry.name}.old", "f" * 64]
+    old, new, *foreign = (cache.folder / name for name in names)
+    for path in (old, new, *foreign):
+        path.write_bytes(b"x")
+        age(path, 0 if path == new else 100_000)
+    cache("write", "b", SIZE)
+    assert not old.exists() and all(path.exists() for path in (new, *foreign))
+
+
+def test_many_processes_evict_at_once(cache: Cache) -> None:
+    cache.environment["TILEK_CACHE_SIZE"] = "1"
+    command = [str(cache.program), "hammer"]
+    running = [
+        subprocess.Popen([*command, f"k{k}", str(200_000 + k), "20"], env=cache.environment, stderr=subprocess.PIPE)
+        for k in range(8)
+    ]
+    assert [(one.wait(120), one.communicate()[1]) for one in running] == [(0, b"")] * 8
+    cache("write", "last", SIZE)
+    assert sum(path.stat().st_size for path in cache.entries()) <= 1 << 20

@@ -1,7 +1,8 @@
 """Case files: C sources of many small cases, each a piece that can also be built alone.
 
 A case file begins with a prelude; every case begins with a line `// case NAME: what it shows` and ends where the next
-begins. A case defines its kernels and, by CASE(NAME), the function that runs and records them.
+begins. A case defines its kernels and, by CASE(NAME), the function that runs and records them. `// case NAME (a check fails): …`
+is a case of which some launch fails a check, so that the original loop runs: an error under TILEK_STRICT=1.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-_HEADING = re.compile(r"^// case (\w+): (.+)$", re.MULTILINE)
+_HEADING = re.compile(r"^// case (\w+)( \(a check fails\))?: (.+)$", re.MULTILINE)
+
+#: What a program takes in the place of a case's name: all cases but those of which a check fails, and these.
+ALL, FAILING = "all", "failing"
 
 _MAIN = """
 #line 1 "main"
@@ -20,13 +24,13 @@ int check_sizes[4];
 
 int main(int argc, char **argv)
 {{
-    static const struct {{ const char *name; void (*run)(void); }} cases[] = {{{table}}};
+    static const struct {{ const char *name, *group; void (*run)(void); }} cases[] = {{{table}}};
     if (argc < 3 || (check_file = fopen(argv[1], "wb")) == NULL)
         return 2;
     for (int a = 3; a < argc && a < 7; ++a)
         check_sizes[a - 3] = atoi(argv[a]);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {{
-        if (strcmp(argv[2], "all") != 0 && strcmp(argv[2], cases[c].name) != 0)
+        if (strcmp(argv[2], cases[c].group) != 0 && strcmp(argv[2], cases[c].name) != 0)
             continue;
         check_current = cases[c].name;
         cases[c].run();
@@ -45,6 +49,7 @@ class Case:
     title: str
     text: str
     line: int = 1
+    group: str = ALL
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,11 @@ class CaseFile:
     cases: tuple[Case, ...]
 
     def program(self, cases: tuple[Case, ...]) -> str:
-        """A whole C program of some of the cases: `PROGRAM DUMP CASE|all [SIZE…]`."""
+        """A whole C program of some of the cases: `PROGRAM DUMP CASE|all|failing [SIZE…]`."""
         parts = [f'#line 1 "{self.path}"\n', self.prelude]
         for case in cases:
             parts.append(f'#line {case.line} "{self.path}"\n{case.text}')
-        table = ", ".join(f'{{"{case.name}", case_{case.name}}}' for case in cases)
+        table = ", ".join(f'{{"{case.name}", "{case.group}", case_{case.name}}}' for case in cases)
         return "".join(parts) + _MAIN.format(table=table)
 
 
@@ -73,7 +78,13 @@ def read_cases(path: Path) -> CaseFile:
         raise ValueError(f"{path}: case names {names}")
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
     cases = tuple(
-        Case(heading[1], heading[2], text[heading.start() : end], text.count("\n", 0, heading.start()) + 1)
+        Case(
+            heading[1],
+            heading[3],
+            text[heading.start() : end],
+            text.count("\n", 0, heading.start()) + 1,
+            FAILING if heading[2] else ALL,
+        )
         for heading, end in zip(headings, ends, strict=True)
     )
     return CaseFile(path.name, text[: headings[0].start()], cases)

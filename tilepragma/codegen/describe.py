@@ -105,6 +105,9 @@ def describe(plan: KernelPlan, targets: Collection[Target], on_devices: bool = T
             _division(plan, on_device[place], own) for place, own in enumerate(plan.divisions if on_device else ())
         ),
         row_base_count=len(plan.row_bases) if on_device else 0,
+        constant_numbers=tuple(
+            sorted({name for one in (opencl, cuda, processors) if one for name in one.constant_numbers})
+        ),
     )
 
 

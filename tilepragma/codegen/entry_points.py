@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,11 +36,14 @@ from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Step,
 
 @dataclass(frozen=True)
 class DeviceProgram:
-    """A program's text, and per entry point its launch and its parameters in order."""
+    """A program's text, and per entry point its launch and its parameters in order. `constant_numbers` cannot be arguments of a
+    specialised program.
+    """
 
     text: str
     launches: tuple[Launch, ...]
     parameters: tuple[tuple[Parameter, ...], ...]
+    constant_numbers: frozenset[str] = frozenset()
 
 
 class Entry(ABC):
@@ -60,6 +64,8 @@ class Entry(ABC):
         self.objects = launch_objects(plan, launch)
         self.numbers = launch_numbers(plan, launch, numbering, launches_in(steps))
         self.declared: list[tuple[str, Parameter]] = []
+        self.constant_numbers: frozenset[str] = frozenset()
+        """once there is a text: names of numbers that its specialised form needs as constants, for the lengths of its own arrays"""
         flat = {object_: self._flat(plan.arrays[index], index) for index, object_ in self.objects.arrays}
         indirect = self.shared_scalars()
         self.functions = functions
@@ -108,9 +114,10 @@ class Entry(ABC):
         constants = [name for name, parameter in numbers if parameter.constant is not None]
         wide = self.dialect.wide
         signature = [text for text, _ in self.signature()]
-        return render(
+        text = render(
             "device/entry.j2",
             guard=f"TILEK_WITHOUT_{self.launch.name}" if self.may_be_missing() else "",
+            arguments=f"TILEK_ARGUMENTS_{self.launch.name}",
             macro=self.macro if constants else "",
             constants=self._constants([f"const {wide} {name}" for name in constants], bool(signature)),
             slots=self.reductions().slots(),
@@ -122,6 +129,9 @@ class Entry(ABC):
             ),
             body=body,
         )
+        specialized = text.partition("\n#else\n")[0] if "#ifdef TILEK_SPECIALIZED" in text else ""
+        self.constant_numbers = frozenset(constants) & frozenset(re.findall(r"\w+", specialized))
+        return text
 
     def comment(self) -> str:
         """What a launch is that reads iterators of the host's: one step of their loops; empty for others."""
@@ -271,7 +281,12 @@ def program(plan: KernelPlan, functions: DeviceFunctions, entries: Sequence[Entr
         unrolled=dialect.unroll in code,
         local_bytes=plan.kernel.directive.local_bytes if stagings else 0,
     )
-    return DeviceProgram(text, steps, tuple(entry.parameters() for entry in entries))
+    return DeviceProgram(
+        text,
+        steps,
+        tuple(entry.parameters() for entry in entries),
+        frozenset(name for entry in entries for name in entry.constant_numbers),
+    )
 
 
 _HELPERS = (

@@ -163,6 +163,7 @@ class KernelManifest:
     `persistent`, are persistent forms of the launches with these numbers, in the CUDA program alone. `device_choices` are those of launches of
     devices, `processor_choices` those that OpenCL processors look at before `choices`. `versions` are the symbols of other kernels that do the
     same; of these, `version` is the number from 1, `version_text` says what it is, and `kernel` is the name of the one that they are of.
+    `constant_numbers` are parameters that specialised programs never have as arguments.
     """
 
     name: str
@@ -193,6 +194,7 @@ class KernelManifest:
     version: int = 0
     version_text: str = ""
     kernel: str = ""
+    constant_numbers: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tilepragma.codegen.kernel_constants import kernel_symbol
 from tilepragma.codegen.launches import Numbering, number
 from tilepragma.codegen.manifest import axis_index
+from tilepragma.codegen.printer import UNARY
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.steps import range_text
 from tilepragma.codegen.templates import render
 from tilepragma.codegen.writer import Writer
 from tilepragma.host.expressions import USER, array_initializer, host_text
-from tilepragma.ir.directives import KernelDirective
-from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import Axis, Loop, TiledLoop
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, LastValue
+from tilepragma.ir.directives import ClauseExpression, KernelDirective
+from tilepragma.ir.dump import plain_text
+from tilepragma.ir.expressions import Access, DataObject
+from tilepragma.ir.looptree import Axis, Block, Declaration, Loop, Statement, TiledLoop
+from tilepragma.ir.polynomial import is_scalar
+from tilepragma.ir.traversal import walk
+from tilepragma.plan.invariance import host_evaluable, written_objects
+from tilepragma.plan.kernel_plan import ArrayArgument, HostExpression, KernelPlan, LastValue
 from tilepragma.plan.size_choices import by_trips, outermost_loop
 
 #: Precedence of operands of `!=` and `&&`.
@@ -59,6 +65,9 @@ def region_text(plan: KernelPlan) -> RegionText:
         row_bases=[host_text(base) for base in plan.row_bases],
         operations=_operations(plan, numbering),
         enabled=_enabled(plan),
+        said=_said(plan),
+        runs=_runs(plan),
+        failures=[(host_text(one, UNARY), _failure(plan, one)) for one in plan.conditions],
         trips=_outermost_trips(plan, numbering),
         instead=instead,
     )
@@ -184,8 +193,58 @@ def _other_axes(usual: KernelPlan, plan: KernelPlan) -> list[str]:
 
 def _other_conditions(usual: KernelPlan, plan: KernelPlan) -> list[str]:
     """The conditions that a version has and the plan has not."""
-    tests = [host_text(one, _AND) for one in plan.conditions if one not in usual.conditions]
-    return [f"tilek_call_.enabled = {' && '.join(('tilek_call_.enabled', *tests))}"] if tests else []
+    others = [one for one in plan.conditions if one not in usual.conditions]
+    if not others:
+        return []
+    runs = _runs(plan)
+    asked = f"tilek_call_.enabled{f' && ({runs})' if runs else ''}"
+    tests = [host_text(one, _AND) for one in others]
+    return [
+        *(f"if ({asked} && !{host_text(one, UNARY)}) {_failure(plan, one)}" for one in others),
+        f"tilek_call_.enabled = {' && '.join(('tilek_call_.enabled', *tests))}",
+    ]
+
+
+def _failure(plan: KernelPlan, condition: HostExpression) -> str:
+    """The call that reports a check that does not hold, with the values in it."""
+    text = condition.text if isinstance(condition, ClauseExpression) else plain_text(condition)
+    scalars = dict.fromkeys(
+        node.object.host for node in walk(condition) if isinstance(node, Access) and is_scalar(node)
+    )
+    values = [f"{_quoted(name)}, (int64_t)({name})" for name in scalars]
+    arguments = [f"&{kernel_symbol(plan.kernel.name)}", _quoted(text), str(len(values)), *values]
+    return f"tilek_check_failed({', '.join(arguments)})"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _runs(plan: KernelPlan) -> str:
+    """Whether the region has an iteration, as far as the host can tell: where it has none, no check matters. Empty: it always runs."""
+    known = host_evaluable(written_objects(plan.kernel))
+    chains = []
+    for statement in plan.kernel.body.statements:
+        if isinstance(statement, Declaration):
+            continue
+        trips = [f"{_trip(loop)} != 0" for loop in _perfect_nest(statement) if known(loop.lower) and known(loop.upper)]
+        if not trips:
+            return ""
+        chains.append(" && ".join(trips))
+    return chains[0] if len(chains) == 1 else " || ".join(f"({chain})" for chain in chains)
+
+
+def _perfect_nest(statement: Statement) -> Iterator[Loop]:
+    """The loops from a statement inwards, as long as each is all that is in the one around it."""
+    while True:
+        if isinstance(statement, Block) and len(statement.statements) == 1:
+            statement = statement.statements[0]
+        elif isinstance(statement, Loop):
+            yield statement
+            statement = statement.body
+        else:
+            return
 
 
 def _array(item: ArrayArgument) -> str:
@@ -263,11 +322,17 @@ def _axes(plan: KernelPlan) -> list[str]:
 
 
 def _enabled(plan: KernelPlan) -> str:
-    said = plan.kernel.directive.condition
+    said = _said(plan)
     tests = [host_text(condition, _AND) for condition in plan.conditions]
     if said is not None:
-        tests.insert(0, f"{host_text(said, _EQUALITY)} != 0")
+        tests.insert(0, "tilek_said" if plan.conditions else said)
     return " && ".join(tests) or "1"
+
+
+def _said(plan: KernelPlan) -> str | None:
+    """What the `if` clause says: where that is 0 the original loop is what the user wants, and no failed check is reported."""
+    said = plan.kernel.directive.condition
+    return None if said is None else f"{host_text(said, _EQUALITY)} != 0"
 
 
 def _device(directive: KernelDirective) -> str:

@@ -500,9 +500,8 @@ def _plan(
         sizes=steps.sizes,
         processor_choices=processor_choices(steps.sizes),
         rejected=region.rejected,
-        conditions=(
-            *launch_conditions(kernel.body, on_host, diagnostics, automatic=region.automatic is not None),
-            *region.assumptions,
+        conditions=launch_conditions(
+            kernel, on_host, diagnostics, region.assumptions, automatic=region.automatic is not None
         ),
         storage=steps.kept,
         split=steps.split,

@@ -7,32 +7,39 @@ an unsigned value converts a negative iterator: `for (unsigned i = n - 5; …)` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.accesses import Use
+from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Expression
-from tilepragma.ir.looptree import Loop
+from tilepragma.ir.looptree import Kernel, Loop
 from tilepragma.ir.polynomial import Polynomial, not_negative, number, polynomial, select
 from tilepragma.ir.traversal import children
 from tilepragma.ir.types import INT, ScalarType
 from tilepragma.plan.extents import NotExactError, box_of, condition_of
+from tilepragma.polyhedral.launch_checks import can_hold, undecided
 
 Invariant = Callable[[Expression], bool]
 
 
 def launch_conditions(
-    body: Any, invariant: Invariant, diagnostics: Diagnostics, *, automatic: bool
+    kernel: Kernel,
+    invariant: Invariant,
+    diagnostics: Diagnostics,
+    assumptions: tuple[Expression, ...],
+    *,
+    automatic: bool,
 ) -> tuple[Expression, ...]:
-    """Expressions over host objects that are all nonzero where the loops of a region run as plans see them.
+    """Expressions over host objects that are all nonzero where the loops of a region run as plans see them, and then what these assume.
 
     `invariant` says what the host can evaluate. Where it cannot tell, that is an error of an `automatic` plan; the user who says
-    the tiles vouches for it.
+    the tiles vouches for it. What holds always is left out; of what never holds there is a warning.
     """
     found: dict[Expression, None] = {}
-    for loop, outer in _loops(body, ()):
+    for loop, outer in _loops(kernel.body, ()):
         for value, greatest in _doubtful(loop):
             try:
                 for condition in _conditions(value, greatest, loop, outer, invariant):
@@ -40,7 +47,22 @@ def launch_conditions(
             except NotExactError:
                 if automatic:
                     diagnostics.error(loop.header, f"a bound of the loop over '{loop.iterator.host}' may wrap around")
-    return tuple(found)
+    result = (*undecided(found), *assumptions)
+    never = never_holding(result)
+    if never:
+        checks = " and ".join(f"'{plain_text(one)}'" for one in never)
+        diagnostics.warning(
+            kernel.range,
+            f"kernel '{kernel.name}' always runs as the original loop: its launch check {checks} never holds",
+        )
+    return result
+
+
+def never_holding(conditions: Iterable[Expression]) -> tuple[Expression, ...]:
+    """The conditions that no launch fulfils: one by itself, or else all of them where they cannot hold at once; empty where they may."""
+    conditions = tuple(conditions)
+    alone = next(((one,) for one in conditions if not can_hold((one,))), None)
+    return alone if alone is not None else () if can_hold(conditions) else conditions
 
 
 def _loops(node: Any, outer: tuple[Loop, ...]) -> Iterator[tuple[Loop, tuple[Loop, ...]]]:

@@ -7,9 +7,10 @@ imply that, or it is assumed of the parameters, and tested at launch: `a[i*m + j
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
+from itertools import permutations
 from math import gcd
 
 import islpy as isl
@@ -35,6 +36,7 @@ def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strid
 
     Strides are the factors of iterators, without the numbers in them (2*i*m is row 2*i of length m) or with what these have in common
     ((i*m + j)*3 + k is row i of length 3*m). Of two that are no multiples of each other that of the outer iterator is the greater.
+    Behind these chains come those without a stride that may be a diagonal's.
     """
     found: dict[Polynomial, tuple[int, int]] = {}
     for subscript, frame in subscripts:
@@ -55,7 +57,18 @@ def stride_chains(subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strid
         tuple(primitive for primitive, _ in ordered),
         tuple(primitive * number(common) for primitive, (common, _) in ordered),
     )
-    return tuple(dict.fromkeys(chain for chain in chains if chain))
+    without = (tuple(one for one in chain if one != sum_) for chain in chains for sum_ in _sums_of_others(chain))
+    return tuple(dict.fromkeys(chain for chain in (*chains, *without) if chain))
+
+
+def _sums_of_others(chain: Strides) -> Iterator[Polynomial]:
+    """The strides that are a whole number of times another one and something of a lower degree: those of diagonals, as n + 1 is in
+    a[i*n + j] = a[j*(n + 1)]. Which of the two is the length of rows, n or n + 1, nothing tells.
+    """
+    for stride, other in permutations(chain, 2):
+        count, rest = divide(stride, other)
+        if count.constant and rest.terms and _degree(rest) < _degree(other):
+            yield stride
 
 
 def longer_chains(chains: Iterable[Strides], subscripts: Iterable[tuple[Expression, Frame]]) -> tuple[Strides, ...]:

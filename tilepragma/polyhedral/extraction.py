@@ -30,6 +30,7 @@ from tilepragma.polyhedral.affine import (
     whole_number,
 )
 from tilepragma.polyhedral.delinearise import split_subscript
+from tilepragma.polyhedral.launch_checks import undecided
 from tilepragma.polyhedral.layouts import Layouts, Subscript, affine_or_none
 from tilepragma.polyhedral.leaves import Movable, exposed_iterators, grouped
 from tilepragma.polyhedral.local_values import LocalValues, returned_values, tracked_locals
@@ -382,7 +383,7 @@ class _Extraction:
 
     def _assumptions(self, parameters: dict[str, Expression]) -> tuple[Expression, ...]:
         (assumed,) = self.seen.assumed.get_basic_sets()
-        return ParameterReader(self.context, parameters).constraints(assumed.remove_redundancies())
+        return undecided(ParameterReader(self.context, parameters).constraints(assumed.remove_redundancies()))
 
     def _statement(self, name: str, found: _Found, depth: int) -> ScopStatement:
         at = found.place

@@ -12,6 +12,7 @@ from tilepragma.ir.expressions import Access, DataObject, Expression
 from tilepragma.ir.polynomial import polynomial
 from tilepragma.polyhedral.affine import Frame, NotAffineError, affine
 from tilepragma.polyhedral.delinearise import Strides, longer_chains, split_subscript, stride_chains
+from tilepragma.polyhedral.launch_checks import possible_values
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ class Layouts:
                 assumed = assumed.intersect(split.assumed)
             elif all_of_them or one.function is None:
                 return None
-        return assumed if apart and not assumed.is_empty() else None
+        if not apart or assumed.is_empty():
+            return None
+        return None if assumed.intersect(possible_values(used[0].frame)).is_empty() else assumed
 
 
 def affine_or_none(value: Expression, frame: Frame) -> isl.PwAff | None:

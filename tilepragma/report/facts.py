@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tilepragma.ir.directives import ClauseExpression
 from tilepragma.ir.expressions import DataObject, Scope, Storage, access_to
 from tilepragma.ir.looptree import Kernel, Loop, TileNest
 from tilepragma.ir.polynomial import expression, of_atom, polynomial
@@ -22,6 +23,7 @@ from tilepragma.plan.mapping import top_loops
 from tilepragma.plan.ordered_proof import keeps_order
 from tilepragma.plan.rows import with_rows
 from tilepragma.plan.summary import used_sizes
+from tilepragma.plan.wrapping import never_holding
 from tilepragma.report.choice_facts import ChoiceFacts, choice_facts
 from tilepragma.report.colour_facts import unsplit_colours
 from tilepragma.report.division_facts import division_rows
@@ -197,8 +199,9 @@ def _counted(plan: KernelPlan) -> Iterator[tuple[str, str]]:
 def _checks(plan: KernelPlan) -> Iterator[str]:
     if plan.apart:
         yield "no written array overlaps another"
+    never = never_holding(one for one in plan.conditions if not isinstance(one, ClauseExpression))
     for condition in plan.conditions:
-        yield plain_text(condition)
+        yield plain_text(condition) + (", which never holds: the original loop runs" if condition in never else "")
 
 
 def _tile_sizes(plan: KernelPlan) -> str:

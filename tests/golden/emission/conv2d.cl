@@ -9,7 +9,10 @@ typedef long tilek_index;
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
-#define CONV_TILES
+#ifndef TILEK_ARGUMENTS_conv
+#define TILEK_ARGUMENTS_conv
+#endif
+#define CONV_TILES TILEK_ARGUMENTS_conv
 #else
 #define CONV_TILES , \
     const long i_trip, const long j_trip, const long i_count2, const long j_count1, const long i_stride0, \

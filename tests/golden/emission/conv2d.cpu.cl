@@ -9,7 +9,10 @@ static inline long tilek_stretch(long instances, long group, long groups)
 }
 
 #ifdef TILEK_SPECIALIZED
-#define CONV_TILES
+#ifndef TILEK_ARGUMENTS_conv
+#define TILEK_ARGUMENTS_conv
+#endif
+#define CONV_TILES TILEK_ARGUMENTS_conv
 #else
 #define CONV_TILES , \
     const long i_trip, const long j_trip, const long i_count1, const long i_count2, const long j_count1, \

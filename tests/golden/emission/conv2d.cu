@@ -8,7 +8,10 @@ typedef long long tilek_index;
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
-#define CONV_TILES
+#ifndef TILEK_ARGUMENTS_conv
+#define TILEK_ARGUMENTS_conv
+#endif
+#define CONV_TILES TILEK_ARGUMENTS_conv
 #else
 #define CONV_TILES , \
     const long long i_trip, const long long j_trip, const long long i_count2, const long long j_count1, \

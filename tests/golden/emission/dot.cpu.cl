@@ -9,7 +9,10 @@ static inline long tilek_stretch(long instances, long group, long groups)
 }
 
 #ifdef TILEK_SPECIALIZED
-#define DOT_TILES
+#ifndef TILEK_ARGUMENTS_dot
+#define TILEK_ARGUMENTS_dot
+#endif
+#define DOT_TILES TILEK_ARGUMENTS_dot
 #else
 #define DOT_TILES , \
     const long i_trip, const long i_count1, const long i_count2, const long i_stride0, const long i_stride1, \

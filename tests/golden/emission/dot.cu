@@ -2,7 +2,10 @@
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
-#define DOT_TILES
+#ifndef TILEK_ARGUMENTS_dot
+#define TILEK_ARGUMENTS_dot
+#endif
+#define DOT_TILES TILEK_ARGUMENTS_dot
 #define DOT_SLOTS (worker0_count)
 #else
 #define DOT_TILES , \

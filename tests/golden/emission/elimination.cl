@@ -11,7 +11,10 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
 #ifndef TILEK_WITHOUT_elimination_nest1
 #ifdef TILEK_SPECIALIZED
-#define ELIMINATION_NEST1_TILES
+#ifndef TILEK_ARGUMENTS_elimination_nest1
+#define TILEK_ARGUMENTS_elimination_nest1
+#endif
+#define ELIMINATION_NEST1_TILES TILEK_ARGUMENTS_elimination_nest1
 #else
 #define ELIMINATION_NEST1_TILES , const long A_length1, const long tilek_index_bits
 #endif
@@ -39,7 +42,10 @@ __kernel void elimination_nest1(
 
 #ifndef TILEK_WITHOUT_elimination_nest2
 #ifdef TILEK_SPECIALIZED
-#define ELIMINATION_NEST2_TILES
+#ifndef TILEK_ARGUMENTS_elimination_nest2
+#define TILEK_ARGUMENTS_elimination_nest2
+#endif
+#define ELIMINATION_NEST2_TILES TILEK_ARGUMENTS_elimination_nest2
 #define ELIMINATION_NEST2_SLOTS (worker0_count_2)
 #else
 #define ELIMINATION_NEST2_TILES , \
@@ -98,7 +104,10 @@ __kernel void elimination_nest2(
 
 #ifndef TILEK_WITHOUT_elimination_nest3
 #ifdef TILEK_SPECIALIZED
-#define ELIMINATION_NEST3_TILES
+#ifndef TILEK_ARGUMENTS_elimination_nest3
+#define TILEK_ARGUMENTS_elimination_nest3
+#endif
+#define ELIMINATION_NEST3_TILES TILEK_ARGUMENTS_elimination_nest3
 #else
 #define ELIMINATION_NEST3_TILES , \
     const long A_length1, const long i3_trip, const long i3_count2, const long i3_stride0, \

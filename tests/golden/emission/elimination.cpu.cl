@@ -11,7 +11,10 @@ static inline long tilek_stretch(long instances, long group, long groups)
 
 #ifndef TILEK_WITHOUT_elimination_nest1
 #ifdef TILEK_SPECIALIZED
-#define ELIMINATION_NEST1_TILES
+#ifndef TILEK_ARGUMENTS_elimination_nest1
+#define TILEK_ARGUMENTS_elimination_nest1
+#endif
+#define ELIMINATION_NEST1_TILES TILEK_ARGUMENTS_elimination_nest1
 #else
 #define ELIMINATION_NEST1_TILES , const long i1_count1
 #endif
@@ -39,7 +42,10 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) v
 
 #ifndef TILEK_WITHOUT_elimination_nest2
 #ifdef TILEK_SPECIALIZED
-#define ELIMINATION_NEST2_TILES
+#ifndef TILEK_ARGUMENTS_elimination_nest2
+#define TILEK_ARGUMENTS_elimination_nest2
+#endif
+#define ELIMINATION_NEST2_TILES TILEK_ARGUMENTS_elimination_nest2
 #else
 #define ELIMINATION_NEST2_TILES , const long i2_count1
 #endif
@@ -69,7 +75,10 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) v
 
 #ifndef TILEK_WITHOUT_elimination_nest3
 #ifdef TILEK_SPECIALIZED
-#define ELIMINATION_NEST3_TILES
+#ifndef TILEK_ARGUMENTS_elimination_nest3
+#define TILEK_ARGUMENTS_elimination_nest3
+#endif
+#define ELIMINATION_NEST3_TILES TILEK_ARGUMENTS_elimination_nest3
 #else
 #define ELIMINATION_NEST3_TILES , \
     const long i3_trip, const long i3_count1, const long i3_count2, const long i3_stride0, \

@@ -9,7 +9,10 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 
 #ifndef TILEK_WITHOUT_elimination_nest1
 #ifdef TILEK_SPECIALIZED
-#define ELIMINATION_NEST1_TILES
+#ifndef TILEK_ARGUMENTS_elimination_nest1
+#define TILEK_ARGUMENTS_elimination_nest1
+#endif
+#define ELIMINATION_NEST1_TILES TILEK_ARGUMENTS_elimination_nest1
 #else
 #define ELIMINATION_NEST1_TILES , const long long A_length1, const long long tilek_index_bits
 #endif
@@ -37,7 +40,10 @@ extern "C" __global__ void elimination_nest1(
 
 #ifndef TILEK_WITHOUT_elimination_nest2
 #ifdef TILEK_SPECIALIZED
-#define ELIMINATION_NEST2_TILES
+#ifndef TILEK_ARGUMENTS_elimination_nest2
+#define TILEK_ARGUMENTS_elimination_nest2
+#endif
+#define ELIMINATION_NEST2_TILES TILEK_ARGUMENTS_elimination_nest2
 #define ELIMINATION_NEST2_SLOTS (worker0_count_2)
 #else
 #define ELIMINATION_NEST2_TILES , \
@@ -96,7 +102,10 @@ extern "C" __global__ void elimination_nest2(
 
 #ifndef TILEK_WITHOUT_elimination_nest3
 #ifdef TILEK_SPECIALIZED
-#define ELIMINATION_NEST3_TILES
+#ifndef TILEK_ARGUMENTS_elimination_nest3
+#define TILEK_ARGUMENTS_elimination_nest3
+#endif
+#define ELIMINATION_NEST3_TILES TILEK_ARGUMENTS_elimination_nest3
 #else
 #define ELIMINATION_NEST3_TILES , \
     const long long A_length1, const long long i3_trip, const long long i3_count2, const long long i3_stride0, \

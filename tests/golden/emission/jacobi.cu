@@ -9,7 +9,10 @@ static inline __device__ long long tilek_minimum(long long a, long long b) { ret
 
 #ifndef TILEK_WITHOUT_jacobi_nest1
 #ifdef TILEK_SPECIALIZED
-#define JACOBI_NEST1_TILES
+#ifndef TILEK_ARGUMENTS_jacobi_nest1
+#define TILEK_ARGUMENTS_jacobi_nest1
+#endif
+#define JACOBI_NEST1_TILES TILEK_ARGUMENTS_jacobi_nest1
 #else
 #define JACOBI_NEST1_TILES , \
     const long long A_length1, const long long B_length1, const long long i1_trip, const long long j1_trip, \
@@ -47,7 +50,10 @@ extern "C" __global__ void jacobi_nest1(float *A, float *B JACOBI_NEST1_TILES)
 
 #ifndef TILEK_WITHOUT_jacobi_nest2
 #ifdef TILEK_SPECIALIZED
-#define JACOBI_NEST2_TILES
+#ifndef TILEK_ARGUMENTS_jacobi_nest2
+#define TILEK_ARGUMENTS_jacobi_nest2
+#endif
+#define JACOBI_NEST2_TILES TILEK_ARGUMENTS_jacobi_nest2
 #else
 #define JACOBI_NEST2_TILES , \
     const long long A_length1, const long long B_length1, const long long i3_trip, const long long j3_trip, \

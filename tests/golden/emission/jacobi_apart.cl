@@ -10,7 +10,10 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
 #ifndef TILEK_WITHOUT_jacobi_nest1
 #ifdef TILEK_SPECIALIZED
-#define JACOBI_NEST1_TILES
+#ifndef TILEK_ARGUMENTS_jacobi_nest1
+#define TILEK_ARGUMENTS_jacobi_nest1
+#endif
+#define JACOBI_NEST1_TILES TILEK_ARGUMENTS_jacobi_nest1
 #else
 #define JACOBI_NEST1_TILES , \
     const long A_length1, const long B_length1, const long i1_trip, const long j1_trip, const long i1_count2, \
@@ -47,7 +50,10 @@ __kernel void jacobi_nest1(__global float *restrict A, __global float *restrict 
 
 #ifndef TILEK_WITHOUT_jacobi_nest2
 #ifdef TILEK_SPECIALIZED
-#define JACOBI_NEST2_TILES
+#ifndef TILEK_ARGUMENTS_jacobi_nest2
+#define TILEK_ARGUMENTS_jacobi_nest2
+#endif
+#define JACOBI_NEST2_TILES TILEK_ARGUMENTS_jacobi_nest2
 #else
 #define JACOBI_NEST2_TILES , \
     const long A_length1, const long B_length1, const long i3_trip, const long j3_trip, const long i3_count2, \

@@ -10,7 +10,10 @@ static inline long tilek_stretch(long instances, long group, long groups)
 
 #ifndef TILEK_WITHOUT_jacobi_nest1
 #ifdef TILEK_SPECIALIZED
-#define JACOBI_NEST1_TILES
+#ifndef TILEK_ARGUMENTS_jacobi_nest1
+#define TILEK_ARGUMENTS_jacobi_nest1
+#endif
+#define JACOBI_NEST1_TILES TILEK_ARGUMENTS_jacobi_nest1
 #else
 #define JACOBI_NEST1_TILES , \
     const long i1_trip, const long j1_trip, const long i1_count1, const long i1_count2, const long j1_count1, \
@@ -49,7 +52,10 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) v
 
 #ifndef TILEK_WITHOUT_jacobi_nest2
 #ifdef TILEK_SPECIALIZED
-#define JACOBI_NEST2_TILES
+#ifndef TILEK_ARGUMENTS_jacobi_nest2
+#define TILEK_ARGUMENTS_jacobi_nest2
+#endif
+#define JACOBI_NEST2_TILES TILEK_ARGUMENTS_jacobi_nest2
 #else
 #define JACOBI_NEST2_TILES , \
     const long i3_trip, const long j3_trip, const long i3_count1, const long i3_count2, const long j3_count1, \

@@ -3,7 +3,10 @@
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
-#define SCALE_TILES
+#ifndef TILEK_ARGUMENTS_scale
+#define TILEK_ARGUMENTS_scale
+#endif
+#define SCALE_TILES TILEK_ARGUMENTS_scale
 #else
 #define SCALE_TILES , \
     const long i_trip, const long j_trip, const long i_count0, const long i_count1, const long j_count0, \

@@ -8,7 +8,10 @@ typedef long long tilek_index;
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
-#define SCALE_TILES
+#ifndef TILEK_ARGUMENTS_scale
+#define TILEK_ARGUMENTS_scale
+#endif
+#define SCALE_TILES TILEK_ARGUMENTS_scale
 #else
 #define SCALE_TILES , \
     const long long A_length1, const long long i_trip, const long long j_trip, const long long i_count1, \

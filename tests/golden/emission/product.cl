@@ -27,7 +27,10 @@ static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 /* Whether there is room for the next tile beside this one. */
 #define PRODUCT_TWICE (PRODUCT_STAGED_WORDS * 16 <= TILEK_LOCAL_BYTES)
 #ifdef TILEK_SPECIALIZED
-#define PRODUCT_TILES
+#ifndef TILEK_ARGUMENTS_product
+#define TILEK_ARGUMENTS_product
+#endif
+#define PRODUCT_TILES TILEK_ARGUMENTS_product
 #define PRODUCT_POOL_WORDS (PRODUCT_TWICE ? 2 * PRODUCT_STAGED_WORDS : PRODUCT_STAGED ? PRODUCT_STAGED_WORDS : 1)
 #define PRODUCT_A_EACH (((8 * worker1_count) * 32 + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))
 #define PRODUCT_B_EACH ((32 * (4 * worker0_count) + worker0_count * worker1_count - 1) / (worker0_count * worker1_count))

@@ -9,7 +9,10 @@ static inline long tilek_stretch(long instances, long group, long groups)
 }
 
 #ifdef TILEK_SPECIALIZED
-#define PRODUCT_TILES
+#ifndef TILEK_ARGUMENTS_product
+#define TILEK_ARGUMENTS_product
+#endif
+#define PRODUCT_TILES TILEK_ARGUMENTS_product
 #else
 #define PRODUCT_TILES , \
     const long i_trip, const long j_trip, const long i_count0, const long i_count2, const long j_count0, \

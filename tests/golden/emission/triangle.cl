@@ -11,7 +11,10 @@ static inline long tilek_maximum(long a, long b) { return a > b ? a : b; }
 static inline long tilek_ceiling_quotient(long a, long b) { return a / b + (a % b > 0); }
 
 #ifdef TILEK_SPECIALIZED
-#define TRIANGLE_TILES
+#ifndef TILEK_ARGUMENTS_triangle
+#define TILEK_ARGUMENTS_triangle
+#endif
+#define TRIANGLE_TILES TILEK_ARGUMENTS_triangle
 #else
 #define TRIANGLE_TILES , \
     const long i_trip, const long i_count2, const long i_stride0, const long i_stride1, \

@@ -10,7 +10,10 @@ static inline __device__ long long tilek_maximum(long long a, long long b) { ret
 static inline __device__ long long tilek_ceiling_quotient(long long a, long long b) { return a / b + (a % b > 0); }
 
 #ifdef TILEK_SPECIALIZED
-#define TRIANGLE_TILES
+#ifndef TILEK_ARGUMENTS_triangle
+#define TILEK_ARGUMENTS_triangle
+#endif
+#define TRIANGLE_TILES TILEK_ARGUMENTS_triangle
 #else
 #define TRIANGLE_TILES , \
     const long long i_trip, const long long i_count2, const long long i_stride0, const long long i_stride1, \

@@ -10,7 +10,10 @@ typedef long tilek_index;
 static inline long tilek_minimum(long a, long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
-#define WAVEFRONTS_TILES_TILES
+#ifndef TILEK_ARGUMENTS_wavefronts_tiles
+#define TILEK_ARGUMENTS_wavefronts_tiles
+#endif
+#define WAVEFRONTS_TILES_TILES TILEK_ARGUMENTS_wavefronts_tiles
 #else
 #define WAVEFRONTS_TILES_TILES , const long A_length1, const long t_size, const long tilek_index_bits
 #endif

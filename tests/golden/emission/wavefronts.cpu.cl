@@ -10,7 +10,10 @@ static inline long tilek_stretch(long instances, long group, long groups)
 }
 
 #ifdef TILEK_SPECIALIZED
-#define WAVEFRONTS_TILES_TILES
+#ifndef TILEK_ARGUMENTS_wavefronts_tiles
+#define TILEK_ARGUMENTS_wavefronts_tiles
+#endif
+#define WAVEFRONTS_TILES_TILES TILEK_ARGUMENTS_wavefronts_tiles
 #else
 #define WAVEFRONTS_TILES_TILES , const long t_size
 #endif

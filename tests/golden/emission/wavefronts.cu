@@ -8,7 +8,10 @@ typedef long long tilek_index;
 static inline __device__ long long tilek_minimum(long long a, long long b) { return a < b ? a : b; }
 
 #ifdef TILEK_SPECIALIZED
-#define WAVEFRONTS_TILES_TILES
+#ifndef TILEK_ARGUMENTS_wavefronts_tiles
+#define TILEK_ARGUMENTS_wavefronts_tiles
+#endif
+#define WAVEFRONTS_TILES_TILES TILEK_ARGUMENTS_wavefronts_tiles
 #else
 #define WAVEFRONTS_TILES_TILES , \
     const long long A_length1, const long long t_size, const long long tilek_index_bits

@@ -1,7 +1,7 @@
 /* Kernels without a word on tiles or independence: the engine proves what may be distributed; all else runs as written. */
 #include "check.h"
 
-// case shifted_copy: arrays that are one array at some launches, which only the launch can see
+// case shifted_copy (a check fails): arrays that are one array at some launches, which only the launch can see
 static void shifted_copy(int n, const float *from, float *to)
 {
 #pragma tilek kernel

@@ -17,7 +17,7 @@ static unsigned char *bytes(void)
     return found;
 }
 
-// case strided_rows: rows of any stride, so that they are apart, touch, overlap, coincide or come in decreasing order
+// case strided_rows (a check fails): rows of any stride, so that they are apart, touch, overlap, coincide or come in decreasing order
 static void strided_rows(unsigned char *image, const unsigned char *from, int width, int height, int stride)
 {
 #pragma tilek kernel
@@ -41,7 +41,7 @@ CASE(strided_rows)
     }
 }
 
-// case unsigned_rows: the same with sizes and offsets of type size_t, whose products wrap where a bound is 0
+// case unsigned_rows (a check fails): the same with sizes and offsets of type size_t, whose products wrap where a bound is 0
 static void unsigned_rows(unsigned char *image, const unsigned char *from, size_t width, size_t height, size_t stride)
 {
 #pragma tilek kernel
@@ -65,7 +65,7 @@ CASE(unsigned_rows)
     }
 }
 
-// case pixels: interleaved channels, as many as the launch says, and three of them
+// case pixels (a check fails): interleaved channels, as many as the launch says, and three of them
 static void channels(unsigned char *image, int width, int height, int stride, int count)
 {
 #pragma tilek kernel
@@ -98,7 +98,7 @@ CASE(pixels)
     }
 }
 
-// case corners: single cells, first and last rows and columns beside the nest, so that a stride of 0 puts them all in one place
+// case corners (a check fails): single cells, first and last rows and columns beside the nest, so that a stride of 0 puts them all in one place
 static void corners(double *a, const double *b, int n, int m)
 {
 #pragma tilek kernel
@@ -131,7 +131,7 @@ CASE(corners)
     }
 }
 
-// case boxes: three dimensions with strides of their own, a sweep in place along one of them
+// case boxes (a check fails): three dimensions with strides of their own, a sweep in place along one of them
 static void boxes(double *u, int nx, int ny, int nz, int row, int plane)
 {
 #pragma tilek kernel
@@ -153,7 +153,7 @@ CASE(boxes)
     }
 }
 
-// case leading: products of matrices with leading dimensions
+// case leading (a check fails): products of matrices with leading dimensions
 static void leading(double *c, const double *a, const double *b, int n, int m, int p, int lda, int ldb, int ldc)
 {
     int i, j, k;
@@ -224,7 +224,7 @@ CASE(numbered_cells)
     }
 }
 
-// case clamped: borders repeated by functions, conditions and choices, each of which says what part of the image is read
+// case clamped (a check fails): borders repeated by functions, conditions and choices, each of which says what part of the image is read
 static int clamp(int value, int low, int high)
 {
     if (value < low)
@@ -292,7 +292,7 @@ CASE(clamped)
     }
 }
 
-// case whole_arrays: nests over rows beside loops over all elements, whose number the strides make or a parameter gives
+// case whole_arrays (a check fails): nests over rows beside loops over all elements, whose number the strides make or a parameter gives
 static void heat_step(double *u, double *v, int nx, int ny, int nz, int steps, int total)
 {
 #pragma tilek kernel
@@ -509,7 +509,7 @@ CASE(chosen_cells)
     }
 }
 
-// case bordered: what is r elements away from the ends of rows, for an r that only the launch knows, and that may be less than 0
+// case bordered (a check fails): what is r elements away from the ends of rows, for an r that only the launch knows, and that may be less than 0
 static void bordered(int n, int m, int r, const float *from, float *to)
 {
 #pragma tilek kernel
@@ -534,7 +534,7 @@ CASE(bordered)
     }
 }
 
-// case edges: rows and faces of flat arrays that no loop counts
+// case edges (a check fails): rows and faces of flat arrays that no loop counts
 #define CELL(i, j) ((i) * (m + 2) + (j))
 static void edges(int n, int m, double *u, int row, int planes, double *v, double *old)
 {
@@ -601,4 +601,32 @@ CASE(either_sign)
     check_record("one", scores, HEADS * ROWS * sizeof *scores);
     free(keys);
     free(scores);
+}
+
+// case diagonals: rows of length n with steps of n + 1 along the diagonal: no launch check asks for n / (n + 1) rows
+enum { SIDE = 48, BLOCK = 4 };
+
+static void eliminate_border(float *matrix, int n, int first, int blocks)
+{
+    int c;
+#pragma tilek kernel
+    for (c = 0; c < blocks; c++) {
+        int i, j, k, row;
+        float sum;
+        row = first + BLOCK * (c + 1);
+        for (i = 0; i < BLOCK; i++)
+            for (j = 0; j < BLOCK; j++) {
+                sum = 0;
+                for (k = 0; k < j; k++) sum += matrix[(row + i) * n + first + k] * matrix[n * (first + k) + first + j];
+                matrix[n * (row + i) + first + j] = (matrix[n * (row + i) + first + j] - sum) / matrix[n * (first + j) + first + j];
+            }
+    }
+}
+
+CASE(diagonals)
+{
+    static float matrix[SIDE * SIDE];
+    for (int i = 0; i < SIDE * SIDE; i++) matrix[i] = (float)(i % 7 + 1);
+    eliminate_border(matrix, SIDE, 4, (SIDE - 8) / BLOCK);
+    check_record("matrix", matrix, sizeof matrix);
 }

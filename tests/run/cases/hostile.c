@@ -47,7 +47,7 @@ CASE(gathers)
     free(c);
 }
 
-// case aliases: one array under two names, apart, by one element, by halves, whole
+// case aliases (a check fails): one array under two names, apart, by one element, by halves, whole
 static void shift(int n, const double *from, double *to)
 {
 #pragma tilek kernel
@@ -89,7 +89,7 @@ CASE(aliases)
     free(b);
 }
 
-// case parts: members of one struct, and pointers into them
+// case parts (a check fails): members of one struct, and pointers into them
 struct state {
     int n;
     float u[40], v[40];

@@ -75,7 +75,7 @@ CASE(triangle_sums)
     free(s);
 }
 
-// case overlapping_sums: what is summed up lies in the matrix, so that the loops run as written
+// case overlapping_sums (a check fails): what is summed up lies in the matrix, so that the loops run as written
 static void overlapping_sums(int n, int m, double *s, double a[n][m], double *x)
 {
 #pragma tilek kernel

@@ -54,6 +54,7 @@ def test_only_the_version_that_is_taken_is_filled_in() -> None:
         "tilek_call_.tile_arguments = tilek_tile_arguments_2;",
         "tilek_call_.axes[1] = 0;",
         "tilek_call_.axes[2] = 0;",
+        'if (tilek_call_.enabled && !(n > 3)) tilek_check_failed(&tilek_scale_kernel, "n > 3", 0);',
         "tilek_call_.enabled = tilek_call_.enabled && (n > 3);",
         "break;",
         "default:",
