@@ -3,6 +3,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cores.h"
 
+#include "rank.h"
+
 #include <sched.h>
 #include <unistd.h>
 
@@ -27,7 +29,7 @@ int64_t tilek_core_count(void)
 {
     static int64_t known; /* atomic: two threads that find 0 write the same */
     int64_t cores = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (cores == 0) __atomic_store_n(&known, cores = count_cores(), __ATOMIC_RELAXED);
+    if (cores == 0) __atomic_store_n(&known, cores = tilek_cores_of_rank(count_cores()), __ATOMIC_RELAXED);
     return cores;
 }
 

@@ -4,7 +4,7 @@
 
 #include "tilek.h"
 
-/* The cores this process may use, at least 1. */
+/* The cores this process may use, at least 1; of those that it shares with other ranks of its program on the machine its part. */
 int64_t tilek_core_count(void);
 
 /* The core on which the calling thread is, -1 where the system does not say. */

@@ -1,5 +1,7 @@
 #include "device_program.h"
 
+#include "rank.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -84,4 +86,27 @@ int tilek_name_contains(const char *name, const char *part)
             return 1;
     }
     return *part == '\0';
+}
+
+int tilek_device_of_rank(int count, size_t stride, const tilek_limits *first, const char *name_part)
+{
+    int64_t like = 0, wanted = -1;
+    int is_gpu = 0;
+    for (int round = 0; round < 2; ++round) { /* how many there are, then the one */
+        for (int k = 0; k < count; ++k) {
+            const tilek_limits *limits = (const tilek_limits *)(const void *)((const char *)first + (size_t)k * stride);
+            if (name_part != NULL && !tilek_name_contains(limits->name, name_part))
+                continue;
+            if (round == 0 && like == 0)
+                is_gpu = limits->is_gpu;
+            if (limits->is_gpu != is_gpu)
+                continue;
+            if (round == 0)
+                ++like;
+            else if (wanted-- == 0)
+                return k;
+        }
+        wanted = like > 0 ? tilek_local_rank() % like : -1;
+    }
+    return -1;
 }

@@ -133,9 +133,9 @@ static tilek_device *chosen_device(int64_t number, const char *name_part, tilek_
         tilek_say(why, "there is no CUDA device %lld (devices are numbered from 0 to %d)", (long long)number, found.count - 1);
         return NULL;
     }
-    for (int k = 0; k < found.count; ++k)
-        if (name_part == NULL || tilek_name_contains(found.devices[k].limits.name, name_part))
-            return &found.devices[k];
+    const int chosen = tilek_device_of_rank(found.count, sizeof *found.devices, &found.devices[0].limits, name_part);
+    if (chosen >= 0)
+        return &found.devices[chosen];
     tilek_say(why, "no CUDA device has a name with '%s' in it (the first is '%s')", name_part, found.devices[0].limits.name);
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include "message.h"
 
 #include "environment.h"
+#include "rank.h"
 #include "state.h"
 
 #include <pthread.h>
@@ -44,8 +45,8 @@ static int is_new(const char *line)
 static void print_line(const char *kind, const char *file, int line, const char *format, va_list arguments)
 {
     char text[LINE_LENGTH];
-    int used = file != NULL ? snprintf(text, sizeof text, "%.1000s:%d: tilek: %s: ", file, line, kind)
-                            : snprintf(text, sizeof text, "tilek: %s: ", kind);
+    int used = file != NULL ? snprintf(text, sizeof text, "%.1000s:%d: tilek: %s%s: ", file, line, tilek_rank_prefix(), kind)
+                            : snprintf(text, sizeof text, "tilek: %s%s: ", tilek_rank_prefix(), kind);
     if (used < 0) return;
     (void)vsnprintf(text + used, sizeof text - (size_t)used - 1, format, arguments);
     (void)pthread_mutex_lock(&mutex);

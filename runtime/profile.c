@@ -5,6 +5,7 @@
 #include "adapt.h"
 #include "environment.h"
 #include "message.h"
+#include "rank.h"
 #include "span.h"
 #include "target.h"
 
@@ -180,7 +181,7 @@ static void print_row(const char *name, tilek_target target, const tilek_figures
     const double copy_speed = figures->copy_nanoseconds > 0 ? (double)moved / (double)figures->copy_nanoseconds : 0;
     const double flop_rate = figures->kernel_nanoseconds > 0 ? figures->operations / (double)figures->kernel_nanoseconds : 0;
     if (figures->launches == 0 && moved == 0 && figures->compile_nanoseconds == 0) return;
-    (void)fprintf(stderr, "%-24.24s %-8s %9" PRId64 " %12.3f %12.3f %12.3f %9.1f %9s %9s %9s %8s\n", name, tilek_target_name(target), figures->launches,
+    (void)fprintf(stderr, "%s%-24.24s %-8s %9" PRId64 " %12.3f %12.3f %12.3f %9.1f %9s %9s %9s %8s\n", tilek_rank_prefix(), name, tilek_target_name(target), figures->launches,
                   (double)figures->kernel_nanoseconds / 1e6, (double)figures->copy_nanoseconds / 1e6, (double)figures->compile_nanoseconds / 1e6, (double)moved / 1e6,
                   figure(copies, sizeof copies, copy_speed), figure(rate, sizeof rate, speed), figure(flops, sizeof flops, flop_rate),
                   figure(share, sizeof share, bandwidths[target] > 0 ? 100e9 * speed / bandwidths[target] : 0));
@@ -195,7 +196,7 @@ static void print_steps(const tilek_state *state, tilek_target target, int is_ho
     for (int launch = 0; in_steps && all != NULL && launch < launch_count(kernel, is_hosts); ++launch) {
         const tilek_step_figures *figures = &all[launch];
         if (figures->steps == 0) continue;
-        (void)fprintf(stderr, "  %-22.22s %-8s %9" PRId64 " %12.3f\n", launch_name(kernel, is_hosts, launch), tilek_target_name(target), figures->steps,
+        (void)fprintf(stderr, "%s  %-22.22s %-8s %9" PRId64 " %12.3f\n", tilek_rank_prefix(), launch_name(kernel, is_hosts, launch), tilek_target_name(target), figures->steps,
                       (double)figures->nanoseconds / 1e6);
     }
 }
@@ -206,8 +207,9 @@ static void print_changing(const tilek_state *state)
     int count = 0;
     tilek_state_lock();
     for (int index = 0; index < state->changing_count; ++index) {
-        if (state->changing[index].changes < TILEK_CHANGES_OF_ARGUMENTS) continue;
-        (void)fprintf(stderr, "%s%s", count++ == 0 ? "  arguments, since they change: " : ", ", state->changing[index].name);
+        if (!state->changing[index].is_argument) continue;
+        (void)fprintf(stderr, "%s%s%s", count == 0 ? tilek_rank_prefix() : "", count == 0 ? "  arguments, since they change: " : ", ", state->changing[index].name);
+        ++count;
     }
     tilek_state_unlock();
     if (count > 0) (void)fputc('\n', stderr);
@@ -215,7 +217,7 @@ static void print_changing(const tilek_state *state)
 
 static void print_table(void)
 {
-    (void)fprintf(stderr, "%-24s %-8s %9s %12s %12s %12s %9s %9s %9s %9s %8s\n", "tilek: kernel", "target", "launches", "kernel ms", "copy ms", "compile ms", "copied MB",
+    (void)fprintf(stderr, "%s%-24s %-8s %9s %12s %12s %12s %9s %9s %9s %9s %8s\n", tilek_rank_prefix(), "tilek: kernel", "target", "launches", "kernel ms", "copy ms", "compile ms", "copied MB",
                   "copy GB/s", "GB/s", "GFLOP/s", "% limit");
     for (const tilek_state *state = tilek_first_state(); state != NULL; state = state->next)
         for (int target = 0; target <= TILEK_TARGETS; ++target) {
@@ -286,12 +288,15 @@ static void write_event(FILE *file, const event *one)
     (void)fputs("}}", file);
 }
 
-/* The trace appears under its name when it is complete. */
-static void write_trace(const char *name)
+/* The trace appears under its name when it is complete: FILE.json, of a rank FILE.RANK.json. */
+static void write_trace(const char *given)
 {
-    char temporary[4096];
+    char name[4096], temporary[4096 + 32];
+    const int stem = (int)strlen(given) - 5; /* the settings take no name without .json */
     FILE *file;
-    int failed = snprintf(temporary, sizeof temporary, "%s.%ld", name, (long)getpid()) >= (int)sizeof temporary;
+    int failed = tilek_rank() < 0 ? snprintf(name, sizeof name, "%s", given) >= (int)sizeof name
+                                  : snprintf(name, sizeof name, "%.*s.%" PRId64 ".json", stem, given, tilek_rank()) >= (int)sizeof name;
+    (void)snprintf(temporary, sizeof temporary, "%s.%ld", name, (long)getpid());
     file = failed ? NULL : fopen(temporary, "w");
     if (file == NULL) {
         tilek_warn(NULL, 0, "the trace %s cannot be written", name);

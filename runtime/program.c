@@ -93,12 +93,13 @@ static tilek_changing *changing_of(const tilek_state *state, const tilek_form *f
 static int is_argument(const tilek_state *state, const tilek_form *form, const char *name)
 {
     const tilek_changing *number = name != NULL ? changing_of(state, form, name) : NULL;
-    return number != NULL && number->changes >= TILEK_CHANGES_OF_ARGUMENTS;
+    return number != NULL && number->is_argument;
 }
 
 /* Notes what the numbers are at this compilation. Without memory a number goes on being a constant. The caller holds `building`. */
 static void note_numbers(tilek_state *state, const tilek_form *form, const int64_t *const *numbers)
 {
+    int most = 0;
     for (int launch = 0; launch < tilek_entry_count(form); ++launch) {
         for (int index = 0; numbers[launch] != NULL && index < form->launches[launch].parameter_count; ++index) {
             const tilek_parameter *parameter = &form->launches[launch].parameters[index];
@@ -113,10 +114,12 @@ static void note_numbers(tilek_state *state, const tilek_form *form, const int64
             number = realloc(state->changing, (size_t)(state->changing_count + 1) * sizeof *number);
             if (number != NULL) {
                 state->changing = number;
-                number[state->changing_count++] = (tilek_changing){form->launches, parameter->constant, numbers[launch][index], 0};
+                number[state->changing_count++] = (tilek_changing){form->launches, parameter->constant, numbers[launch][index], 0, 0};
             }
         }
     }
+    for (int index = 0; index < state->changing_count; ++index) most = state->changing[index].changes > most ? state->changing[index].changes : most;
+    for (int index = 0; index < state->changing_count; ++index) state->changing[index].is_argument = most > 1 && state->changing[index].changes > 0;
 }
 
 /* Names for the values, each once; -1 where one name would have two values. */

@@ -37,10 +37,8 @@ typedef struct tilek_built {
     int64_t constants[];
 } tilek_built;
 
-/* A number of a form's launches that programs have as a constant until it has changed twice. */
-typedef struct tilek_changing { const tilek_launch_shape *launches; const char *name; int64_t last; int changes; } tilek_changing;
-
-enum { TILEK_CHANGES_OF_ARGUMENTS = 2 };
+/* A number of a form's launches that programs have as a constant until it has changed twice, or once where another is an argument already: most follow from one bound. */
+typedef struct tilek_changing { const tilek_launch_shape *launches; const char *name; int64_t last; int changes, is_argument; } tilek_changing;
 
 /* The runtime's memory of one kernel; `mutex` of state.c guards what changes. */
 typedef struct tilek_state {

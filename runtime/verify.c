@@ -8,6 +8,7 @@
 #include "message.h"
 #include "present.h"
 #include "profile.h"
+#include "rank.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -167,7 +168,7 @@ void tilek_verify_finish(void)
         for (int index = 0; state->differences != NULL && index < kernel->array_count; ++index) {
             const tilek_difference *known = &state->differences[index];
             if (known->comparisons > 0)
-                (void)fprintf(stderr, "%s:%d: tilek: verify: kernel %s, %s: largest difference %.3g absolute, %.3g relative, in %lld launches\n", kernel->file, kernel->line,
+                (void)fprintf(stderr, "%s:%d: tilek: %sverify: kernel %s, %s: largest difference %.3g absolute, %.3g relative, in %lld launches\n", kernel->file, kernel->line, tilek_rank_prefix(),
                               kernel->name, kernel->arrays[index].name, known->absolute, known->relative, (long long)known->comparisons);
         }
     }
