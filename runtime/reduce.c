@@ -30,6 +30,11 @@ size_t tilek_type_size(tilek_type type)
     case TILEK_ADD: case TILEK_MAXIMUM: case TILEK_LOGICAL_OR: left = left || right; break;                    \
     case TILEK_MULTIPLY: case TILEK_MINIMUM: case TILEK_LOGICAL_AND: left = left && right; break;
 
+/* fmin and fmax. Which of two zeros they give C leaves open, and compilers exchange their arguments. */
+#define COMBINE_NUMBERS                                                                            \
+    case TILEK_MINIMUM_NUMBER: left = right < left || left != left ? right : left; break;          \
+    case TILEK_MAXIMUM_NUMBER: left = right > left || left != left ? right : left; break;
+
 #define NO_BITS                                                                      \
     case TILEK_BIT_AND: case TILEK_BIT_OR: case TILEK_BIT_XOR: return TILEK_INVALID;
 
@@ -64,9 +69,9 @@ DEFINE_COMBINE(combine_int32, int32_t, COMBINE_ARITHMETIC(int32_t, uint32_t), CO
 DEFINE_COMBINE(combine_uint32, uint32_t, COMBINE_ARITHMETIC(uint32_t, uint32_t), COMBINE_BITS(uint32_t))
 DEFINE_COMBINE(combine_int64, int64_t, COMBINE_ARITHMETIC(int64_t, uint64_t), COMBINE_BITS(int64_t))
 DEFINE_COMBINE(combine_uint64, uint64_t, COMBINE_ARITHMETIC(uint64_t, uint64_t), COMBINE_BITS(uint64_t))
-DEFINE_COMBINE(combine_float, float, COMBINE_ARITHMETIC(float, float), NO_BITS)
-DEFINE_COMBINE(combine_double, double, COMBINE_ARITHMETIC(double, double), NO_BITS)
-DEFINE_COMBINE(combine_long_double, long double, COMBINE_ARITHMETIC(long double, long double), NO_BITS)
+DEFINE_COMBINE(combine_float, float, COMBINE_ARITHMETIC(float, float) COMBINE_NUMBERS, NO_BITS)
+DEFINE_COMBINE(combine_double, double, COMBINE_ARITHMETIC(double, double) COMBINE_NUMBERS, NO_BITS)
+DEFINE_COMBINE(combine_long_double, long double, COMBINE_ARITHMETIC(long double, long double) COMBINE_NUMBERS, NO_BITS)
 DEFINE_COMBINE(combine_bool, _Bool, COMBINE_TRUTH, COMBINE_BITS(_Bool))
 
 tilek_status tilek_combine(tilek_operator operation, tilek_type type, void *value, const void *partials, int64_t count)

@@ -110,7 +110,8 @@ typedef struct tilek_loop_shape {
 } tilek_loop_shape;
 
 typedef enum tilek_operator { TILEK_ADD, TILEK_MULTIPLY, TILEK_MINIMUM, TILEK_MAXIMUM, TILEK_BIT_AND, TILEK_BIT_OR, TILEK_BIT_XOR,
-                              TILEK_LOGICAL_AND, TILEK_LOGICAL_OR } tilek_operator;
+                              TILEK_LOGICAL_AND, TILEK_LOGICAL_OR,
+                              TILEK_MINIMUM_NUMBER, TILEK_MAXIMUM_NUMBER /* fmin and fmax: NaNs are passed over */ } tilek_operator;
 
 /* Instances deliver partial values; the runtime combines them in index order and then with the scalar's old value. `array` is the
  * index of the reduced scalar among the kernel's arrays (storage SCALAR). */

@@ -46,7 +46,7 @@ from tilepragma.plan.tile_columns import persistent_launches
 
 _OPERATORS = {
     "+": "ADD", "*": "MULTIPLY", "min": "MINIMUM", "max": "MAXIMUM", "&": "BIT_AND", "|": "BIT_OR", "^": "BIT_XOR",
-    "&&": "LOGICAL_AND", "||": "LOGICAL_OR",
+    "&&": "LOGICAL_AND", "||": "LOGICAL_OR", "fmin": "MINIMUM_NUMBER", "fmax": "MAXIMUM_NUMBER",
 }  # fmt: skip
 _INT64_MAX = 2**63 - 1
 

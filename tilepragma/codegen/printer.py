@@ -29,8 +29,6 @@ from tilepragma.ir.expressions import (
 )
 from tilepragma.ir.looptree import Initializer
 from tilepragma.ir.types import (
-    DOUBLE,
-    FLOAT,
     INDEX,
     INT,
     LONG,
@@ -358,8 +356,23 @@ def _asks_for_parentheses(parent: str, child: str) -> bool:
     return parent in _COMPARISONS and child in _COMPARISONS
 
 
+#: Operators of reductions on truths by the logical ones, since partial values may be in a wider type.
+_OF_TRUTHS = {"+": "||", "max": "||", "|": "||", "*": "&&", "min": "&&", "&": "&&"}
+
+
 def identity(operator: str, type_: ScalarType) -> str:
     """The value that a reduction with `operator` starts from, as text of every target."""
+    if type_.kind is ScalarKind.BOOLEAN:
+        # Targets without a type of truths have a wider one.
+        return "1" if _OF_TRUTHS.get(operator, operator) == "&&" else "0"
+    if type_.is_floating and operator in ("+", "min", "max", "fmin", "fmax"):
+        suffix = {32: "f", 64: ""}.get(type_.bits, "l")
+        one, zero = f"1.0{suffix}", f"0.0{suffix}"
+        if operator == "+":
+            return f"-{zero}"  # 0.0 would make 0.0 of -0.0
+        if operator in ("fmin", "fmax"):
+            return f"({zero} / {zero})"
+        return f"({'-' if operator == 'max' else ''}{one} / {zero})"
     if operator in ("+", "|", "^", "||"):
         return "0"
     if operator in ("*", "&&"):
@@ -367,9 +380,6 @@ def identity(operator: str, type_: ScalarType) -> str:
     if operator == "&":
         return "~0ul" if type_.bits == 64 else "~0"
     lowest = operator == "max"
-    if type_ in (FLOAT, DOUBLE):
-        one, zero = ("1.0f", "0.0f") if type_ == FLOAT else ("1.0", "0.0")
-        return f"({'-' if lowest else ''}{one} / {zero})"
     if not type_.signed:
         return "0" if lowest else f"{2**type_.bits - 1}{'ul' if type_.bits == 64 else 'u'}"
     suffix = "l" if type_.bits == 64 else ""
@@ -377,8 +387,12 @@ def identity(operator: str, type_: ScalarType) -> str:
     return f"(-{top} - 1{suffix})" if lowest else top
 
 
-def combination(operator: str, left: str, right: str) -> str:
-    """`left operator right` of a reduction, as text of every target."""
+def combination(operator: str, type_: ScalarType, left: str, right: str) -> str:
+    """`left operator right` of a reduction of this type, as text of every target."""
+    if type_.kind is ScalarKind.BOOLEAN:
+        return f"{left} {_OF_TRUTHS.get(operator, operator)} {right}"
     if operator in ("min", "max"):
         return f"{right} {'<' if operator == 'min' else '>'} {left} ? {right} : {left}"
+    if operator in ("fmin", "fmax"):
+        return f"{right} {'<' if operator == 'fmin' else '>'} {left} || {left} != {left} ? {right} : {left}"
     return f"{left} {operator} {right}"

@@ -110,7 +110,7 @@ class ReductionPrinter:
 
     def _combine(self, writer: Writer, reduction: Reduction, slot: str, other: str) -> None:
         left = f"{self._tree(reduction)}[{slot}]"
-        writer.line(f"{left} = {combination(reduction.operator, left, other)};")
+        writer.line(f"{left} = {combination(reduction.operator, _scalar(reduction), left, other)};")
 
     def _linear(self, names: list[str], *kinds: AxisKind) -> str:
         """The linear index of the group's or work-item's indices, dimension 0 fastest."""

@@ -1,8 +1,19 @@
-"""`reduction(op: x)`: is x used only in updates with op, so that instances may work on partial values?"""
+"""`reduction(op: x)`: is x used only in updates with op, so that instances may work on partial values? And do these give C's bits?
+
+An update assigns to x, of type T, a value that C computes in other types. It may work on partial values iff it is an operation of T: C's conversions
+decide. Sums, products and bits of integers are taken modulo 2^n where no step is narrower than T, or of floating type; _Bool has truth alone.
+A minimum or maximum is one where what is compared is what is assigned, and T's values keep their order in the type of the comparison.
+
+Whether any order gives the same bits is another question, of floating types: sums are rounded; of minima and maxima a NaN may be
+passed over or stay, and zeros of both signs are equal. Of a -0.0 and a 0.0 C leaves open which fmin and fmax give, so that what matters of them are
+the signs of the terms alone: compilers exchange their arguments.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from tilepragma.base.diagnostics import Diagnostics
@@ -18,48 +29,125 @@ from tilepragma.ir.expressions import (
     Conditional,
     DataObject,
     Expression,
+    FloatingLiteral,
     Increment,
+    IntegerLiteral,
+    Unary,
 )
-from tilepragma.ir.looptree import Block, ExpressionStatement, If
+from tilepragma.ir.looptree import Block, ExpressionStatement, FloatingRules, If
+from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import children, mentions
-from tilepragma.ir.types import ScalarType
+from tilepragma.ir.types import DOUBLE, FLOAT, ScalarKind, ScalarType, has_integer, holds, usual_type
 
 _COMPOUND = {"+": ("+=", "-="), "*": ("*=",), "&": ("&=",), "|": ("|=",), "^": ("^=",)}
 _CALLS = {"min": ("fmin", "fminf", "fminl"), "max": ("fmax", "fmaxf", "fmaxl")}
 _INTEGERS_ONLY = ("&", "|", "^")
+_STRICT = FloatingRules(contract=False, fast=False)
+_LOGICAL = ("&&", "||")
+_TRUTHS = ("<", "<=", ">", ">=", "==", "!=", *_LOGICAL)
+_WORDS = {"+": "sum", "*": "product"}
 
 
-def check_reduction(object_: DataObject, clause: ReductionClause, body: Any, diagnostics: Diagnostics) -> None:
-    """Report every use of `object_` under `body` that is no update with the clause's operator, and types that do not reduce."""
+@dataclass(frozen=True)
+class Updates:
+    """What the uses of a scalar amount to, where they are updates with one operator.
+
+    `operator`: what its partial values are combined with; `fmin` and `fmax` pass over NaNs, as the functions do, also of the value before.
+    `ordered` goes on after "the loop keeps": an order that changes bits, and what would free the loop of it; empty where none does.
+    """
+
+    operator: str
+    ordered: str = ""
+
+    @property
+    def clause(self) -> str:
+        """The operator as users write it in a clause."""
+        return _CLAUSES.get(self.operator, self.operator)
+
+
+@dataclass(frozen=True)
+class NoReduction:
+    """Where a scalar is used otherwise: `reason` where it looks like an update, but C's conversions are in the way."""
+
+    range: SourceRange
+    reason: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class _Update:
+    """An update; `parts` are what it consists of besides the scalar. `family` is "fmin" or "fmax" where a call does it."""
+
+    parts: tuple[Any, ...]
+    ordered: str = ""
+    family: str = ""
+
+
+def check_reduction(
+    object_: DataObject, clause: ReductionClause, body: Any, floating: FloatingRules, diagnostics: Diagnostics
+) -> str:
+    """Report every use of `object_` under `body` that is no update with the clause's operator, and types that do not reduce.
+    The operator that combines partial values: the clause's, or the function that the updates call.
+    """
     if not isinstance(object_.element, ScalarType) or object_.rank:
         diagnostics.error(
             clause.range,
             f"'{object_.host}' is not a number, so it cannot be reduced",
             "reduce a scalar of arithmetic type",
         )
-        return
+        return clause.operator
     if clause.operator in _INTEGERS_ONLY and not object_.element.is_integer:
         diagnostics.error(
             clause.range, f"'{clause.operator}' needs integers, but '{object_.host}' is {object_.element.spelling}"
         )
-        return
-    for range_ in _strange_uses(body, object_, clause.operator):
+        return clause.operator
+    written = _CLAUSES.get(clause.operator, clause.operator)
+    made = _Uses(object_, object_.element, written, floating).together(body)
+    if isinstance(made, Updates):
+        return made.operator
+    if made.reason:
         diagnostics.error(
-            range_,
-            f"'{object_.host}' is reduced with '{clause.operator}', but this is not an update with that operator",
-            _remedy(object_.host, clause.operator),
+            made.range, f"'{object_.host}' cannot be reduced with '{written}': {made.reason}", made.remedy
         )
-        return
+    else:
+        diagnostics.error(
+            made.range,
+            f"'{object_.host}' is reduced with '{written}', but this is not an update with that operator",
+            _remedy(object_.host, written),
+        )
+    return clause.operator
 
 
-def reduction_operator(object_: DataObject, body: Any) -> str | None:
-    """The operator of which every use of `object_` under `body` is an update, if there is one."""
+#: What users write in clauses, by what the planner says.
+_CLAUSES = {"fmin": "min", "fmax": "max"}
+
+
+def reduction_updates(
+    object_: DataObject, body: Any, floating: FloatingRules = _STRICT, signs: Signs | None = None
+) -> Updates | NoReduction:
+    """The updates that all uses of `object_` under `body` are. `signs` are those of the code around; without them no order is looked for."""
+    element = object_.element
+    best = NoReduction(object_.range)
+    if not isinstance(element, ScalarType) or object_.rank:
+        return best
     for operator in ("+", "*", "min", "max", *_INTEGERS_ONLY):
-        trial = Diagnostics()
-        check_reduction(object_, ReductionClause(operator, (object_.host,), object_.range), body, trial)
-        if not trial.has_errors:
-            return operator
-    return None
+        if operator in _INTEGERS_ONLY and element.is_floating:
+            continue
+        made = _Uses(object_, element, operator, floating, signs).together(body)
+        if isinstance(made, Updates):
+            return made
+        if made.reason:
+            best = made
+    return best
+
+
+def is_ordered(object_: DataObject, operator: str, body: Any, floating: FloatingRules, signs: Signs) -> bool:
+    """Whether updates of `object_` with this operator under `body`, where it may be used otherwise too, keep their order."""
+    element = object_.element
+    assert isinstance(element, ScalarType), "reductions are over numbers"
+    uses = _Uses(object_, element, _CLAUSES.get(operator, operator), floating, signs)
+    made = uses.joined([one for one in uses.updates(body) if isinstance(one, _Update)])
+    return bool(made.ordered)
 
 
 def _remedy(name: str, operator: str) -> str:
@@ -69,86 +157,278 @@ def _remedy(name: str, operator: str) -> str:
     return f"inside the loop use '{name}' only as in: {name} = {name} {operator} value;"
 
 
-def _strange_uses(node: Any, object_: DataObject, operator: str) -> Iterator[SourceRange]:
-    update = _updated(node, object_, operator)
-    if update is not None:
-        for part in update:
-            yield from _strange_uses(part, object_, operator)
-        return
-    if isinstance(node, Access) and node.object == object_:
-        yield node.range
-    for child in children(node):
-        yield from _strange_uses(child, object_, operator)
+@dataclass(frozen=True)
+class _Uses:
+    """The uses of one scalar as updates with one operator. `signs` are asked whether the order matters; without them the user vouches."""
 
+    object: DataObject
+    type: ScalarType
+    operator: str
+    floating: FloatingRules
+    signs: Signs | None = None
 
-def _updated(node: Any, object_: DataObject, operator: str) -> tuple[Any, ...] | None:
-    """The parts of an update besides the object itself; None where `node` is no update."""
-    if isinstance(node, If):
-        return _guarded(node, object_, operator)
-    if isinstance(node, ExpressionStatement):
-        expression = node.expression
-        if isinstance(expression, Assignment) and _is(expression.target, object_):
-            return _assigned(expression, object_, operator)
-        if isinstance(expression, Increment) and _is(expression.target, object_) and operator == "+":
-            return ()
-    return None
+    def together(self, body: Any) -> Updates | NoReduction:
+        """What the uses under `body` amount to."""
+        updates = list[_Update]()
+        for one in self.updates(body):
+            if isinstance(one, NoReduction):
+                return one
+            updates.append(one)
+        return self.joined(updates)
 
+    def joined(self, updates: list[_Update]) -> Updates:
+        """What these updates together are."""
+        if self.floating.fast:
+            return Updates(self.operator)  # there are no NaNs, and signs of zeros do not matter
+        families = {one.family for one in updates} or {""}
+        ordered = next((one.ordered for one in updates if one.ordered), "")
+        if len(families) > 1:
+            calls = f"its order, since 'f{self.operator}' passes over a NaN where comparisons keep it"
+            return Updates(self.operator, ordered or f"{calls}: {self._freed(self._strict)}")
+        if self.type.is_floating and self.operator in _WORDS:
+            ordered = f"the order of its {_WORDS[self.operator]}: {self._clause} would allow any"
+        (family,) = families
+        return Updates(family or self.operator, ordered)
 
-def _assigned(node: Assignment, object_: DataObject, operator: str) -> tuple[Any, ...] | None:
-    if node.operator != "=":
-        return (node.value,) if node.operator in _COMPOUND.get(operator, ()) else None
-    value = _bare(node.value)
-    if operator in ("min", "max"):
-        return _selected(value, object_, operator)
-    terms = list(_terms(value, operator))
-    own = [place for place, term in enumerate(terms) if _is(term, object_)]
-    if len(own) != 1:
+    def updates(self, node: Any) -> Iterator[_Update | NoReduction]:
+        """The updates under `node`, and the other uses of the scalar."""
+        update = self._update(node)
+        if update is not None:
+            yield update
+        if isinstance(update, NoReduction):
+            return
+        if update is None and isinstance(node, Access) and node.object == self.object:
+            yield NoReduction(node.range)
+        for part in children(node) if update is None else update.parts:
+            yield from self.updates(part)
+
+    def _update(self, node: Any) -> _Update | NoReduction | None:
+        if isinstance(node, If):
+            return self._guarded(node)
+        if isinstance(node, ExpressionStatement):
+            expression = node.expression
+            if isinstance(expression, Assignment) and self._is(expression.target):
+                return self._assigned(expression)
+            if isinstance(expression, Increment) and self._is(expression.target) and self.operator == "+":
+                if self._is_truth and expression.operator == "--":
+                    return self._converted(expression, "a _Bool is toggled by '--'", "use '^' with 1")
+                return _Update(())
         return None
-    return tuple(term for place, term in enumerate(terms) if place != own[0])
 
+    # -- sums, products, bits, truths -----------------------------------------------------------------------------------
 
-def _terms(value: Expression, operator: str) -> Iterator[Expression]:
-    """The operands of a chain of one associative operator; what is subtracted stays inside the remainder."""
-    value = _bare(value)
-    if isinstance(value, Binary) and value.operator == operator:
-        yield from _terms(value.left, operator)
-        yield from _terms(value.right, operator)
-    elif isinstance(value, Binary) and operator == "+" and value.operator == "-":
-        yield from _terms(value.left, operator)
-        # Wrapped, so that the object itself is not found among the operands where it is subtracted.
-        yield Binary("-", value.right, value.right, value.type, value.range)
-    else:
-        yield value
+    def _assigned(self, node: Assignment) -> _Update | NoReduction | None:
+        if node.operator != "=":
+            if node.operator not in _COMPOUND.get(self.operator, ()):
+                return None
+            type_ = node.value.type
+            if not isinstance(type_, ScalarType):
+                return None
+            steps = (usual_type(self.type, type_),)
+            return self._in_type(node, steps, (node.value,), node.operator == "-=") or _Update((node.value,))
+        if self.operator in ("min", "max"):
+            return self._selected(node)
+        terms, types = list[Expression](), list[ScalarType]()
+        minus = self._chain(node.value, terms, types)
+        if minus is None:
+            return None
+        return self._in_type(node, tuple(types), tuple(terms), minus) or _Update(tuple(terms))
 
+    def _chain(self, value: Expression, terms: list[Expression], types: list[ScalarType]) -> bool | None:
+        """Goes from what is assigned down to the scalar; adds what it meets: the other operands, and the types in which C computes. Whether
+        something is subtracted on the way; None where the scalar is not reached by operations with the operator alone.
+        """
+        minus = False
+        while not self._is(value):
+            type_ = value.type
+            if not isinstance(type_, ScalarType):
+                return None
+            if isinstance(value, Cast):
+                types.append(type_)
+                value = value.operand
+                continue
+            subtracts = isinstance(value, Binary) and self.operator == "+" and value.operator == "-"
+            if not isinstance(value, Binary) or not (value.operator == self.operator or subtracts):
+                return None
+            types.append(type_)
+            minus |= subtracts
+            inside = mentions(value.left, self.object)
+            if inside == mentions(value.right, self.object) or (subtracts and not inside):
+                return None
+            terms.append(value.right if inside else value.left)
+            value = value.left if inside else value.right
+        return minus
 
-def _selected(value: Expression, object_: DataObject, operator: str) -> tuple[Any, ...] | None:
-    """`fmin(x, e)`, `e < x ? e : x` and their mirror images."""
-    if isinstance(value, Call) and value.callee is Callee.MATH and value.function in _CALLS[operator]:
-        rest = tuple(argument for argument in value.arguments if not _is(_bare(argument), object_))
-        return rest if len(rest) == 1 else None
-    if isinstance(value, Conditional):
-        compared = _compared(value.condition, object_, operator)
-        for new, old in ((value.then, value.otherwise), (value.otherwise, value.then)):
-            if _is(_bare(old), object_) and not mentions(new, object_):
-                wanted = operator if old is value.otherwise else _opposite(operator)
-                compared = _compared(value.condition, object_, wanted)
-                if compared is not None and compared == _bare(new):
-                    return (new,)
-    return None
+    def _in_type(
+        self, node: Assignment, types: tuple[ScalarType, ...], terms: tuple[Expression, ...], minus: bool
+    ) -> NoReduction | None:
+        """Why steps that C computes in `types` are no operation of the scalar's own type; None where they are."""
+        if self.operator in _LOGICAL:
+            return None
+        name, spelling = self.object.host, self.type.spelling
+        if self.type.is_floating:
+            narrow = next((one for one in types if not one.is_floating or one.bits < self.type.bits), None)
+            if narrow is None:
+                return None
+            return self._converted(
+                node, f"each step converts it to {narrow.spelling}", f"leave the conversion of '{name}' out"
+            )
+        floating = next((one for one in types if one.is_floating), None)
+        if floating is not None:
+            remedy = f"convert the term, as in ({spelling})value, or make '{name}' {floating.spelling}"
+            if self._is_truth:
+                remedy = f"convert the term, as in (value != 0), or make '{name}' {floating.spelling}"
+            return self._converted(
+                node, f"each step is computed in {floating.spelling} and converted to {spelling}", remedy
+            )
+        if self._is_truth:
+            # A product or & with false is false, | with true is true; others are operations on truths only of truths.
+            truths = not minus and all(_is_truth(one) for one in terms)
+            if self.operator in ("*", "&", "|") or truths:
+                return None
+            other = "^" if minus else "|"
+            return self._converted(
+                node,
+                "each step is converted to _Bool, which is no sum"
+                if self.operator == "+"
+                else "each step is converted to _Bool",
+                f"use truths, as in {name} {other if self.operator == '+' else self.operator}= (value != 0)",
+            )
+        narrow = next((one for one in types if one.bits < self.type.bits or one.kind is ScalarKind.BOOLEAN), None)
+        if narrow is None:
+            return None
+        return self._converted(
+            node, f"each step converts it to {narrow.spelling}", f"leave the conversion of '{name}' out"
+        )
 
+    # -- minima and maxima ----------------------------------------------------------------------------------------------
 
-def _guarded(node: If, object_: DataObject, operator: str) -> tuple[Any, ...] | None:
-    """`if (e < x) x = e;`"""
-    if operator not in ("min", "max") or node.otherwise is not None:
+    def _guarded(self, node: If) -> _Update | NoReduction | None:
+        """`if (e < x) x = e;`"""
+        if self.operator not in ("min", "max") or node.otherwise is not None:
+            return None
+        comparison = self._comparison(node.condition, self.operator)
+        statement = _only(node.then)
+        if comparison is None or not isinstance(statement, ExpressionStatement):
+            return None
+        assignment = statement.expression
+        if not isinstance(assignment, Assignment) or assignment.operator != "=" or not self._is(assignment.target):
+            return None
+        return self._compared(assignment, comparison, assignment.value, (), takes=True)
+
+    def _selected(self, node: Assignment) -> _Update | NoReduction | None:
+        """`x = fmin(x, e)`, `x = e < x ? e : x` and their mirror images."""
+        value, types = node.value, list[ScalarType]()
+        while isinstance(value, Cast) and isinstance(value.type, ScalarType):
+            types.append(value.type)
+            value = value.operand
+        if not isinstance(value.type, ScalarType):
+            return None
+        types.append(value.type)
+        if isinstance(value, Call) and value.callee is Callee.MATH and value.function in _CALLS[self.operator]:
+            return self._called(node, value, tuple(types))
+        if isinstance(value, Conditional):
+            for new, old, takes in ((value.then, value.otherwise, True), (value.otherwise, value.then, False)):
+                if self._is_itself(old) and not mentions(new, self.object):
+                    comparison = self._comparison(value.condition, self.operator if takes else _opposite(self.operator))
+                    if comparison is not None:
+                        return self._compared(node, comparison, new, tuple(types), takes=takes)
         return None
-    compared = _compared(node.condition, object_, operator)
-    statement = _only(node.then)
-    if compared is None or not isinstance(statement, ExpressionStatement):
-        return None
-    assignment = statement.expression
-    if not isinstance(assignment, Assignment) or assignment.operator != "=" or not _is(assignment.target, object_):
-        return None
-    return (assignment.value,) if _bare(assignment.value) == compared else None
+
+    def _called(self, node: Assignment, call: Call, types: tuple[ScalarType, ...]) -> _Update | NoReduction | None:
+        places = [place for place, argument in enumerate(call.arguments) if self._is_itself(argument)]
+        if len(places) != 1 or not isinstance(call.type, ScalarType):
+            return None
+        value = call.arguments[1 - places[0]]
+        assigned = _as(self.type, *types, value)
+        if not all(holds(one, self.type) for one in types) or assigned != _as(call.type, value):
+            return self._converted(
+                node,
+                f"what is compared in {call.type.spelling} is not what is assigned to {self.type.spelling}",
+                f"convert the value, as in ({self.type.spelling})value",
+            )
+        if not self.type.is_floating:
+            return _Update((value,))
+        ordered = ""
+        if self.signs is not None and not self.signs.never_negative_zero(assigned):
+            ordered = self._of_zeros
+        return _Update((value,), ordered, f"f{self.operator}")
+
+    def _compared(
+        self, node: Assignment, comparison: Binary, new: Expression, types: tuple[ScalarType, ...], *, takes: bool
+    ) -> _Update | NoReduction | None:
+        """The update that assigns `new`, converted to each of `types` in turn, the innermost last, where the comparison says so."""
+        left, right = comparison.left.type, comparison.right.type
+        if not isinstance(left, ScalarType) or not isinstance(right, ScalarType):
+            return None
+        common = usual_type(left, right)
+        value = comparison.right if self._is_itself(comparison.left) else comparison.left
+        assigned, seen = _as(self.type, *types, new), _as(common, value)
+        if assigned != seen or not all(holds(one, self.type) for one in (common, *types)):
+            if _bare(new) != _bare(value):
+                return None
+            return self._converted(
+                node,
+                f"what is compared in {common.spelling} is not what is assigned to {self.type.spelling}",
+                f"compare with the converted value, as in ({self.type.spelling})value",
+            )
+        return _Update((new,), self._order(comparison, assigned, takes) if self.type.is_floating else "")
+
+    def _order(self, comparison: Binary, value: Expression, takes: bool) -> str:
+        """Why the order of such updates matters to floating numbers."""
+        if not takes:
+            return f"its order, since a NaN replaces what came before it: {self._freed(self._strict)}"
+        if comparison.operator in ("<=", ">="):
+            return f"its order, since zeros of both signs are equal and the last one stays: {self._freed(self._strict)}"
+        if self.signs is not None and not self.signs.never_negative_zero(value):
+            return self._of_zeros
+        return ""
+
+    @property
+    def _of_zeros(self) -> str:
+        return (
+            f"its order, since zeros of both signs are equal and one of them stays: {self._clause} would allow any, "
+            "and values of fabs() need no clause"
+        )
+
+    @property
+    def _strict(self) -> str:
+        comparison = "<" if self.operator == "min" else ">"
+        return f"if (value {comparison} {self.object.host}) {self.object.host} = value"
+
+    def _freed(self, form: str) -> str:
+        return f"{self._clause} would allow any order, and '{form}' of values of fabs() needs no clause"
+
+    @property
+    def _clause(self) -> str:
+        return f"reduction({self.operator}: {self.object.host})"
+
+    def _comparison(self, condition: Expression, operator: str) -> Binary | None:
+        """The comparison, where `condition` holds iff the other value would become the new minimum (maximum)."""
+        condition = _exact(condition)
+        if not isinstance(condition, Binary):
+            return None
+        less, greater = ("<", "<="), (">", ">=")
+        first, second = (less, greater) if operator == "min" else (greater, less)
+        if condition.operator in first and self._is_itself(condition.right):
+            return condition
+        return condition if condition.operator in second and self._is_itself(condition.left) else None
+
+    # -- the scalar -----------------------------------------------------------------------------------------------------
+
+    def _converted(self, node: Assignment | Increment, reason: str, remedy: str) -> NoReduction:
+        return NoReduction(node.range, reason, remedy)
+
+    @property
+    def _is_truth(self) -> bool:
+        return self.type.kind is ScalarKind.BOOLEAN
+
+    def _is(self, value: Any) -> bool:
+        return isinstance(value, Access) and value.object == self.object and not value.path
+
+    def _is_itself(self, value: Expression) -> bool:
+        """Whether it is the scalar, converted to types that have its values."""
+        return self._is(_exact(value))
 
 
 def _only(block: Block) -> Any:
@@ -158,22 +438,27 @@ def _only(block: Block) -> Any:
     return statements[0] if len(statements) == 1 else None
 
 
-def _compared(condition: Expression, object_: DataObject, operator: str) -> Expression | None:
-    """e, where `condition` holds iff e would become the new minimum (maximum)."""
-    condition = _bare(condition)
-    if not isinstance(condition, Binary):
-        return None
-    less, greater = ("<", "<="), (">", ">=")
-    first, second = (less, greater) if operator == "min" else (greater, less)
-    if condition.operator in first and _is(_bare(condition.right), object_):
-        return _bare(condition.left)
-    if condition.operator in second and _is(_bare(condition.left), object_):
-        return _bare(condition.right)
-    return None
-
-
 def _opposite(operator: str) -> str:
     return "max" if operator == "min" else "min"
+
+
+# -- values and their types ---------------------------------------------------------------------------------------------
+
+
+def _as(*types_and_value: Any) -> Expression:
+    """The value converted to the types before it, the innermost last, without conversions that change nothing."""
+    *types, value = types_and_value
+    made: Expression = _exact(value)
+    for type_ in reversed(types):
+        made = _exact(Cast(type_, made))
+    return made
+
+
+def _exact(value: Expression) -> Expression:
+    """The value without conversions that change nothing."""
+    while isinstance(value, Cast) and isinstance(value.type, ScalarType) and _lies_in(value.operand, value.type):
+        value = value.operand
+    return value
 
 
 def _bare(value: Expression) -> Expression:
@@ -182,5 +467,45 @@ def _bare(value: Expression) -> Expression:
     return value
 
 
-def _is(value: Any, object_: DataObject) -> bool:
-    return isinstance(value, Access) and value.object == object_ and not value.path
+def _lies_in(value: Expression, type_: ScalarType) -> bool:
+    """Whether the type has all values that the expression may have."""
+    own = value.type
+    if not isinstance(own, ScalarType):
+        return False
+    if holds(type_, own) or _is_truth(value):
+        return True
+    if isinstance(value, IntegerLiteral):
+        return has_integer(type_, value.value)
+    if isinstance(value, Cast):
+        return _lies_in(value.operand, own) and _lies_in(value.operand, type_)
+    if isinstance(value, Conditional):
+        return _lies_in(value.then, type_) and _lies_in(value.otherwise, type_)
+    if not (type_.is_floating and own.is_floating):
+        return False
+    if isinstance(value, FloatingLiteral):
+        return type_ == DOUBLE or (type_ == FLOAT and _as_float(value.value) == value.value)
+    if isinstance(value, Unary):
+        return value.operator in ("+", "-") and _lies_in(value.operand, type_)
+    if isinstance(value, Call) and value.callee is Callee.MATH and value.function in ("fabs", "fabsf", "fabsl"):
+        return _lies_in(value.arguments[0], type_)
+    return False
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return float("nan")
+
+
+def _is_truth(value: Expression) -> bool:
+    """Whether the value is 0 or 1."""
+    if isinstance(value.type, ScalarType) and value.type.kind is ScalarKind.BOOLEAN:
+        return True
+    if isinstance(value, IntegerLiteral):
+        return value.value in (0, 1)
+    if isinstance(value, Conditional):
+        return _is_truth(value.then) and _is_truth(value.otherwise)
+    return (isinstance(value, Binary) and value.operator in _TRUTHS) or (
+        isinstance(value, Unary) and value.operator == "!"
+    )

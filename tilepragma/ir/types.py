@@ -111,3 +111,45 @@ def is_signed(type_: object) -> bool:
 def is_signed_int(type_: object) -> bool:
     """Whether it is one of those that has an int's values at least: arithmetic in it neither wraps nor is promoted."""
     return isinstance(type_, ScalarType) and is_signed(type_) and type_.bits >= INT.bits
+
+
+def usual_type(left: ScalarType, right: ScalarType) -> ScalarType:
+    """The type in which C computes with two numbers: the usual arithmetic conversions (C99 6.3.1.8)."""
+    floating = [one for one in (left, right) if one.is_floating]
+    if floating:
+        return max(floating, key=lambda one: one.bits)
+    left, right = _promoted(left), _promoted(right)
+    if left.bits != right.bits:
+        return max(left, right, key=lambda one: one.bits)
+    return right if left.signed else left
+
+
+def _promoted(type_: ScalarType) -> ScalarType:
+    """C99 6.3.1.1: an int has all values of the types narrower than it."""
+    return INT if type_.bits < INT.bits else type_
+
+
+def holds(type_: ScalarType, other: ScalarType) -> bool:
+    """Whether every value of `other` is one of `type_`, so that a conversion there and back changes nothing."""
+    if other.is_floating:
+        return type_.is_floating and type_.bits >= other.bits
+    if type_.is_floating:
+        return _SIGNIFICAND.get(type_.bits, 64) >= _digits(other)
+    return (type_.signed or not other.signed) and _digits(type_) >= _digits(other)
+
+
+def has_integer(type_: ScalarType, value: int) -> bool:
+    """Whether the integer is one of the type's values."""
+    if type_.is_floating:
+        return abs(value) <= 1 << _SIGNIFICAND.get(type_.bits, 64)
+    limit = 1 << _digits(type_)
+    return (-limit if type_.signed else 0) <= value < limit
+
+
+#: Binary digits of float and double; a long double, whatever its storage, has 64 at least or is a double.
+_SIGNIFICAND = {32: 24, 64: 53}
+
+
+def _digits(type_: ScalarType) -> int:
+    """The binary digits of an integer type's greatest value."""
+    return 1 if type_.kind is ScalarKind.BOOLEAN else type_.bits - type_.signed

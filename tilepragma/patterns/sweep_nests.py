@@ -29,7 +29,7 @@ from tilepragma.ir.looptree import (
 )
 from tilepragma.ir.polynomial import Polynomial, polynomial
 from tilepragma.ir.polynomial import number as whole
-from tilepragma.ir.reductions import reduction_operator
+from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.traversal import flat, loops_in, walk
 from tilepragma.ir.types import ScalarType
 from tilepragma.ir.written_out import written_out
@@ -164,9 +164,9 @@ def _accumulations(loop: Loop, functions: tuple[Function, ...]) -> tuple[Accumul
     for object_ in dict.fromkeys(written):
         if object_ in iterators or object_ in declared:
             continue
-        operator = reduction_operator(object_, loop.body)
-        if operator is not None:
-            found.append(Accumulation(object_, operator))
+        updates = reduction_updates(object_, loop.body)
+        if isinstance(updates, Updates):
+            found.append(Accumulation(object_, updates.clause))
             continue
         exposed = exposed_read(loop.body, object_, functions)
         if exposed is not None:

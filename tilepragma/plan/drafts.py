@@ -217,6 +217,7 @@ class _Builder:
             needed,
             self.region.final - inside,
             False,
+            self.region.floating,
             self.diagnostics,
         )
         check_repeated(place.body, self.diagnostics)

@@ -477,7 +477,7 @@ def _plan(
         diagnostics.error(kernel.range, "the lengths of an array's rows are not known at launch")
     live_out = kernel.read_after | said_live_out(kernel)
     final = final_values(kernel, live_out, on_host)
-    steps = region.automatic or _said_steps(kernel, region, live_out, final, diagnostics)
+    steps = region.automatic or _said_steps(kernel, region, live_out, final, floating, diagnostics)
     launches = (*launches_in(steps.host_steps), *launches_in(steps.device_steps))
     axes = frozenset(axis for launch in launches for axis in launch.axes)
     check_counts(kernel.directive, axes, bool(region.user), diagnostics)
@@ -564,6 +564,7 @@ def _said_steps(
     region: _Region,
     live_out: frozenset[str],
     final: tuple[FinalValue | LastValue, ...],
+    floating: FloatingRules,
     diagnostics: Diagnostics,
 ) -> Automatic:
     """The launches of what the user said, one after another."""
@@ -586,6 +587,7 @@ def _said_steps(
         live_out,
         frozenset(value.iterator.name for value in final),
         vouched,
+        floating,
         diagnostics,
     )
     host = make_launches(kernel, region.statements, region.host, chains, scalars)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective, LoopDirective, ReductionClause
 from tilepragma.ir.expressions import DataObject
-from tilepragma.ir.looptree import FloatingRules, Loop
-from tilepragma.ir.reductions import reduction_operator
+from tilepragma.ir.looptree import Loop
+from tilepragma.ir.reductions import NoReduction, Updates, reduction_updates
 from tilepragma.ir.traversal import loop_directives
-from tilepragma.ir.types import ScalarType
 from tilepragma.plan.drafts import Draft, DraftLaunch
 from tilepragma.plan.strategy import Region
 from tilepragma.plan.tied_statements import written_scalars
@@ -28,21 +27,19 @@ if TYPE_CHECKING:
     from tilepragma.polyhedral.scop import Scop, ScopStatement
 
 
-def may_reorder(scalar: DataObject, operator: str, floating: FloatingRules) -> bool:
-    """Whether any order of the updates gives the very same result, or the options of the compiler say that it does not matter."""
-    exact = isinstance(scalar.element, ScalarType) and scalar.element.is_integer
-    return exact or operator in ("min", "max") or floating.fast
+def in_order(loop: Loop, updates: Updates) -> str:
+    """A clause for the user on updates whose order keeps the iterations of a loop in order."""
+    return f"the loop over '{loop.iterator.host}' (line {loop.header.start.line}) keeps {updates.ordered}"
 
 
-def in_order(loop: Loop, scalar: DataObject, operator: str) -> str:
-    """A clause for the user on a sum whose order keeps the iterations of a loop in order."""
-    where = f"the loop over '{loop.iterator.host}' (line {loop.header.start.line})"
-    return f"{where} keeps the order of its sum: reduction({operator}: {scalar.host}) would allow any"
-
-
-def handed_on(loop: Loop, scalar: DataObject) -> str:
-    """A clause for the user on a scalar that keeps the iterations of a loop in order, and is no sum, least or greatest value."""
-    return f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
+def handed_on(loop: Loop, scalar: DataObject, use: NoReduction | None = None) -> str:
+    """A clause for the user on a scalar that keeps the iterations of a loop in order, and is no sum, least or greatest value; `use` says why."""
+    said = f"the loop over '{loop.iterator.host}' hands '{scalar.host}' on from iteration to iteration"
+    return (
+        f"{said}, since {use.reason} (line {use.range.start.line}): {use.remedy}"
+        if use is not None and use.reason
+        else said
+    )
 
 
 @dataclass(frozen=True)
@@ -75,16 +72,18 @@ def freed_reductions(
         for each in scop.statements if scalar not in private else ():
             if not each.loops or not _writes(each, scalar):
                 continue
-            operator = reduction_operator(scalar, each.node)
+            updates = reduction_updates(scalar, each.node, region.floating, region.signs)
             if any_order:
                 pairs.add((each.name, scalar))
-            elif operator is None or said.get(scalar.host, operator) != operator:
+            elif isinstance(updates, NoReduction):
+                held[handed_on(each.loops[0], scalar, updates)] = None
+            elif said.get(scalar.host, updates.clause) != updates.clause:
                 held[handed_on(each.loops[0], scalar)] = None
-            elif scalar.host in said or may_reorder(scalar, operator, region.floating):
+            elif scalar.host in said or not updates.ordered:
                 pairs.add((each.name, scalar))
-                clauses[ReductionClause(operator, (scalar.host,), scalar.range)] = None
+                clauses[ReductionClause(updates.operator, (scalar.host,), scalar.range)] = None
             else:
-                held[in_order(each.loops[0], scalar, operator)] = None
+                held[in_order(each.loops[0], updates)] = None
     return FreedReductions(frozenset(pairs), tuple(clauses), tuple(held))
 
 

@@ -19,7 +19,7 @@ from tilepragma.ir.accesses import uses
 from tilepragma.ir.directives import KernelDirective, PrivateClause, ReductionClause
 from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.flow import exposed_read, is_distributed
-from tilepragma.ir.looptree import Block, Declaration, Function, Loop, Statement, TileNest
+from tilepragma.ir.looptree import Block, Declaration, FloatingRules, Function, Loop, Statement, TileNest
 from tilepragma.ir.reductions import check_reduction
 from tilepragma.ir.traversal import children, loop_directives, walk
 from tilepragma.plan.coverage import axes_of
@@ -37,6 +37,7 @@ class ScalarContext:
     live_out: frozenset[str]
     final: frozenset[str]
     vouched: bool
+    floating: FloatingRules
     diagnostics: Diagnostics
 
 
@@ -127,8 +128,8 @@ def _decide(
     elif not distributed:
         result.shared.append(object_)
     elif reduction is not None:
-        check_reduction(object_, reduction, body, context.diagnostics)
-        result.reductions.append(Reduction(reduction.operator, object_))
+        operator = check_reduction(object_, reduction, body, context.floating, context.diagnostics)
+        result.reductions.append(Reduction(operator, object_))
         result.shared.append(object_)
     elif context.vouched and exposed is None:
         result.shared.append(object_)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tilepragma.ir.expressions import DataObject, Expression, Scope, Storage
 from tilepragma.ir.looptree import FloatingRules, Kernel, Statement
+from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loops_in
 from tilepragma.plan.boxed_tiles import StagedForm
 from tilepragma.plan.kernel_plan import Step, TileSize
@@ -45,6 +46,11 @@ class Region:
     ordered: bool = False
     """its outermost loops, and the nests in them, run one after another, whatever depends on what: the host does that around launches"""
     moved: Moved | None = None
+
+    @cached_property
+    def signs(self) -> Signs:
+        """The signs of what the region computes."""
+        return Signs(self.kernel.body, self.kernel.functions)
 
     @cached_property
     def scop(self) -> Scop:

@@ -22,7 +22,7 @@ from tilepragma.ir.directives import ReductionClause
 from tilepragma.ir.expressions import Expression
 from tilepragma.ir.flow import ScalarEffect, exposed_read, scalar_effect
 from tilepragma.ir.looptree import Block, Declaration, ForLoop, If, Kernel, Loop, Statement, While
-from tilepragma.ir.reductions import reduction_operator
+from tilepragma.ir.reductions import Updates, reduction_updates
 from tilepragma.ir.traversal import flat, loops_in, walk
 from tilepragma.plan.boxed_loops import boxed
 from tilepragma.plan.chain_checks import literal_trip
@@ -50,7 +50,7 @@ from tilepragma.plan.pieces import (
     scoped,
 )
 from tilepragma.plan.proof import dependence_reason
-from tilepragma.plan.reduced_scalars import handed_on, in_order, may_reorder
+from tilepragma.plan.reduced_scalars import handed_on, in_order
 from tilepragma.plan.split_loops import with_split_loops
 from tilepragma.plan.strategy import Automatic, Depths, Refusal, Region
 from tilepragma.plan.strips import Strips
@@ -337,15 +337,15 @@ class _Planner:
             exposed = exposed_read(loop.body, scalar, self.region.kernel.functions)
             if exposed is None and scalar.name not in at.live:
                 continue
-            operator = reduction_operator(scalar, loop.body) if exposed is not None else None
-            if operator is None:
-                self.reasons.append(handed_on(loop, scalar))
+            updates = reduction_updates(scalar, loop.body, self.region.floating, self.region.signs) if exposed else None
+            if not isinstance(updates, Updates):
+                self.reasons.append(handed_on(loop, scalar, updates))
                 return None
-            if not may_reorder(scalar, operator, self.region.floating):
-                self.notes.append(in_order(loop, scalar, operator))
+            if updates.ordered:
+                self.notes.append(in_order(loop, updates))
                 self.reasons.append(self.notes[-1])
                 return None
-            reductions.append(ReductionClause(operator, (scalar.host,), loop.header))
+            reductions.append(ReductionClause(updates.operator, (scalar.host,), loop.header))
         return tuple(reductions)
 
     def _on_host(self, at: _At, *values: Expression) -> bool:

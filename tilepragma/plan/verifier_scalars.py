@@ -8,12 +8,10 @@ from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.ir.directives import KernelDirective, LoopDirective, ReductionClause
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.flow import exposed_read
-from tilepragma.ir.reductions import check_reduction
+from tilepragma.ir.reductions import check_reduction, is_ordered
+from tilepragma.ir.signs import Signs
 from tilepragma.ir.traversal import loop_directives
-from tilepragma.ir.types import ScalarKind, ScalarType
 from tilepragma.plan.kernel_plan import KernelPlan, Launch, Reduction
-
-_RULES_OF_FLOATS = ("+", "*")
 
 
 def wrong_copies(plan: KernelPlan, launch: Launch) -> Iterator[str]:
@@ -47,9 +45,12 @@ def _wrong_reduction(plan: KernelPlan, launch: Launch, reduction: Reduction) -> 
     object_ = reduction.object
     found = Diagnostics()
     clause = ReductionClause(reduction.operator, (object_.host,), object_.range)
-    check_reduction(object_, clause, launch.body, found)
-    if found.has_errors:
+    operator = check_reduction(object_, clause, launch.body, plan.floating, found)
+    if found.has_errors or operator != reduction.operator:
         yield f"'{object_.host}' is not only reduced by {reduction.operator} in launch {launch.name}"
-    floating = isinstance(object_.element, ScalarType) and object_.element.kind is not ScalarKind.INTEGER
-    if floating and reduction.operator in _RULES_OF_FLOATS and not plan.floating.fast:
-        yield f"the order of '{object_.host}' is changed in launch {launch.name}, and its rounding with it"
+        return
+    # The launch has parts of the region alone; what variables hold is seen in all of it.
+    signs = Signs(plan.kernel.body, plan.kernel.functions)
+    if is_ordered(object_, operator, plan.kernel.body, plan.floating, signs):
+        changes = "its rounding" if operator in ("+", "*") else "which of equal zeros, or NaNs, stays,"
+        yield f"the order of '{object_.host}' is changed in launch {launch.name}, and {changes} with it"

@@ -21,7 +21,7 @@ __kernel void dot(__global const float *x, __global const float *y, __global flo
     const long worker0 = (long)get_local_id(0);
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
     for (long gang0 = (long)get_group_id(0); gang0 < gang0_count; gang0 += (long)get_num_groups(0)) {
-        float s = 0;
+        float s = -0.0f;
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long i_gang = gang0 * i_stride0;
         const long i_worker = worker0;

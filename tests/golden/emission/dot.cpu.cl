@@ -25,7 +25,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) v
     const long first = tilek_stretch(gang0_count, (long)get_group_id(0), (long)get_num_groups(0));
     const long last = tilek_stretch(gang0_count, (long)get_group_id(0) + 1, (long)get_num_groups(0));
     for (long gang0 = first; gang0 < last; ++gang0) {
-        float s = 0;
+        float s = -0.0f;
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long i_gang = gang0 * i_stride0;
         for (long i_tile1 = 0; i_tile1 < i_count1 * i_stride1; i_tile1 += i_stride1) {

@@ -20,7 +20,7 @@ extern "C" __global__ void dot(const float *x, const float *y, float *s_partials
     const long long worker0 = (long long)threadIdx.x;
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
     for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count; gang0 += (long long)gridDim.x) {
-        float s = 0;
+        float s = -0.0f;
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long long i_gang = gang0 * i_stride0;
         const long long i_worker = worker0;

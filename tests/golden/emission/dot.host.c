@@ -10,7 +10,7 @@ static void tilek_dot_host(const tilek_host_call *call, int64_t first, int64_t l
     const int64_t i_stride0 = call->tiles[0][0].stride;
     const int64_t i_stride1 = call->tiles[0][1].stride;
     for (int64_t gang0 = first; gang0 < last; ++gang0) {
-        float s = 0;
+        float s = -0.0f;
         /* Where the distributed tiles of this instance begin, in iterations. */
         const int64_t i_gang = gang0 * i_stride0;
         for (int64_t i_tile1 = 0; i_tile1 < i_count1 * i_stride1; i_tile1 += i_stride1) {

@@ -63,7 +63,7 @@ __kernel void elimination_nest2(
     const long worker0 = (long)get_local_id(0);
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
     for (long gang0 = (long)get_group_id(0); gang0 < gang0_count_2; gang0 += (long)get_num_groups(0)) {
-        double s = 0;
+        double s = -0.0;
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long i2_gang = gang0 * i2_stride0;
         const long i2_worker = worker0 * i2_stride1;

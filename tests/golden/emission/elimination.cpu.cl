@@ -59,7 +59,7 @@ __kernel __attribute__((reqd_work_group_size(1, 1, 1), min_vector_width(512))) v
     const long first = tilek_stretch(gang0_count_2, (long)get_group_id(0), (long)get_num_groups(0));
     const long last = tilek_stretch(gang0_count_2, (long)get_group_id(0) + 1, (long)get_num_groups(0));
     for (long gang0 = first; gang0 < last; ++gang0) {
-        double s = 0;
+        double s = -0.0;
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long i2_gang = gang0 * i2_stride0;
         for (long i2_worker = 0; i2_worker < i2_count1 * i2_stride1; i2_worker += i2_stride1) {

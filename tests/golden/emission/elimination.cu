@@ -61,7 +61,7 @@ extern "C" __global__ void elimination_nest2(
     const long long worker0 = (long long)threadIdx.x;
     /* The gangs of this group: more than one where the grid has fewer groups than there are gangs. */
     for (long long gang0 = (long long)blockIdx.x; gang0 < gang0_count_2; gang0 += (long long)gridDim.x) {
-        double s = 0;
+        double s = -0.0;
         /* Where the distributed tiles of this instance begin, in iterations. */
         const long long i2_gang = gang0 * i2_stride0;
         const long long i2_worker = worker0 * i2_stride1;

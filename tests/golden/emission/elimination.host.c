@@ -39,7 +39,7 @@ static void tilek_elimination_nest2_host(const tilek_host_call *call, int64_t fi
     const int64_t i2_stride0 = call->tiles[0][0].stride;
     const int64_t i2_stride1 = call->tiles[0][1].stride;
     for (int64_t gang0 = first; gang0 < last; ++gang0) {
-        double s = 0;
+        double s = -0.0;
         /* Where the distributed tiles of this instance begin, in iterations. */
         const int64_t i2_gang = gang0 * i2_stride0;
         for (int64_t i2_worker = 0; i2_worker < i2_count1 * i2_stride1; i2_worker += i2_stride1) {

@@ -295,6 +295,82 @@ CASE(narrow_reductions)
     }
 }
 
+// case converted_steps: accumulators of other width, sign or kind than the terms, converted in each step
+static void converted_steps(int n, const double *d, const int *x)
+{
+    int cut = 0; unsigned char wrapped = 250; signed char cast = 0; unsigned mixed = 100; _Bool parity = 0, sum = 0, truth = 0;
+#pragma tilek kernel data(d[0:n])
+    for (int i = 0; i < n; i++)
+        cut += d[i];
+#pragma tilek kernel data(x[0:n])
+    for (int i = 0; i < n; i++) {
+        wrapped = x[i] + wrapped;
+        if ((signed char)x[i] > cast) cast = x[i];
+        truth |= x[i] & 2;
+    }
+    signed char most = 0;
+#pragma tilek kernel data(x[0:n])
+    for (int i = 0; i < n; i++) if (x[i] > most) most = x[i];
+#pragma tilek kernel data(x[0:n])
+    for (int i = 0; i < n; i++) {
+        const long wide = -x[i];
+        mixed = wide < mixed ? wide : mixed;
+    }
+#pragma tilek kernel data(x[0:n])
+    for (int i = 0; i < n; i++) parity ^= x[i];
+#pragma tilek kernel data(x[0:n])
+    for (int i = 0; i < n; i++) sum -= x[i] % 2 != 0;
+    check_record("c", &cut, 4); check_record("w", &wrapped, 1); check_record("s", &cast, 1); check_record("m", &most, 1);
+    check_record("x", &mixed, 4); check_record("p", &parity, 1); check_record("b", &sum, 1); check_record("t", &truth, 1);
+}
+CASE(converted_steps)
+{
+    EACH_SIZE(n) {
+        double *d = check_allocate(n, sizeof *d);
+        int *x = check_ints(n);
+        for (size_t i = 0; i < n; i++) d[i] = ((int)(i % 7) - 3) * 0.7;
+        converted_steps((int)n, d, x);
+        free(d); free(x);
+    }
+}
+
+// case extrema_of_zeros_and_nans: a NaN passed over, taken, or there before; zeros of both signs
+static void extrema_of_zeros_and_nans(int n, double start, const double *d)
+{
+    double least = start, most = start, first = start, size = start;
+    double called = start == 0 ? 0.0 : start; // of a 0.0 and a -0.0 C leaves open which fmin gives
+#pragma tilek kernel data(d[0:n])
+    for (int i = 0; i < n; i++) least = least < d[i] ? least : d[i];
+#pragma tilek kernel data(d[0:n])
+    for (int i = 0; i < n; i++) if (d[i] >= most) most = d[i];
+#pragma tilek kernel data(d[0:n])
+    for (int i = 0; i < n; i++) if (d[i] < first) first = d[i];
+#pragma tilek kernel data(d[0:n])
+    for (int i = 0; i < n; i++) {
+        const double one = fabs(d[i]);
+        if (one < size) size = one;
+    }
+#pragma tilek kernel data(d[0:n])
+    for (int i = 0; i < n; i++) called = fmin(called, d[i] * d[i]);
+    const double all[] = {least, most, first, size, called};
+    for (int k = 0; k < 5; k++) {
+        const int nan = isnan(all[k]); // which one it is C leaves open
+        check_record("n", &nan, sizeof nan);
+        if (!nan) check_record("d", &all[k], sizeof all[k]);
+    }
+}
+CASE(extrema_of_zeros_and_nans)
+{
+    static const double starts[] = {1.0, -0.0, -1.0, NAN};
+    for (int s = 0; s < 4; s++) {
+        double d[37];
+        for (int data = 0; data < 2; data++) {
+            for (int i = 0; i < 37; i++) d[i] = data ? (i % 2 ? 0.0 : -0.0) : i == 30 ? NAN : i == 3 ? -5 : 10 + i;
+            extrema_of_zeros_and_nans(37, starts[s], d);
+        }
+    }
+}
+
 // case full_bytes: iterators that reach the ends of their types
 static void full_bytes(int *a)
 {

@@ -228,5 +228,18 @@ def test_reduction_identities_and_combinations() -> None:
     assert identity("max", INT) == "(-2147483647 - 1)"
     assert identity("max", FLOAT) == "(-1.0f / 0.0f)"
     assert identity("*", FLOAT) == "1"
-    assert combination("min", "a", "b") == "b < a ? b : a"
-    assert combination("&&", "a", "b") == "a && b"
+    assert combination("min", INT, "a", "b") == "b < a ? b : a"
+    assert combination("&&", INT, "a", "b") == "a && b"
+
+
+def test_a_reduction_keeps_negative_zeros_and_passes_over_nans_as_fmin_does() -> None:
+    assert identity("+", FLOAT) == "-0.0f"
+    assert identity("fmin", DOUBLE) == "(0.0 / 0.0)"
+    assert combination("fmin", DOUBLE, "a", "b") == "b < a || a != a ? b : a"
+
+
+def test_truths_stay_truths_where_a_target_keeps_them_in_wider_types() -> None:
+    truth = ScalarType(ScalarKind.BOOLEAN, 8, False, "_Bool")
+    assert [identity(operator, truth) for operator in ("+", "|", "max", "^", "*", "&", "min")] == list("0000111")
+    assert combination("+", truth, "a", "b") == "a || b"
+    assert combination("&", truth, "a", "b") == "a && b"

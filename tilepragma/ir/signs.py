@@ -1,0 +1,155 @@
+"""Which floating values are never -0.0, which orders nothing against +0.0: of two such zeros a minimum or maximum keeps the first or the last.
+
+Nothing is known of arrays, of parameters and of variables from outside the code looked at. What is known of a variable is so of everything
+that the code assigns to it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tilepragma.ir.accesses import uses
+from tilepragma.ir.expressions import (
+    Access,
+    Assignment,
+    Binary,
+    Call,
+    Callee,
+    Cast,
+    Comma,
+    Conditional,
+    DataObject,
+    Expression,
+    FloatingLiteral,
+    IntegerLiteral,
+    Storage,
+    Unary,
+)
+from tilepragma.ir.flow import exposed_read
+from tilepragma.ir.looptree import Declarator, Function, Return
+from tilepragma.ir.traversal import walk
+from tilepragma.ir.types import ScalarType
+
+_NOT_NEGATIVE = ("fabs", "exp", "exp2", "hypot", "cosh")
+_AS_THEIR_ARGUMENTS = ("sqrt", "fmin", "fmax")
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||")
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The signs of what `body`, with the functions that it calls, computes."""
+
+    body: Any
+    functions: tuple[Function, ...] = ()
+
+    def never_negative_zero(self, value: Expression) -> bool:
+        """Whether the value of an expression, where it is 0, is +0.0 (or an integer)."""
+        return _Question(self, False).holds(value)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """Is a value never -0.0; `strict`: has it never the sign of a negative number, NaNs aside? `asked`: the variables on the way here, of
+    which it may be assumed, since it holds of all that they are assigned if it holds of what they held before.
+    """
+
+    signs: Signs
+    strict: bool
+    asked: frozenset[tuple[DataObject, bool]] = frozenset()
+
+    def holds(self, value: Expression) -> bool:
+        type_ = value.type
+        if not isinstance(type_, ScalarType):
+            return False
+        if type_.is_integer and (not self.strict or not type_.signed):
+            return True
+        if isinstance(value, IntegerLiteral):
+            return value.value >= 0
+        if isinstance(value, FloatingLiteral):
+            return math.copysign(1.0, value.value) > 0
+        if isinstance(value, Cast):
+            return self._converted(value, type_)
+        if isinstance(value, Conditional):
+            return self.holds(value.then) and self.holds(value.otherwise)
+        if isinstance(value, Comma):
+            return self.holds(value.right)
+        if isinstance(value, Assignment):
+            return value.operator == "=" and self.holds(Cast(type_, value.value))
+        if isinstance(value, Unary):
+            return value.operator == "!" or (value.operator == "+" and self.holds(value.operand))
+        if isinstance(value, Binary):
+            return self._computed(value, type_)
+        if isinstance(value, Call):
+            return self._called(value)
+        return isinstance(value, Access) and self._kept(value)
+
+    def _converted(self, value: Cast, type_: ScalarType) -> bool:
+        operand = value.operand.type
+        if not isinstance(operand, ScalarType) or (type_.is_integer and operand.bits >= type_.bits):
+            return False
+        # Small numbers become zeros of their sign in a narrower type.
+        narrows = operand.is_floating and operand.bits > type_.bits
+        return (self._stricter if narrows else self).holds(value.operand)
+
+    def _computed(self, value: Binary, type_: ScalarType) -> bool:
+        left, right, operator = value.left, value.right, value.operator
+        if operator in _COMPARISONS:
+            return True
+        if type_.is_integer:
+            return False  # it may overflow
+        if operator in ("*", "/"):
+            square = operator == "*" and left == right and not any(isinstance(one, Call) for one in walk(left))
+            return square or (self._stricter.holds(left) and self._stricter.holds(right))
+        if operator == "+":
+            return (self._stricter.holds(left) and self._stricter.holds(right)) or (
+                not self.strict and not _fused(left, right) and (self.holds(left) or self.holds(right))
+            )
+        return operator == "-" and not self.strict and not _fused(left, right) and self.holds(left)
+
+    def _called(self, call: Call) -> bool:
+        if call.callee is Callee.MATH:
+            name = call.function.removesuffix("f").removesuffix("l")
+            return name in _NOT_NEGATIVE or (
+                name in _AS_THEIR_ARGUMENTS and all(self.holds(one) for one in call.arguments)
+            )
+        function = next((one for one in self.signs.functions if one.name == call.function), None)
+        if call.callee is not Callee.USER or function is None or not isinstance(function.result, ScalarType):
+            return False
+        inside = _Question(Signs(function.body, self.signs.functions), self.strict)
+        returned = [one.value for one in walk(function.body) if isinstance(one, Return)]
+        return bool(returned) and all(one is not None and inside.holds(Cast(function.result, one)) for one in returned)
+
+    def _kept(self, access: Access) -> bool:
+        object_ = access.object
+        if access.path or object_.storage is not Storage.SCALAR or object_.volatile:
+            return False
+        if (object_, self.strict) in self.asked:
+            return True
+        body, functions = self.signs.body, self.signs.functions
+        values = tuple(_assigned(body, object_))
+        changes = [use for use in uses(body, functions) if use.object == object_ and use.writes]
+        if not values or len(changes) != len(values) or exposed_read(body, object_, functions) is not None:
+            return False
+        further = _Question(self.signs, self.strict, self.asked | {(object_, self.strict)})
+        return all(further.holds(Cast(object_.element, one)) for one in values)
+
+    @property
+    def _stricter(self) -> _Question:
+        return _Question(self.signs, True, self.asked)
+
+
+def _assigned(body: Any, object_: DataObject) -> Iterator[Expression]:
+    """What a variable is set to; nothing for other changes of it."""
+    for node in walk(body):
+        if isinstance(node, Declarator) and node.object == object_ and isinstance(node.initializer, Expression):
+            yield node.initializer
+        elif isinstance(node, Assignment) and node.target.object == object_ and node.operator == "=":
+            yield node.value
+
+
+def _fused(*operands: Expression) -> bool:
+    """Whether an operand is a product, which compilers may add unrounded."""
+    return any(isinstance(one, Binary) and one.operator == "*" for one in operands)
