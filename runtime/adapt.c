@@ -78,11 +78,26 @@ static int next_place(const tilek_adaptation *one)
     return one->attempts[place].begun < TRIALS ? place : one->fastest;
 }
 
+static int rounds(const tilek_launch_shape *launches, int count)
+{
+    for (int launch = 0; launch < count; ++launch)
+        for (int index = 0; index < launches[launch].reduction_count; ++index)
+            if (launches[launch].chunk > 0 && launches[launch].reductions[index].operation <= TILEK_MULTIPLY) return 1;
+    return 0;
+}
+
+/* Whether tiles say in which order sums of real numbers are rounded, and nobody has said that it does not matter: what is fastest today may not change them. */
+static int must_keep_sums(const tilek_kernel *kernel)
+{
+    return (kernel->flags & TILEK_FAST_MATH) == 0 &&
+           (rounds(kernel->host_launches, kernel->host_launch_count) || rounds(kernel->device_launches, kernel->device_launch_count));
+}
+
 void tilek_adapt(tilek_state *state, tilek_call *call, tilek_target target, tilek_side side)
 {
     const tilek_kernel *kernel = state->kernel;
     tilek_adaptation *one;
-    if (abs(tilek_layout_at(kernel, side, 0)) == TILEK_USUAL) return;
+    if (abs(tilek_layout_at(kernel, side, 0)) == TILEK_USUAL || must_keep_sums(kernel)) return;
     tilek_state_lock();
     one = adaptation_for(state, call, target, side);
     if (one != NULL) {

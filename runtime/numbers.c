@@ -8,6 +8,10 @@
 
 enum { GANGS_PER_THREAD = 4, REDUCING_GANGS = 1024, THREADS_PER_UNIT = 64, DIMENSIONS = 3 };
 
+/* Instances of a launch whose partial values are formed in an order: so many that any number of threads has about as much to do each, and few enough that
+ * combining their values takes no time. */
+enum { MOST_CHUNKS = 2048 };
+
 static int uses(const tilek_launch_shape *launch, int axis) { return (launch->axes >> axis & 1u) != 0; }
 
 static int64_t bounded_product(int64_t a, int64_t b) { return b != 0 && a > INT64_MAX / b ? INT64_MAX : a * b; }
@@ -105,6 +109,12 @@ static void cover(const tilek_launch_shape *launch, const tilek_call *call, tile
     }
 }
 
+/* How many instances a launch that forms its partial values in an order deals `need` iterations to, whatever the machine; 0: how many there are is not known. */
+static int64_t chunks_of(const tilek_launch_shape *launch, int64_t need)
+{
+    return need > 0 ? tilek_minimum(tilek_ceiling_quotient(need, launch->chunk), MOST_CHUNKS) : REDUCING_GANGS;
+}
+
 static void choose_device(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers)
 {
     const int64_t units = tilek_maximum(machine->limits->compute_units, 1);
@@ -114,6 +124,10 @@ static void choose_device(const tilek_launch_shape *launch, const tilek_call *ca
         int64_t need;
         if (!uses(launch, axis) || numbers->axes[axis] > 0) continue;
         need = need_of(launch, call, numbers, axis, &must);
+        if (launch->chunk > 0 && !must && (need == 0 || axis == TILEK_AXIS_THREAD)) {
+            numbers->axes[axis] = chunks_of(launch, need);
+            continue;
+        }
         if (need == 0) need = 4 * units;
         if (!must && axis == TILEK_AXIS_THREAD) need = tilek_minimum(need, THREADS_PER_UNIT * units);
         if (!must && launch->reduction_count > 0) need = tilek_minimum(need, REDUCING_GANGS);
@@ -121,7 +135,8 @@ static void choose_device(const tilek_launch_shape *launch, const tilek_call *ca
     }
 }
 
-/* On the host the outermost open gang axis is spread over the threads; the rest is left to the loops inside, in the user's order. */
+/* On the host the outermost open gang axis is spread over the threads; the rest is left to the loops inside, in the user's order. Where partial values are
+ * formed in an order, no number of threads decides how many of them there are. */
 static void choose_host(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers)
 {
     const int64_t spread = machine->threads * GANGS_PER_THREAD;
@@ -136,6 +151,7 @@ static void choose_host(const tilek_launch_shape *launch, const tilek_call *call
             if (!used) continue;
             need = need_of(launch, call, numbers, axis, &must);
             count = axis == TILEK_AXIS_THREAD ? machine->threads : taken ? 1 : spread;
+            if (launch->chunk > 0 && (axis == TILEK_AXIS_THREAD || !taken)) count = chunks_of(launch, need);
             taken = 1;
             numbers->axes[axis] = tilek_maximum(need > 0 ? tilek_minimum(count, need) : count, 1);
         }
@@ -236,8 +252,9 @@ tilek_status tilek_decide(const tilek_launch_shape *launch, const tilek_call *ca
             tilek_say(why, "a count of threads, gangs or workers is %" PRId64, call->axes[axis]);
             return TILEK_UNSUPPORTED;
         }
-        was_open[axis] = uses(launch, axis) && call->axes[axis] == 0;
-        numbers->axes[axis] = uses(launch, axis) ? call->axes[axis] : 1;
+        const int is_said = call->axes[axis] > 0 && (axis != TILEK_AXIS_THREAD || launch->chunk == 0); /* threads take chunks in turn */
+        was_open[axis] = uses(launch, axis) && !is_said;
+        numbers->axes[axis] = !uses(launch, axis) ? 1 : is_said ? call->axes[axis] : 0;
     }
     for (int dimension = 0; machine->workers != NULL && dimension < DIMENSIONS; ++dimension)
         if (was_open[TILEK_AXIS_WORKER + dimension]) numbers->axes[TILEK_AXIS_WORKER + dimension] = machine->workers[dimension];

@@ -1,4 +1,4 @@
-/* reduce.c: combining the partial values of reductions, in index order. */
+/* reduce.c: combining the partial values of reductions, in a tree over their indices. */
 #include "reduce.h"
 
 #include <string.h>
@@ -38,6 +38,8 @@ size_t tilek_type_size(tilek_type type)
 #define NO_BITS                                                                      \
     case TILEK_BIT_AND: case TILEK_BIT_OR: case TILEK_BIT_XOR: return TILEK_INVALID;
 
+/* The tree is gone through from left to right: after `index` values there is one of `sums` for each bit of `index` that is set, that of the largest part first.
+ * A part of one value more joins those that are as long, shortest first. */
 #define DEFINE_COMBINE(NAME, TYPE, STEPS, BITS)                                                               \
     static tilek_status NAME##_step(tilek_operator operation, TYPE *accumulator, TYPE right)                  \
     {                                                                                                         \
@@ -48,15 +50,19 @@ size_t tilek_type_size(tilek_type type)
     }                                                                                                         \
     static tilek_status NAME(tilek_operator operation, void *value, const char *partials, int64_t count)      \
     {                                                                                                         \
-        TYPE old, combined, next;                                                                             \
+        TYPE parts[64], old, next;                                                                            \
+        int depth = 0;                                                                                        \
         tilek_status status = TILEK_OK;                                                                       \
         memcpy(&old, value, sizeof old);                                                                      \
-        memcpy(&combined, partials, sizeof combined);                                                         \
-        for (int64_t index = 1; index < count && status == TILEK_OK; ++index) {                               \
+        for (int64_t index = 0; index < count && status == TILEK_OK; ++index) {                               \
             memcpy(&next, partials + (size_t)index * sizeof next, sizeof next);                               \
-            status = NAME##_step(operation, &combined, next);                                                 \
+            parts[depth++] = next;                                                                            \
+            for (int64_t rest = index; (rest & 1) != 0 && status == TILEK_OK; rest >>= 1, --depth)            \
+                status = NAME##_step(operation, &parts[depth - 2], parts[depth - 1]);                         \
         }                                                                                                     \
-        if (status == TILEK_OK) status = NAME##_step(operation, &old, combined);                              \
+        for (; depth > 1 && status == TILEK_OK; --depth)                                                      \
+            status = NAME##_step(operation, &parts[depth - 2], parts[depth - 1]);                             \
+        if (status == TILEK_OK) status = NAME##_step(operation, &old, parts[0]);                              \
         if (status == TILEK_OK) memcpy(value, &old, sizeof old);                                              \
         return status;                                                                                        \
     }

@@ -113,8 +113,8 @@ typedef enum tilek_operator { TILEK_ADD, TILEK_MULTIPLY, TILEK_MINIMUM, TILEK_MA
                               TILEK_LOGICAL_AND, TILEK_LOGICAL_OR,
                               TILEK_MINIMUM_NUMBER, TILEK_MAXIMUM_NUMBER /* fmin and fmax: NaNs are passed over */ } tilek_operator;
 
-/* Instances deliver partial values; the runtime combines them in index order and then with the scalar's old value. `array` is the
- * index of the reduced scalar among the kernel's arrays (storage SCALAR). */
+/* Instances deliver partial values; the runtime combines them in a binary tree over their indices (tilek_combine), and then with the scalar's old
+ * value. `array` is the index of the reduced scalar among the kernel's arrays (storage SCALAR). */
 typedef struct tilek_reduction { tilek_operator operation; tilek_type type; int array; } tilek_reduction;
 
 /* Parameters of a device entry point, in order. Those with a `constant` name may be given as -DNAME=value instead (TILEK_SPECIALIZE):
@@ -172,6 +172,8 @@ typedef struct tilek_launch_shape {
     const tilek_parameter *parameters;
     int value_count;           /* values that differ from step to step: iterators of host loops around the launch */
     const size_t *value_sizes;
+    int64_t chunk; /* 0: the order of its reductions does not matter. Else partial values are formed in it, so that the loops' trips alone say how many instances
+                      there are: each takes so many iterations of its loop at least */
 } tilek_launch_shape;
 
 /* A tile's extent that is chosen at launch: by TILEK_SIZES=name=8,kernel.name=32, or one of these. */

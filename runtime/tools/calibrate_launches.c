@@ -62,8 +62,8 @@ static const tilek_tile_kind kinds[] = {TILEK_TILE_GANG, TILEK_TILE_WORKER};
 static const int axes[] = {TILEK_AXIS_GANG, TILEK_AXIS_WORKER};
 static const tilek_loop_shape loops[] = {{"i", 2, kinds, axes, 0, INT32_MIN, INT32_MAX}};
 #define GANG_WORKER (1u << TILEK_AXIS_GANG | 1u << TILEK_AXIS_WORKER)
-static const tilek_launch_shape host_launches[] = {{"calibrate", 1, loops, GANG_WORKER, wait_host, 0, NULL, 2, parameters, 0, NULL}};
-static const tilek_launch_shape device_launches[] = {{"calibrate", 1, loops, GANG_WORKER, NULL, 0, NULL, 2, parameters, 0, NULL}};
+static const tilek_launch_shape host_launches[] = {{"calibrate", 1, loops, GANG_WORKER, wait_host, 0, NULL, 2, parameters, 0, NULL, 0}};
+static const tilek_launch_shape device_launches[] = {{"calibrate", 1, loops, GANG_WORKER, NULL, 0, NULL, 2, parameters, 0, NULL, 0}};
 static const int loop_map[] = {0};
 static const int64_t tile_arguments[2];
 static void *states[2]; /* the runtime's memory of the two kernels */

@@ -21,7 +21,7 @@ static void delayed_host(const tilek_host_call *call, int64_t first, int64_t las
     if (size != fast) (void)nanosleep(&(struct timespec){0, DELAY}, NULL);
 }
 
-static const tilek_launch_shape launches[] = {{"delayed", 0, NULL, TILEK_LAUNCH_ALWAYS, delayed_host, 0, NULL, 0, NULL, 0, NULL}};
+static const tilek_launch_shape launches[] = {{"delayed", 0, NULL, TILEK_LAUNCH_ALWAYS, delayed_host, 0, NULL, 0, NULL, 0, NULL, 0}};
 static const tilek_array_shape arrays[] = {{"A", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS}};
 static const tilek_size sizes[] = {{"size", 3, 3}};
 static const int64_t in_small[] = {4}, in_large[] = {5}, usual[] = {3};

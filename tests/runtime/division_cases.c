@@ -52,8 +52,8 @@ static void back_host(const tilek_host_call *call, int64_t first, int64_t last) 
 
 static const size_t value_sizes[] = {sizeof(shape)};
 #define GANG_WORKER (1u << TILEK_AXIS_GANG | 1u << TILEK_AXIS_WORKER)
-static const tilek_launch_shape hosts[] = {{"forth", 1, loops, GANG_WORKER, forth_host, 0, NULL, 0, NULL, 1, value_sizes}, {"back", 1, loops, GANG_WORKER, back_host, 0, NULL, 0, NULL, 1, value_sizes}};
-static const tilek_launch_shape devices[] = {{"forth", 1, loops, GANG_WORKER, NULL, 0, NULL, 11, parameters, 1, value_sizes}, {"back", 1, loops, GANG_WORKER, NULL, 0, NULL, 11, parameters, 1, value_sizes}};
+static const tilek_launch_shape hosts[] = {{"forth", 1, loops, GANG_WORKER, forth_host, 0, NULL, 0, NULL, 1, value_sizes, 0}, {"back", 1, loops, GANG_WORKER, back_host, 0, NULL, 0, NULL, 1, value_sizes, 0}};
+static const tilek_launch_shape devices[] = {{"forth", 1, loops, GANG_WORKER, NULL, 0, NULL, 11, parameters, 1, value_sizes, 0}, {"back", 1, loops, GANG_WORKER, NULL, 0, NULL, 11, parameters, 1, value_sizes, 0}};
 
 void register_division_kernels(void)
 {

@@ -59,8 +59,8 @@ static int order(struct tilek_run *run, const tilek_call *call)
 
 static const size_t value_sizes[] = {sizeof(int)};
 #define GANG_WORKER (1u << TILEK_AXIS_GANG | 1u << TILEK_AXIS_WORKER)
-static const tilek_launch_shape hosts[] = {{"fade", 1, loops, GANG_WORKER, fade_host, 0, NULL, 0, NULL, 1, value_sizes}};
-static const tilek_launch_shape devices[] = {{"fade", 1, loops, GANG_WORKER, NULL, 0, NULL, 10, parameters, 1, value_sizes}};
+static const tilek_launch_shape hosts[] = {{"fade", 1, loops, GANG_WORKER, fade_host, 0, NULL, 0, NULL, 1, value_sizes, 0}};
+static const tilek_launch_shape devices[] = {{"fade", 1, loops, GANG_WORKER, NULL, 0, NULL, 10, parameters, 1, value_sizes, 0}};
 static const tilek_array_shape arrays[] = {{"A", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES | TILEK_COPY_IN | TILEK_COPY_OUT}};
 static const size_t scalar_sizes[] = {sizeof(int64_t), sizeof(int), sizeof(double)};
 static const char *const text[] = {"the fake device reads no text", NULL};

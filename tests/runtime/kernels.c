@@ -100,14 +100,14 @@ static void rows_device(const fake_call *call)
 static const tilek_reduction sum_reductions[] = {{TILEK_ADD, TILEK_DOUBLE, 1}};
 #define GANG_WORKER (1u << TILEK_AXIS_GANG | 1u << TILEK_AXIS_WORKER)
 
-static const tilek_launch_shape scale_hosts[] = {{"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 0, NULL, 0, NULL},
-                                                 {"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 0, NULL, 0, NULL}};
-static const tilek_launch_shape scale_devices[] = {{"scale", 1, scale_loops, GANG_WORKER, NULL, 0, NULL, 9, scale_parameters, 0, NULL},
-                                                   {"scale", 1, scale_loops, GANG_WORKER, NULL, 0, NULL, 9, scale_parameters, 0, NULL}};
-static const tilek_launch_shape sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 0, NULL, 0, NULL}};
-static const tilek_launch_shape sum_devices[] = {{"sum", 1, scale_loops, GANG_WORKER, NULL, 1, sum_reductions, 10, scale_parameters, 0, NULL}};
-static const tilek_launch_shape rows_hosts[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, rows_host, 0, NULL, 0, NULL, 0, NULL}};
-static const tilek_launch_shape rows_devices[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, NULL, 0, NULL, 11, rows_parameters, 0, NULL}};
+static const tilek_launch_shape scale_hosts[] = {{"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 0, NULL, 0, NULL, 0},
+                                                 {"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 0, NULL, 0, NULL, 0}};
+static const tilek_launch_shape scale_devices[] = {{"scale", 1, scale_loops, GANG_WORKER, NULL, 0, NULL, 9, scale_parameters, 0, NULL, 0},
+                                                   {"scale", 1, scale_loops, GANG_WORKER, NULL, 0, NULL, 9, scale_parameters, 0, NULL, 0}};
+static const tilek_launch_shape sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 0, NULL, 0, NULL, 0}};
+static const tilek_launch_shape sum_devices[] = {{"sum", 1, scale_loops, GANG_WORKER, NULL, 1, sum_reductions, 10, scale_parameters, 0, NULL, 0}};
+static const tilek_launch_shape rows_hosts[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, rows_host, 0, NULL, 0, NULL, 0, NULL, 0}};
+static const tilek_launch_shape rows_devices[] = {{"rows", 1, row_loops, 1u << TILEK_AXIS_THREAD, NULL, 0, NULL, 11, rows_parameters, 0, NULL, 0}};
 
 static const tilek_array_shape scale_arrays[] = {
     {"A", TILEK_CONTIGUOUS, 1, sizeof(double), 1, number, TILEK_READS | TILEK_WRITES | TILEK_COPY_IN | TILEK_COPY_OUT}};
@@ -130,8 +130,8 @@ const tilek_kernel twice_kernel = {TILEK_ABI, "twice", "twice.c", 13, TILEK_USES
                                    2, scale_hosts, 2, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[1], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL};
 const tilek_kernel sum_kernel = {TILEK_ABI, "sum", "sum.c", 14, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, NULL, 2, sum_arrays, 1, scalar_sizes,
                                  1, sum_hosts, 1, sum_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[2], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL};
-static const tilek_launch_shape processor_scale_hosts[] = {{"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 9, scale_parameters, 0, NULL}};
-static const tilek_launch_shape processor_sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 10, scale_parameters, 0, NULL}};
+static const tilek_launch_shape processor_scale_hosts[] = {{"scale", 1, scale_loops, GANG_WORKER, scale_host, 0, NULL, 9, scale_parameters, 0, NULL, 0}};
+static const tilek_launch_shape processor_sum_hosts[] = {{"sum", 1, scale_loops, GANG_WORKER, sum_host, 1, sum_reductions, 10, scale_parameters, 0, NULL, 0}};
 const tilek_kernel processor_scale_kernel = {TILEK_ABI, "scale", "scale.c", 16, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, text, 1, scale_arrays, 1, scalar_sizes,
                                              1, processor_scale_hosts, 1, scale_devices, 3, 1, loop_map, loop_map, NULL, NULL, 0, NULL, 0, NULL, &states[4], NULL, 0, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL};
 const tilek_kernel processor_sum_kernel = {TILEK_ABI, "sum", "sum.c", 17, TILEK_USES_DOUBLE, ALL_TARGETS, TILEK_AUTO, text, text, text, 2, sum_arrays, 1, scalar_sizes,

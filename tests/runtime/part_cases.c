@@ -42,7 +42,7 @@ void tiles(void)
 void reductions(void)
 {
     const int32_t integers[] = {7, -3, INT32_MAX};
-    const float reals[] = {1e8f, 1.0f, -1e8f};
+    const float reals[] = {1e8f, 1.0f, -1e8f, 1.0f, 1e8f, -1e8f, 5.0f};
     const uint8_t bits[] = {0x0f, 0xf0};
     int32_t integer = 1;
     float real = 0;
@@ -52,7 +52,10 @@ void reductions(void)
     CHECK(tilek_combine(TILEK_ADD, TILEK_INT32, &integer, integers, 3) == TILEK_OK && integer == (int32_t)((uint32_t)INT32_MAX + 5u));
     CHECK(tilek_combine(TILEK_MINIMUM, TILEK_INT32, &integer, integers, 2) == TILEK_OK && tilek_combine(TILEK_MAXIMUM, TILEK_INT32, &integer, integers, 2) == TILEK_OK);
     CHECK(integer == 7);
-    CHECK(tilek_combine(TILEK_ADD, TILEK_FLOAT, &real, reals, 3) == TILEK_OK && real == 0.0f); /* in index order: 1e8 + 1 is 1e8 */
+    CHECK(tilek_combine(TILEK_ADD, TILEK_FLOAT, &real, reals, 3) == TILEK_OK && real == 0.0f); /* 1e8 + 1 is 1e8 */
+    CHECK(tilek_combine(TILEK_ADD, TILEK_FLOAT, &real, reals, 4) == TILEK_OK && real == 0.0f); /* neighbours first: in index order it were 1 */
+    CHECK(tilek_combine(TILEK_ADD, TILEK_FLOAT, &real, reals, 7) == TILEK_OK && real == 5.0f); /* what has no neighbour goes up: else 5 would be lost in 1e8 */
+    CHECK(tilek_combine(TILEK_ADD, TILEK_FLOAT, &real, reals, 0) == TILEK_OK && real == 5.0f);
     CHECK(tilek_combine(TILEK_BIT_XOR, TILEK_UINT8, &bit, bits, 2) == TILEK_OK && bit == 0);
     CHECK(tilek_combine(TILEK_BIT_OR, TILEK_FLOAT, &real, reals, 3) == TILEK_INVALID);
     CHECK(tilek_combine(TILEK_LOGICAL_OR, TILEK_BOOL, &truth, truths, 2) == TILEK_OK && truth);

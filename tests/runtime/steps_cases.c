@@ -107,8 +107,8 @@ static const tilek_reduction sums[] = {{TILEK_ADD, TILEK_DOUBLE, 1}};
 #define GANG_WORKER (1u << TILEK_AXIS_GANG | 1u << TILEK_AXIS_WORKER)
 #define LAUNCHES(loops, host, list, name)                                                                                 \
     {                                                                                                                     \
-        {name "decay", 1, loops, GANG_WORKER, host ? decay_host : NULL, 0, NULL, host ? 0 : 10, host ? NULL : list, 1, value_sizes}, \
-        {name "add", 1, loops, GANG_WORKER, host ? sum_host : NULL, 1, sums, host ? 0 : 10, host ? NULL : sum_parameters, 1, value_sizes} \
+        {name "decay", 1, loops, GANG_WORKER, host ? decay_host : NULL, 0, NULL, host ? 0 : 10, host ? NULL : list, 1, value_sizes, 0}, \
+        {name "add", 1, loops, GANG_WORKER, host ? sum_host : NULL, 1, sums, host ? 0 : 10, host ? NULL : sum_parameters, 1, value_sizes, 0} \
     }
 static const tilek_launch_shape hosts[] = LAUNCHES(wide_loops, 1, parameters, ""), narrow_hosts[] = LAUNCHES(narrow_loops, 1, parameters, "narrow_");
 static const tilek_launch_shape devices[] = LAUNCHES(wide_loops, 0, parameters, ""), narrow_devices[] = LAUNCHES(narrow_loops, 0, parameters, "narrow_"),
@@ -243,7 +243,7 @@ void steps_workers(void)
     static const int own_axes[] = {TILEK_AXIS_GANG, -1};
     static const tilek_loop_shape loops[] = {{"x", 2, own_kinds, own_axes, 0, INT64_MIN, INT64_MAX}};
     static const int64_t extents[][2] = {{0, 256}, {1, 1}, {16, 16}, {20, 32}, {1000, 256}};
-    const tilek_launch_shape launch = {"tiles", 1, loops, GANG_WORKER, NULL, 0, NULL, 0, NULL, 0, NULL};
+    const tilek_launch_shape launch = {"tiles", 1, loops, GANG_WORKER, NULL, 0, NULL, 0, NULL, 0, NULL, 0};
     const tilek_bounds bounds = {3, 10, 1, 7};
     tilek_limits limits = {.compute_units = 4, .grid = {100, 100, 100}, .group = {1024, 1024, 64}, .group_total = 1024};
     step_call own;

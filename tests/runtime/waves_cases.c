@@ -36,7 +36,7 @@ static void tile_host(const tilek_host_call *call, int64_t first, int64_t last)
     (void)__atomic_add_fetch(&runs[wave][column], 1, __ATOMIC_RELAXED);
 }
 
-static const tilek_launch_shape tile_launch = {"tiles", 1, tile_loops, 1u, tile_host, 0, NULL, 0, NULL, 1, value_sizes};
+static const tilek_launch_shape tile_launch = {"tiles", 1, tile_loops, 1u, tile_host, 0, NULL, 0, NULL, 1, value_sizes, 0};
 
 /* A planned step of one loop with `width` tiles from `lower` on. */
 static tilek_planned planned_of(tilek_bounds *bounds, int64_t lower, int64_t width)

@@ -40,6 +40,7 @@ from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
 from tilepragma.ir.looptree import TiledLoop
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
+from tilepragma.plan.chunks import chunk
 from tilepragma.plan.kernel_plan import ArrayArgument, Division, KernelPlan, Launch, SizeChoice, Step, launches_in
 from tilepragma.plan.size_choices import is_of_devices_only
 from tilepragma.plan.tile_columns import persistent_launches
@@ -219,6 +220,7 @@ def _launch(
         reductions=tuple(reductions),
         parameters=parameters,
         value_sizes=tuple(type_size(object_.element) for object_ in launch.values),
+        chunk=chunk(launch),
     )
 
 

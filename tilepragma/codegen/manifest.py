@@ -102,7 +102,8 @@ class ReductionShape:
 @dataclass(frozen=True)
 class LaunchShape:
     """tilek_launch_shape. `axes` is the mask of axes in use and TILEK_LAUNCH_ALWAYS; `host` the host function's name, None in device launches;
-    `parameters` are those of the entry point, which host launches have in the program for processors; `value_sizes` in bytes.
+    `parameters` are those of the entry point, which host launches have in the program for processors; `value_sizes` in bytes; `chunk` as
+    `plan/chunks.py` says.
     """
 
     entry: str
@@ -112,6 +113,7 @@ class LaunchShape:
     reductions: tuple[ReductionShape, ...]
     parameters: tuple[Parameter, ...]
     value_sizes: tuple[int, ...]
+    chunk: int
 
 
 @dataclass(frozen=True)

@@ -86,8 +86,12 @@ def _operations(counts: tuple[OperationCount, ...], known: Evaluation) -> float:
 
 
 def even_parts(steps: tuple[Step, ...], sizes: tuple[TileSize, ...]) -> Iterator[EvenParts]:
-    """The sizes that launches of these steps change, with the rows that they deal out."""
+    """The sizes that launches of these steps change, with the rows that they deal out; none where sums are rounded in an order that follows
+    the tiles, which no number of threads may change.
+    """
     launches = launches_in(steps)
+    if any(reduction.rounds for launch in launches for reduction in launch.reductions):
+        return
     waves = [one.loop.upper for one in all_steps(steps) if isinstance(one, HostLoop) and _goes_through_waves(one)]
     for place, size in enumerate(sizes):
         if size.unit < 1:

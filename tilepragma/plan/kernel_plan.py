@@ -12,6 +12,7 @@ from tilepragma.base.ranges import SourceRange
 from tilepragma.ir.directives import ClauseExpression, CountClause, Target
 from tilepragma.ir.expressions import DataObject, Expression
 from tilepragma.ir.looptree import Axis, Block, Declaration, FloatingRules, Kernel, Loop, TiledLoop, Window
+from tilepragma.ir.types import ScalarType
 
 #: Evaluated in the user's function right before the launch: text of a clause, or an expression over host objects.
 #: Expressions may call the helpers of tilek.h (Callee.HELPER; 64-bit).
@@ -54,10 +55,20 @@ class ArrayArgument:
 
 @dataclass(frozen=True)
 class Reduction:
-    """`object` starts at the operator's identity in every instance; instances are combined in index order, then with the old value."""
+    """`object` starts at the operator's identity in every instance; instances are combined in a tree over their numbers, then with the old value."""
 
     operator: str
     object: DataObject
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether it is of floating-point numbers: another order may give other bits, if only in a NaN or the sign of a zero."""
+        return isinstance(self.object.element, ScalarType) and self.object.element.is_floating
+
+    @property
+    def rounds(self) -> bool:
+        """Whether another order may give another number: a sum or product of floating-point numbers."""
+        return self.is_floating and self.operator in ("+", "*")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from tilepragma.base.diagnostics import Diagnostics, Severity
 from tilepragma.base.refusals import RefusalError
 from tilepragma.ir.directives import TemporalTiles
 from tilepragma.ir.looptree import FloatingRules, Kernel
-from tilepragma.ir.types import ScalarType
 from tilepragma.ir.versions import KernelVersion
 from tilepragma.plan.defaults import PlanDefaults
 from tilepragma.plan.kernel_plan import KernelPlan, PlanVersion
@@ -62,11 +61,7 @@ def plan_version(
 
 def _sums_reals(plan: KernelPlan) -> bool:
     """Whether a launch combines real numbers, in an order that its tiles say."""
-    return any(
-        one.operator in ("+", "*") and isinstance(one.object.element, ScalarType) and one.object.element.is_floating
-        for launch in (*plan.host, *plan.device)
-        for one in launch.reductions
-    )
+    return any(one.rounds for launch in (*plan.host, *plan.device) for one in launch.reductions)
 
 
 def _launches(plan: KernelPlan) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from tilepragma.ir.types import LONG
 from tilepragma.plan.dump import plan_text
 from tilepragma.plan.evaluation import UncountableError
 from tilepragma.plan.even_blocks import even_parts
-from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, SizeChoice, TileSize
+from tilepragma.plan.kernel_plan import ArrayArgument, KernelPlan, Launch, Reduction, SizeChoice, TileSize
 from tilepragma.plan.processor_choices import processor_choices
 from tilepragma.plan.sections import whole_section
 from tilepragma.plan.size_choices import outermost_loop, sizes_on_hosts, wrong_choices
@@ -219,3 +219,12 @@ def test_columns_of_wavefronts_are_no_wider_than_the_share_of_a_thread() -> None
     assert "tilek_size_of_columns(tilek_run_, 0, (long)m - 1, 1)" in step_functions(waves, False).text
     assert sizes_on_hosts(waves, {"n": 5000, "m": 250, "s": 1}, threads=2) == (125, *usual[1:])
     assert sizes_on_hosts(waves, {"n": 5000, "m": 250, "s": 1}, threads=1) == usual
+
+
+@pytest.mark.parametrize(("operator", "count"), [("+", 0), ("*", 0), ("max", 1)])
+def test_blocks_stay_where_their_order_rounds_a_sum(product: KernelPlan, operator: str, count: int) -> None:
+    """Else the number of threads would."""
+    reduced = (Reduction(operator, product.arrays[0].object),)
+    steps = tuple(replace(one, reductions=reduced) if isinstance(one, Launch) else one for one in product.host_steps)
+    assert any(isinstance(one, Launch) for one in steps)
+    assert len(list(even_parts(steps, product.sizes))) == count
