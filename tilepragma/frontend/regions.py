@@ -28,7 +28,7 @@ from tilepragma.frontend.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.written import Written, written_in
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
-from tilepragma.ir.expressions import Scope, Storage
+from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Block, Enclosing, Kernel, Parameter, SourceFile
 from tilepragma.ir.types import RecordType, Type
 
@@ -299,7 +299,7 @@ class RegionBuilder:
             for o in context.used.values()
             if o.storage is Storage.SCALAR
             and (o in written.objects or o in written.addressed)
-            and (o.host != context.roots[o.host].spelling or liveness.read_after(context.roots[o.host]))
+            and ("->" in o.host or liveness.read_after(context.roots[o.host], _members(o)))
         )
         return Kernel(
             name=name,
@@ -315,9 +315,9 @@ class RegionBuilder:
                 o.name
                 for o in context.used.values()
                 if o.storage is Storage.CONTIGUOUS
-                and o in written.objects
-                and o.host == context.roots[o.host].spelling
-                and liveness.forgets(context.roots[o.host], o.rank)
+                and o in written.objects | written.addressed
+                and "->" not in o.host
+                and liveness.forgets(context.roots[o.host], o.rank, _members(o))
             ),
         )
 
@@ -339,6 +339,11 @@ class RegionBuilder:
         if wanted in RESERVED or wanted == "main":
             wanted = f"{wanted}_kernel"
         return self.names.unique(wanted)
+
+
+def _members(object_: DataObject) -> tuple[str, ...]:
+    """The members that lead to an object from its variable."""
+    return tuple(object_.host.split(".")[1:])
 
 
 def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> None:
