@@ -352,7 +352,11 @@ def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> 
         if not isinstance(outer.element, RecordType):
             continue
         for inner in context.used.values():
-            if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and written.objects & {outer, inner}:
+            if inner.lengths and inner.lengths[0] is None:
+                continue  # what a pointer leads to is no part of the struct
+            if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and (
+                written.objects | written.addressed
+            ) & {outer, inner}:
                 raise source_error(
                     range_,
                     f"the kernel uses '{outer.host}' as a whole and its part '{inner.host}', and writes one of them",
