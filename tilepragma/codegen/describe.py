@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from tilepragma.codegen.device_functions import type_size
 from tilepragma.codegen.device_program import cuda_program, opencl_program
 from tilepragma.codegen.entry_points import DeviceProgram, uses_double
 from tilepragma.codegen.host_functions import host_function_name
@@ -40,6 +39,7 @@ from tilepragma.ir.directives import Target
 from tilepragma.ir.expressions import DataObject, IntegerLiteral, Scope
 from tilepragma.ir.looptree import TiledLoop
 from tilepragma.ir.types import ArrayType, RecordType, ScalarKind, ScalarType, Type
+from tilepragma.ir.value_bytes import type_size
 from tilepragma.plan.chunks import chunk
 from tilepragma.plan.kernel_plan import ArrayArgument, Division, KernelPlan, Launch, SizeChoice, Step, launches_in
 from tilepragma.plan.size_choices import is_of_devices_only

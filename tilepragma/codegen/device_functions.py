@@ -10,9 +10,10 @@ from tilepragma.codegen.dialect import Dialect
 from tilepragma.codegen.printer import CalledFunction, Flat, ObjectMap, Printer
 from tilepragma.codegen.statements import StatementPrinter
 from tilepragma.codegen.writer import Writer
-from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, IntegerLiteral, Storage
+from tilepragma.ir.expressions import Access, AddressOf, Call, DataObject, Expression, Storage
 from tilepragma.ir.looptree import Function
 from tilepragma.ir.types import UNSIGNED_LONG, ArrayType, PointerType, RecordType, ScalarType, Type
+from tilepragma.ir.value_bytes import type_size
 
 
 @dataclass
@@ -133,19 +134,6 @@ def _natural_layout(record: RecordType) -> bool:
         end = field_.offset + type_size(field_.type)
     largest = max((_alignment(field_.type) for field_ in record.fields), default=1)
     return record.size == -(-end // largest) * largest
-
-
-def type_size(type_: Type) -> int:
-    """The size of a type in bytes on the host; array lengths must be literals."""
-    match type_:
-        case ScalarType():
-            return type_.bits // 8
-        case RecordType():
-            return type_.size
-        case ArrayType(element, IntegerLiteral(value)):
-            return type_size(element) * value
-        case _:
-            return 8
 
 
 def _alignment(type_: Type) -> int:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from tilepragma.base.diagnostics import source_error
 from tilepragma.frontend import places
 from tilepragma.frontend.clang_tree import CursorKind, Node
 from tilepragma.frontend.context import Context, strip
 from tilepragma.frontend.implied import implied_argument
-from tilepragma.ir.expressions import Call, Callee, Cast, Expression, FloatingLiteral
-from tilepragma.ir.types import DOUBLE, FLOAT, RecordType
+from tilepragma.ir.expressions import (
+    Access,
+    AddressOf,
+    Call,
+    Callee,
+    Cast,
+    DataObject,
+    Expression,
+    FloatingLiteral,
+    Storage,
+)
+from tilepragma.ir.types import DOUBLE, FLOAT, PointerType, RecordType
 
 Lower = Callable[[Node], Expression]
 
@@ -79,7 +90,17 @@ def lower_call(context: Context, node: Node, lower: Lower) -> Expression:
     )
     function = context.functions.require(Node(definition, node.unit), node, context)
     implied = [implied_argument(context, one, node.range, lower) for one in context.functions.implied(function)]
-    return Call(function, Callee.USER, (*passed, *implied), result, node.range, len(implied))
+    taken = map(_taken, passed, context.functions.parameters(function))
+    return Call(function, Callee.USER, (*taken, *implied), result, node.range, len(implied))
+
+
+def _taken(argument: Expression, parameter: DataObject) -> Expression:
+    """The argument, an address being one of constants where the function only reads what is there."""
+    match argument:
+        case Access(type=PointerType(pointee) as type_) | AddressOf(type=PointerType(pointee) as type_):
+            if parameter.storage is Storage.CONTIGUOUS and not isinstance(pointee, PointerType):
+                return replace(argument, type=replace(type_, const=parameter.const))
+    return argument
 
 
 def _converted(context: Context, argument: Node, lower: Lower) -> Expression:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from tilepragma.base.diagnostics import Diagnostics, SourceError
 from tilepragma.frontend.clang_tree import ClangUnit, CursorKind, Node
 from tilepragma.frontend.names import NameTable
-from tilepragma.frontend.type_conversion import TypeConverter, is_pointer
+from tilepragma.frontend.type_conversion import TypeConverter, is_array, is_pointer, is_record
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import DataObject
 from tilepragma.ir.looptree import Declarator, Function
@@ -75,8 +75,12 @@ def function_facts(function: Node) -> FunctionFacts:
 
 
 def whole_uses(region: Node) -> set[Key]:
-    """The variables that the region uses other than as the root of a member path (`s.x`, `p->x`)."""
+    """The variables that the region uses other than as the root of a member path (`s.x`, `p->x`).
+
+    A struct of which the region writes no member may be passed to functions as one of constants besides (`const struct grid *`).
+    """
     found: set[Key] = set()
+    changed = _changed_roots(region)
     pending = [region]
     while pending:
         node = pending.pop()
@@ -87,8 +91,41 @@ def whole_uses(region: Node) -> set[Key]:
         elif node.kind == CursorKind.DECL_REF_EXPR:
             if node.declaration is not None:
                 found.add(node.declaration.key)
+        elif node.kind == CursorKind.CALL_EXPR:
+            pending += [one for one in node.children if _constant_struct(one) in changed | {None}]
         else:
             pending += node.children
+    return found
+
+
+def _constant_struct(argument: Node) -> Key | None:
+    """The variable that is passed as a pointer to a struct of constants (`g`, or `&g`); None for other arguments."""
+    if not is_pointer(argument.type):
+        return None
+    pointee = argument.type.get_canonical().get_pointee()
+    inner = strip(argument)
+    if inner.kind == CursorKind.UNARY_OPERATOR and inner.unary_operator == "&":
+        inner = strip(inner.children[0])
+    if not (pointee.is_const_qualified() and is_record(pointee) and inner.kind == CursorKind.DECL_REF_EXPR):
+        return None
+    return None if inner.declaration is None else inner.declaration.key
+
+
+def _changed_roots(region: Node) -> set[Key]:
+    """The variables of which the region assigns a member, or takes a member's address."""
+    found: set[Key] = set()
+    for node in region.walk():
+        changes = node.kind == CursorKind.COMPOUND_ASSIGNMENT_OPERATOR
+        changes |= node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator == "="
+        changes |= node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator in (*_WRITING_UNARY, "&")
+        if not changes:
+            continue
+        target = strip(node.children[0])
+        while target.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR and is_array(strip(target.children[0]).type):
+            target = strip(target.children[0])
+        root = _path_root(target) if target.kind == CursorKind.MEMBER_REF_EXPR else target
+        if root is not None and root.declaration is not None and target.kind == CursorKind.MEMBER_REF_EXPR:
+            found.add(root.declaration.key)
     return found
 
 
@@ -116,6 +153,9 @@ class Functions(Protocol):
 
     def implied(self, name: str) -> tuple[Any, ...]:
         """The implied.Implied of a function that was required."""
+
+    def parameters(self, name: str) -> tuple[DataObject, ...]:
+        """The parameters of a function that was required, those included."""
 
     def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
         """The functions and all they call, callee first; and the records they use."""

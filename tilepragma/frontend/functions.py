@@ -12,7 +12,7 @@ from tilepragma.frontend.names import NameTable
 from tilepragma.frontend.objects import declare
 from tilepragma.frontend.statements import StatementLowering
 from tilepragma.frontend.type_conversion import TypeConverter
-from tilepragma.ir.expressions import Scope
+from tilepragma.ir.expressions import DataObject, Scope
 from tilepragma.ir.looptree import Function
 from tilepragma.ir.types import RecordType
 
@@ -62,6 +62,10 @@ class FunctionCollector:
         """The parameters of a function that the user did not write."""
         return self._lowered[name].implied
 
+    def parameters(self, name: str) -> tuple[DataObject, ...]:
+        """The parameters of a function that was required, those included."""
+        return self._lowered[name].function.parameters
+
     def closure(self, callees: list[str]) -> tuple[tuple[Function, ...], set[str]]:
         """The functions and all they call, callee first; and the records they use."""
         found: dict[str, Function] = {}
@@ -107,6 +111,6 @@ class FunctionCollector:
             context.records.add(result.spelling)
         lowered = lowering.function_body(body)
         known = tuple(self._lowered[callee].function for callee in context.callees)
-        implied, lowered = settled(context.implied, lowered, known)
+        parameters, implied, lowered = settled(parameters, context.implied, lowered, known)
         function = Function(name, result, (*parameters, *(one.object for one in implied)), lowered, definition.range)
         return _Lowered(function, tuple(context.callees), frozenset(context.records), implied)

@@ -55,11 +55,13 @@ def _not_its_own(name: str, range_: SourceRange) -> SourceError:
 
 
 def settled(
-    implied: Sequence[Implied], body: Block, functions: tuple[Function, ...]
-) -> tuple[tuple[Implied, ...], Block]:
-    """The parameters and the function's body, arrays that it only reads being const. Raises SourceError where it writes a scalar."""
+    parameters: Sequence[DataObject], implied: Sequence[Implied], body: Block, functions: tuple[Function, ...]
+) -> tuple[tuple[DataObject, ...], tuple[Implied, ...], Block]:
+    """The parameters, those that are implied, and the function's body, arrays that it only reads being const, whatever their declarations say.
+
+    Raises SourceError where it writes an implied scalar.
+    """
     written = {use.object for use in uses(body, functions) if use.writes}
-    changed: dict[DataObject, DataObject] = {}
     for one in implied:
         if one.object in written and one.object.storage is Storage.SCALAR:
             raise source_error(
@@ -67,10 +69,10 @@ def settled(
                 f"a function called from a kernel changes '{one.object.host}', which is not its own",
                 "return the value, or pass the address of a variable",
             )
-        if one.object not in written:
-            changed[one.object] = replace(one.object, const=True)
-    found = tuple(replace(one, object=changed.get(one.object, one.object)) for one in implied)
-    return found, with_objects(body, changed)
+    arrays = [one for one in parameters if one.storage is not Storage.SCALAR]
+    changed = {one: replace(one, const=one not in written) for one in (*arrays, *(one.object for one in implied))}
+    settled_ones = tuple(replace(one, object=changed[one.object]) for one in implied)
+    return tuple(changed.get(one, one) for one in parameters), settled_ones, with_objects(body, changed)
 
 
 def implied_argument(context: Context, implied: Implied, range_: SourceRange, lower: Lower) -> Access:

@@ -31,6 +31,36 @@ class _Effect(Enum):
     PASSES = "neither"
 
 
+class _Relation(Enum):
+    """What an lvalue is of a variable, or of the member of one."""
+
+    WHOLE = "it is all of it, and perhaps more"
+    PART = "it is a part of it"
+    APART = "it is another member of the same variable"
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """A variable, or the member of a struct that `members` lead to."""
+
+    key: Key
+    members: tuple[str, ...]
+
+    def relation(self, node: Node) -> _Relation | None:
+        """What `node` is of it; None where it is no variable or member, or one of another variable."""
+        names: list[str] = []
+        while node.kind == CursorKind.MEMBER_REF_EXPR and node.children:
+            names.append(node.spelling)
+            node = strip(node.children[0])
+        if not _is_reference(node, self.key):
+            return None
+        named = tuple(reversed(names))
+        shared = min(len(named), len(self.members))
+        if named[:shared] != self.members[:shared]:
+            return _Relation.APART
+        return _Relation.WHOLE if len(named) <= len(self.members) else _Relation.PART
+
+
 @dataclass(frozen=True)
 class Liveness:
     """The function around a region, and the statements from its body down to the region (`path`, region last)."""
@@ -38,45 +68,62 @@ class Liveness:
     facts: FunctionFacts
     path: tuple[Node, ...]
 
-    def read_after(self, declaration: Node) -> bool:
-        """Whether the variable's value may be read after the region; true wherever that is not plain to see."""
-        variable = declaration.key
+    def read_after(self, declaration: Node, members: tuple[str, ...] = ()) -> bool:
+        """Whether the value of the variable, or of a member of it, may be read after the region; true wherever that is not plain to see."""
         parent = declaration.cursor.semantic_parent
         automatic = parent is not None and parent.kind == CursorKind.FUNCTION_DECL
         if not automatic or declaration.cursor.storage_class.name in ("STATIC", "EXTERN"):
             return True
-        if variable in self.facts.address_taken:
+        variable = _Variable(declaration.key, members)
+        if self._is_addressed(self.facts.node, variable):
             return True
         if any(node.kind in _UNSTRUCTURED for node in self.facts.node.walk()):
             return True
-        return self._after(declaration)
+        return self._after(declaration, variable)
 
-    def forgets(self, declaration: Node, rank: int) -> bool:
-        """Whether nobody reads the array after the region: an automatic one that the function, outside the region, uses by its elements only."""
-        is_array = declaration.kind == CursorKind.VAR_DECL and declaration.type.kind in _ARRAYS
-        if not is_array or self.read_after(declaration):
-            return False
-        return not self._escapes(self.facts.node, declaration.key, rank)
-
-    def _escapes(self, node: Node, array: Key, rank: int) -> bool:
-        """Whether the array, or a row of it, is mentioned as a pointer below `node`, outside the region."""
-        if node.start == self.path[-1].start and node.end == self.path[-1].end:
+    def _is_addressed(self, node: Node, variable: _Variable) -> bool:
+        """Whether the address of the variable, or of a part, is taken outside the region: in it functions get addresses, which keep none."""
+        if self._is_region(node):
             return False
         if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
-            return any(_is_reference(inner, array) for inner in node.walk())
+            operand = strip(node.children[0])
+            while operand.kind in (CursorKind.MEMBER_REF_EXPR, CursorKind.ARRAY_SUBSCRIPT_EXPR) and operand.children:
+                operand = strip(operand.children[0])
+            if _is_reference(operand, variable.key):
+                return True
+        return any(self._is_addressed(child, variable) for child in node.children)
+
+    def _is_region(self, node: Node) -> bool:
+        return node.start == self.path[-1].start and node.end == self.path[-1].end
+
+    def forgets(self, declaration: Node, rank: int, members: tuple[str, ...] = ()) -> bool:
+        """Whether nobody reads the array, or member, after the region: an automatic one that the function, outside the region, uses by its
+        elements only.
+        """
+        is_array = declaration.kind == CursorKind.VAR_DECL and (declaration.type.kind in _ARRAYS or bool(members))
+        if not is_array or self.read_after(declaration, members):
+            return False
+        return not self._escapes(self.facts.node, _Variable(declaration.key, members), rank)
+
+    def _escapes(self, node: Node, array: _Variable, rank: int) -> bool:
+        """Whether the array, or a row of it, is mentioned as a pointer below `node`, outside the region."""
+        if self._is_region(node):
+            return False
+        if node.kind == CursorKind.UNARY_OPERATOR and node.unary_operator == "&":
+            return any(_is_reference(inner, array.key) for inner in node.walk())
         if node.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
             base, indices = node, []
             while base.kind == CursorKind.ARRAY_SUBSCRIPT_EXPR:
                 indices.append(base.children[1])
                 base = strip(base.children[0])
-            if _is_reference(base, array) and len(indices) == rank:
+            if array.relation(base) is _Relation.WHOLE and len(indices) == rank:
                 return any(self._escapes(index, array, rank) for index in indices)
-        if _is_reference(node, array):
-            return True
+        relation = array.relation(node)
+        if relation is not None:
+            return relation is not _Relation.APART
         return any(self._escapes(child, array, rank) for child in node.children)
 
-    def _after(self, declaration: Node) -> bool:
-        variable = declaration.key
+    def _after(self, declaration: Node, variable: _Variable) -> bool:
         for parent, child in zip(reversed(self.path[:-1]), reversed(self.path[1:]), strict=True):
             if parent.kind == CursorKind.COMPOUND_STMT:
                 position = next(n for n, node in enumerate(parent.children) if node is child)
@@ -104,7 +151,7 @@ def _is_reference(node: Node, variable: Key) -> bool:
     return node.declaration.key == variable
 
 
-def _around(loop: Node, variable: Key) -> _Effect:
+def _around(loop: Node, variable: _Variable) -> _Effect:
     """The next turn of a loop around the region: its last part, its condition, its body from the start."""
     if loop.kind == CursorKind.FOR_STMT:
         header = for_parts(loop)
@@ -133,13 +180,13 @@ def for_parts(loop: Node) -> tuple[Node | None, Node | None, Node | None] | None
     return first, second, third
 
 
-def _any(nodes: Iterable[Node], variable: Key) -> _Effect:
+def _any(nodes: Iterable[Node], variable: _Variable) -> _Effect:
     """The effect of code of which each part may run or not, in any order."""
     reads = any(_effect(node, variable) is _Effect.READS for node in nodes)
     return _Effect.READS if reads else _Effect.PASSES
 
 
-def _sequence(nodes: Iterable[Node], variable: Key) -> _Effect:
+def _sequence(nodes: Iterable[Node], variable: _Variable) -> _Effect:
     for node in nodes:
         effect = _effect(node, variable)
         if effect is not _Effect.PASSES:
@@ -147,11 +194,11 @@ def _sequence(nodes: Iterable[Node], variable: Key) -> _Effect:
     return _Effect.PASSES
 
 
-def _effect(node: Node, variable: Key) -> _Effect:
+def _effect(node: Node, variable: _Variable) -> _Effect:
     kind = node.kind
-    if kind == CursorKind.DECL_REF_EXPR:
-        declaration = node.declaration
-        return _Effect.READS if declaration is not None and declaration.key == variable else _Effect.PASSES
+    relation = variable.relation(node)
+    if relation is not None:
+        return _Effect.PASSES if relation is _Relation.APART else _Effect.READS
     if kind == CursorKind.BINARY_OPERATOR:
         return _binary(node, variable)
     if kind == CursorKind.FOR_STMT:
@@ -169,14 +216,15 @@ def _effect(node: Node, variable: Key) -> _Effect:
     return _sequence(node.children, variable)
 
 
-def _binary(node: Node, variable: Key) -> _Effect:
+def _binary(node: Node, variable: _Variable) -> _Effect:
     operator = node.binary_operator
     left, right = node.children
     if operator == "=":
-        target = strip(left)
-        declaration = target.declaration if target.kind == CursorKind.DECL_REF_EXPR else None
-        if declaration is not None and declaration.key == variable:
+        relation = variable.relation(strip(left))
+        if relation is _Relation.WHOLE:
             return _Effect.READS if _effect(right, variable) is _Effect.READS else _Effect.KILLS
+        if relation is not None:
+            return _effect(right, variable)
     if operator in ("&&", "||"):
         return _maybe(_effect(left, variable), _effect(right, variable))
     return _sequence((left, right), variable)
@@ -189,7 +237,7 @@ def _maybe(always: _Effect, sometimes: _Effect) -> _Effect:
     return _Effect.READS if sometimes is _Effect.READS else _Effect.PASSES
 
 
-def _choice(node: Node, variable: Key) -> _Effect:
+def _choice(node: Node, variable: _Variable) -> _Effect:
     condition = _effect(node.children[0], variable)
     if condition is not _Effect.PASSES:
         return condition
@@ -200,7 +248,7 @@ def _choice(node: Node, variable: Key) -> _Effect:
     return _Effect.KILLS if both else _Effect.PASSES
 
 
-def _for(node: Node, variable: Key) -> _Effect:
+def _for(node: Node, variable: _Variable) -> _Effect:
     header = for_parts(node)
     if header is None:
         return _any(node.children, variable)

@@ -6,6 +6,7 @@ yields nothing; the mistake is then in the diagnostics.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -226,23 +227,29 @@ def _name(raw: RawClause, diagnostics: Diagnostics) -> tuple[Clause, ...]:
     return (KernelName("name", names[0], raw.range),)
 
 
+#: `s.x`, `s->x.y`: a member of a struct.
+_MEMBER = re.compile(r"[A-Za-z_]\w*((\.|->)[A-Za-z_]\w*)+")
+
+
 def _identifiers(tokens: Sequence[Token], raw: RawClause, diagnostics: Diagnostics) -> tuple[str, ...] | None:
-    """The names of a list of variables, each once; None after an error."""
+    """The names of a list of variables, or members of structs, each once; None after an error."""
     parts = split_at_commas(tokens)
     if not _all_present(parts, raw, diagnostics):
         return None
     names: list[str] = []
     fine = True
     for part in parts:
-        if len(part) != 1 or not part[0].is_identifier or part[0].text in _KEYWORDS:
+        is_plain = len(part) == 1 and part[0].is_identifier
+        name = "".join(token.text for token in part)
+        if not (is_plain or (raw.name != "name" and _MEMBER.fullmatch(name))) or part[0].text in _KEYWORDS:
             what = "a variable" if raw.name != "name" else "a name"
             diagnostics.error(range_of(part), f"'{text_of(part)}' is not {what}", f"write {_FORMS[raw.name]}")
             fine = False
-        elif part[0].text in names:
-            diagnostics.error(range_of(part), f"'{part[0].text}' is named twice in clause '{raw.name}'", "name it once")
+        elif name in names:
+            diagnostics.error(range_of(part), f"'{name}' is named twice in clause '{raw.name}'", "name it once")
             fine = False
         else:
-            names.append(part[0].text)
+            names.append(name)
     return tuple(names) if fine else None
 
 

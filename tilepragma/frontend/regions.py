@@ -27,7 +27,7 @@ from tilepragma.frontend.type_conversion import TypeConverter, records_used
 from tilepragma.frontend.written import Written, written_in
 from tilepragma.ir.accesses import implied_objects
 from tilepragma.ir.directives import DataDirective, KernelDirective, LoopDirective, WaitDirective
-from tilepragma.ir.expressions import Scope, Storage
+from tilepragma.ir.expressions import DataObject, Scope, Storage
 from tilepragma.ir.looptree import Block, Enclosing, Kernel, Parameter, SourceFile
 from tilepragma.ir.types import RecordType, Type
 
@@ -293,7 +293,7 @@ class RegionBuilder:
             for o in context.used.values()
             if o.storage is Storage.SCALAR
             and (o in written.objects or o in written.addressed)
-            and (o.host != context.roots[o.host].spelling or liveness.read_after(context.roots[o.host]))
+            and ("->" in o.host or liveness.read_after(context.roots[o.host], _members(o)))
         )
         return Kernel(
             name=name,
@@ -309,9 +309,9 @@ class RegionBuilder:
                 o.name
                 for o in context.used.values()
                 if o.storage is Storage.CONTIGUOUS
-                and o in written.objects
-                and o.host == context.roots[o.host].spelling
-                and liveness.forgets(context.roots[o.host], o.rank)
+                and o in written.objects | written.addressed
+                and "->" not in o.host
+                and liveness.forgets(context.roots[o.host], o.rank, _members(o))
             ),
         )
 
@@ -335,13 +335,22 @@ class RegionBuilder:
         return self.names.unique(wanted)
 
 
+def _members(object_: DataObject) -> tuple[str, ...]:
+    """The members that lead to an object from its variable."""
+    return tuple(object_.host.split(".")[1:])
+
+
 def _refuse_overlap(context: Context, written: Written, range_: SourceRange) -> None:
     """Refuse `s->a` as a whole beside `s->a.x`, two objects of which one lies in the other, where one is written."""
     for outer in context.used.values():
         if not isinstance(outer.element, RecordType):
             continue
         for inner in context.used.values():
-            if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and written.objects & {outer, inner}:
+            if inner.lengths and inner.lengths[0] is None:
+                continue  # what a pointer leads to is no part of the struct
+            if inner.host.startswith((f"{outer.host}.", f"{outer.host}->")) and (
+                written.objects | written.addressed
+            ) & {outer, inner}:
                 raise source_error(
                     range_,
                     f"the kernel uses '{outer.host}' as a whole and its part '{inner.host}', and writes one of them",

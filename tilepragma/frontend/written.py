@@ -57,7 +57,9 @@ def written_in(*nodes: Any) -> Written:
 
 
 def _is_read_only(type_: Type) -> bool:
-    """Whether a pointer argument is taken as a pointer to const."""
+    """Whether a pointer argument is taken as a pointer to const: of rows, the numbers in them."""
+    while isinstance(type_, PointerType) and isinstance(type_.pointee, PointerType):
+        type_ = type_.pointee
     return isinstance(type_, PointerType) and type_.const
 
 

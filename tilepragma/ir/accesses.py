@@ -32,11 +32,13 @@ from tilepragma.ir.looptree import (
     Function,
     If,
     Loop,
+    Return,
     Switch,
     TileNest,
     While,
 )
 from tilepragma.ir.traversal import children, walk
+from tilepragma.ir.types import PointerType
 
 _USES = "_uses"
 
@@ -116,6 +118,11 @@ def implied_objects(node: Any) -> frozenset[DataObject]:
 def leaves_early(body: Any) -> bool:
     """Whether a `break` or `continue` of the loop with this body stands in it; a `break` in a switch is the switch's."""
     return _leaves_early(body, (Break, Continue))
+
+
+def returns_early(body: Block) -> bool:
+    """Whether a `return` stands in a function's body anywhere but at the end: what follows it may be left out."""
+    return any(isinstance(node, Return) for node in walk(body) if node not in body.statements[-1:])
 
 
 def _leaves_early(body: Any, kinds: tuple[type, ...]) -> bool:
@@ -201,6 +208,8 @@ def _call(node: Call, at: _Context, found: list[Use]) -> None:
 
 
 def _is_pointer(access: Access) -> bool:
+    if isinstance(access.type, PointerType):  # an array that is a member
+        return True
     return access.object.storage is not Storage.SCALAR and len(access.subscripts) < access.object.rank
 
 

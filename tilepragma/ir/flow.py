@@ -2,6 +2,7 @@
 
 A copy an instance owns is right iff every read sees a value written before in the same iteration of all distributed
 loops around the read. A distributed nest that writes the scalar leaves it undefined: other instances wrote other values.
+Structs and unions are scalars too, of which each byte is assigned by itself.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilepragma.base.ranges import SourceRange
-from tilepragma.ir.accesses import Use, function_uses, leaves_early, uses
-from tilepragma.ir.expressions import DataObject
+from tilepragma.ir.accesses import Use, function_uses, leaves_early, returns_early, uses
+from tilepragma.ir.expressions import Call, DataObject, Index, Storage
 from tilepragma.ir.looptree import (
     Block,
     Break,
@@ -29,13 +30,23 @@ from tilepragma.ir.looptree import (
     TileNest,
     While,
 )
+from tilepragma.ir.polynomial import polynomial
+from tilepragma.ir.value_bytes import EVERYTHING, bytes_of, object_bytes
+
+_MOST_ROUNDS = 64
+"""Iterations up to which a loop over parts of a struct is gone through one by one."""
 
 
 def exposed_read(body: Any, object_: DataObject, functions: tuple[Function, ...] = ()) -> SourceRange | None:
     """The first read of `object_` under `body` that may see a value from outside it or from another instance, if any."""
     flow = _Flow(object_, functions)
-    flow.run(body, False)
+    flow.run(body, 0)
     return flow.exposed
+
+
+def assigned_bytes(body: Any, object_: DataObject, functions: tuple[Function, ...] = ()) -> int:
+    """The bytes of `object_` (`value_bytes`) that are surely assigned whenever `body` runs to its end."""
+    return _Flow(object_, functions).run(body, 0)
 
 
 @dataclass(frozen=True)
@@ -58,7 +69,7 @@ def scalar_effect(node: Any, scalars: Iterable[DataObject], functions: tuple[Fun
     for one in scalars:
         if one in named:
             flow = _Flow(one, functions, known)
-            if flow.run(node, False):
+            if not object_bytes(one) & ~flow.run(node, 0):
                 assigns.add(one.name)
             if flow.exposed is not None:
                 reads.add(one.name)
@@ -71,7 +82,7 @@ def is_distributed(nest: TileNest) -> bool:
 
 
 class _Flow:
-    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned.
+    """One pass over a piece of code for one scalar; `exposed` is where it is first read while not surely assigned. What is assigned are bytes.
 
     `known` has the uses of nodes by their identity, for passes over the same code.
     """
@@ -82,10 +93,11 @@ class _Flow:
         self._object = object_
         self._functions = functions
         self._known = known if known is not None else {}
+        self._values: dict[DataObject, int] = {}
         self.exposed: SourceRange | None = None
 
-    def run(self, node: Any, assigned: bool) -> bool:
-        """Whether the scalar is surely assigned after `node`, given whether it is before."""
+    def run(self, node: Any, assigned: int) -> int:
+        """The bytes that are surely assigned after `node`, given those before it."""
         if isinstance(node, Block):
             for statement in node.statements:
                 assigned = self.run(statement, assigned)
@@ -95,10 +107,13 @@ class _Flow:
         if isinstance(node, If):
             assigned = self._evaluate(node.condition, assigned)
             then = self.run(node.then, assigned)
-            return then and (self.run(node.otherwise, assigned) if node.otherwise is not None else assigned)
-        if isinstance(node, (Break, Continue, Return)):
+            return then & (self.run(node.otherwise, assigned) if node.otherwise is not None else assigned)
+        if isinstance(node, Return):
+            self._evaluate(node, assigned)
+            return EVERYTHING
+        if isinstance(node, (Break, Continue)):
             # What follows in this block is never reached from here.
-            return True
+            return EVERYTHING
         if isinstance(node, Loop):
             return self._loop(node, assigned)
         if isinstance(node, (While, ForLoop)):
@@ -109,39 +124,89 @@ class _Flow:
             return self._switch(node, assigned)
         return self._evaluate(node, assigned)
 
-    def _evaluate(self, node: Any, assigned: bool) -> bool:
+    def _evaluate(self, node: Any, assigned: int) -> int:
         if isinstance(node, Declaration):
             for declarator in node.declarators:
                 assigned = self._uses(declarator, assigned)
             return assigned
         return self._uses(node, assigned)
 
-    def _uses(self, node: Any, assigned: bool) -> bool:
-        if id(node) not in self._known:
-            self._known[id(node)] = tuple(uses(node, self._functions))
-        for use in self._known[id(node)]:
+    def _uses(self, node: Any, assigned: int) -> int:
+        after = 0
+        for use in self._uses_of(node):
             if use.object is not self._object and use.object != self._object:
                 continue
-            if use.reads and not assigned and self.exposed is None:
+            meant, exact = bytes_of(use.object, use.subscripts, use.path, self._values)
+            if use.taker is not None:
+                read, written = self._taken(use, meant, *use.taker)
+                # What a function assigns is assigned where it returns, behind all arguments.
+                after |= 0 if use.conditional else written
+            else:
+                read, written = meant if use.reads else 0, meant if use.writes and exact else 0
+            if read & ~assigned and self.exposed is None:
                 self.exposed = use.range
-            if use.writes and not use.conditional and not use.partial:
-                assigned = True
-        return assigned
+            if use.taker is None and not use.conditional:
+                assigned |= written
+        return assigned | after
 
-    def _repeat(self, body: Any, assigned: bool) -> bool:
+    def _uses_of(self, node: Any) -> tuple[Use, ...]:
+        if id(node) not in self._known:
+            self._known[id(node)] = tuple(uses(node, self._functions))
+        return self._known[id(node)]
+
+    def _taken(self, use: Use, meant: int, call: Call, place: int) -> tuple[int, int]:
+        """The bytes that a function may read before it writes them, and those that it surely writes, of what it gets by address."""
+        function = next(one for one in self._functions if one.name == call.function)
+        parameter = function.parameters[place]
+        if parameter.rank != 1 or parameter.storage is Storage.ROWS or any(isinstance(one, Index) for one in use.path):
+            return EVERYTHING, 0
+        inside = _Flow(parameter, self._functions)
+        end = 0
+        for statement in function.body.statements:
+            end = inside._evaluate(statement, end) if isinstance(statement, Return) else inside.run(statement, end)
+        if inside.exposed is not None or not meant:
+            return EVERYTHING, 0
+        start = (meant & -meant).bit_length() - 1
+        return 0, 0 if returns_early(function.body) else end << start
+
+    def _repeat(self, body: Any, assigned: int) -> int:
         """The state after a body that runs any number of times, which may undo what was assigned before it."""
         after = self.run(body, assigned)
-        if assigned and not after:
-            self.run(body, False)
-            return False
+        if assigned & ~after:
+            self.run(body, assigned & after)
+            return assigned & after
         return assigned
 
-    def _loop(self, node: Loop, assigned: bool) -> bool:
+    def _loop(self, node: Loop, assigned: int) -> int:
         for bound in (node.lower, node.upper, node.step):
             assigned = self._evaluate(bound, assigned)
-        return self._repeat(node.body, assigned or node.iterator == self._object)
+        if node.iterator == self._object:
+            return self._repeat(node.body, EVERYTHING)
+        rounds = self._rounds(node)
+        if rounds is None:
+            return self._repeat(node.body, assigned)
+        for value in rounds:
+            self._values[node.iterator] = value
+            assigned = self.run(node.body, assigned)
+        del self._values[node.iterator]
+        return assigned
 
-    def _while(self, node: While | ForLoop, assigned: bool) -> bool:
+    def _rounds(self, node: Loop) -> range | None:
+        """The iterator's values where the loop, which has few iterations, goes through parts of the object."""
+        parts = any(
+            use.object == self._object and any(isinstance(one, Index) for one in use.path)
+            for use in self._uses_of(node.body)
+        )
+        if not parts or leaves_early(node.body):
+            return None
+        lower, upper, step = (polynomial(one).constant for one in (node.lower, node.upper, node.step))
+        if lower is None or upper is None or not step:
+            return None
+        beyond = 0 if node.comparison in ("<", ">", "!=") else 1 if step > 0 else -1
+        rounds = range(lower, upper + beyond, step)
+        return rounds if 0 < len(rounds) <= _MOST_ROUNDS else None
+
+    def _while(self, node: While | ForLoop, assigned: int) -> int:
         if isinstance(node, ForLoop):
             for part in (node.initialization, node.condition):
                 if part is not None:
@@ -153,29 +218,30 @@ class _Flow:
         if node.test_last:
             after = self.run(node.body, assigned)
             if leaves_early(node.body):
-                after = after and assigned
+                after &= assigned
             return self._evaluate(node.condition, after)
         return self._repeat(node.body, self._evaluate(node.condition, assigned))
 
-    def _switch(self, node: Switch, assigned: bool) -> bool:
+    def _switch(self, node: Switch, assigned: int) -> int:
         """Every label may be jumped to right behind the condition, and none has to be."""
         entry = state = self._evaluate(node.condition, assigned)
         for statement in node.body.statements:
-            state = state and entry if isinstance(statement, CaseLabel) else self.run(statement, state)
+            state = state & entry if isinstance(statement, CaseLabel) else self.run(statement, state)
         return entry
 
-    def _nest(self, node: TileNest, assigned: bool) -> bool:
+    def _nest(self, node: TileNest, assigned: int) -> int:
+        own = any(tiled.loop.iterator == self._object for tiled in node.loops)
         for tiled in node.loops:
             for bound in (tiled.loop.lower, tiled.loop.upper, tiled.loop.step):
-                self._evaluate(bound, assigned or any(t.loop.iterator == self._object for t in node.loops))
-        if any(tiled.loop.iterator == self._object for tiled in node.loops):
-            self.run(node.body, True)
+                self._evaluate(bound, EVERYTHING if own else assigned)
+        if own:
+            self.run(node.body, EVERYTHING)
             # Kernels do not keep the value that a tiled loop leaves in its iterator.
-            return False
+            return 0
         if not is_distributed(node):
             return self._repeat(node.body, assigned)
         if any(use.writes and use.object == self._object for use in uses(node.body, self._functions)):
-            self.run(node.body, False)
-            return False
+            self.run(node.body, 0)
+            return 0
         self.run(node.body, assigned)
         return assigned

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from tilepragma.ir.accesses import Use, uses
-from tilepragma.ir.expressions import Access, Call, DataObject, Expression, Scope, Storage
-from tilepragma.ir.looptree import Block, Function, Loop, Return
+from tilepragma.ir.accesses import Use, returns_early, uses
+from tilepragma.ir.expressions import Access, Call, DataObject, Expression, Scope, Storage, integer
+from tilepragma.ir.looptree import Function, Loop
 from tilepragma.ir.polynomial import expression, number, polynomial
 from tilepragma.ir.substitution import with_accesses
-from tilepragma.ir.traversal import walk
 
 
 def with_reach(found: Iterable[Use], functions: tuple[Function, ...]) -> Iterator[Use]:
     """The uses, with those that functions make in the place of elements whose addresses they get: without subscripts where they are not known."""
     for use in found:
-        if use.taker is None or not use.subscripts or use.path:
+        whole = not use.subscripts and use.object.rank == 1
+        if use.taker is None or use.path or not (use.subscripts or whole):
             yield use
             continue
         inner = _uses_inside(*use.taker, functions)
         if inner is None:
             yield replace(use, subscripts=())
             continue
-        *rows, last = use.subscripts
+        *rows, last = (integer(0),) if whole else use.subscripts
         for one in inner:
             (distance,) = one.subscripts
             place = last if polynomial(distance) == number(0) else expression(polynomial(last) + polynomial(distance))
@@ -56,7 +56,7 @@ def _uses_inside(call: Call, place: int, functions: tuple[Function, ...]) -> tup
         if one.storage is Storage.SCALAR and one not in written
     }
     seen = _seen_from_outside(function, arguments)
-    early = _may_return_early(function.body)
+    early = returns_early(function.body)
     return tuple(
         replace(
             use,
@@ -66,11 +66,6 @@ def _uses_inside(call: Call, place: int, functions: tuple[Function, ...]) -> tup
         )
         for use in inside
     )
-
-
-def _may_return_early(body: Block) -> bool:
-    """Whether a `return` stands anywhere but at the end: what follows it may be left out."""
-    return any(isinstance(node, Return) for node in walk(body) if node not in body.statements[-1:])
 
 
 def _seen_from_outside(

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tilepragma.ir.accesses import Use
-from tilepragma.ir.expressions import Access, Binary, Expression, access_to, conjunction
+from tilepragma.ir.dump import plain_text
+from tilepragma.ir.expressions import Access, Binary, Expression, Storage, access_to, conjunction
 from tilepragma.ir.looptree import Loop
 from tilepragma.ir.polynomial import (
     Polynomial,
@@ -93,9 +94,17 @@ def box_of(use: Use, invariant: Callable[[Expression], bool]) -> Box:
                     "a subscript is not a sum of loop iterators and values that the kernel leaves alone"
                 )
     for value in nonempty:
-        if not all(invariant(atom) for atom in value.atoms):
-            raise NotExactError("the bounds of a loop around it change inside the kernel")
+        for atom in value.atoms:
+            if not invariant(atom):
+                raise NotExactError(f"the bounds of a loop around it depend on {_unknown(atom)}")
     return Box(tuple(subscripts), _needed(nonempty))
+
+
+def _unknown(atom: Expression) -> str:
+    """A value that the host cannot tell at launch, with the reason."""
+    memory = isinstance(atom, Access) and (atom.subscripts or atom.path or atom.object.storage is not Storage.SCALAR)
+    why = "is read from an array or a struct inside the kernel" if memory else "changes inside the kernel"
+    return f"'{plain_text(atom)}', which {why}"
 
 
 def _needed(conditions: Sequence[Polynomial]) -> frozenset[Polynomial]:
@@ -247,8 +256,9 @@ class _Eliminator:
         both = (coefficient * low, coefficient * high)
         if all(self.invariant(atom) for product in both for atom in product.atoms):
             return ((minimum(both) if least else maximum(both)) + rest,)
-        if not all(self.invariant(atom) for atom in coefficient.atoms):
-            raise NotExactError("a subscript multiplies an iterator by a value that changes inside the kernel")
+        for atom in coefficient.atoms:
+            if not self.invariant(atom):
+                raise NotExactError(f"a subscript multiplies an iterator by {_unknown(atom)}")
         return tuple(product + rest for product in both)
 
     def _sign(self, value: Polynomial) -> int:

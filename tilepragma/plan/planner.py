@@ -63,6 +63,7 @@ from tilepragma.plan.ordered_proof import proof_in_order
 from tilepragma.plan.other_arrays import with_other_arrays
 from tilepragma.plan.own_storage import OwnKernel, proven_scop, with_expanded_scalars, with_own_storage
 from tilepragma.plan.plain_forms import in_plain_form
+from tilepragma.plan.privatization import privatized, with_member_names
 from tilepragma.plan.processor_choices import processor_choices
 from tilepragma.plan.proven_staging import proven_staging
 from tilepragma.plan.relaxation_clauses import check_relaxation, warn_of_sequence
@@ -117,7 +118,7 @@ def make_plan(
     """
     own = Diagnostics()
     check_relaxation(kernel, own)
-    kernel = in_plain_form(kernel)
+    kernel = in_plain_form(with_member_names(kernel, own))
     order = reordered(kernel, own) or layered(kernel, own, defaults.device)
     if order is None and (asks_for_colours(kernel) or asks_for_layers(kernel)):
         diagnostics.add_all(own)
@@ -126,7 +127,10 @@ def make_plan(
     kernel = close_iterations(replace(kernel, directive=defaults.applied(kernel.directive)))
     if not user_clauses(kernel.body):
         kernel = condition_iterations(kernel)
-    targets = allowed_targets(kernel, defaults.targets, own)
+    if (private := privatized(kernel, own)) is None:
+        diagnostics.add_all(own)
+        return None
+    kernel, targets = private, allowed_targets(private, defaults.targets, own)
     check_device(kernel.directive, defaults.device, own)
     said = _take_apart(kernel, own)
     if said.user or not targets or own.has_errors:

@@ -5,7 +5,7 @@ For each outside scalar written in a launch, the first rule that fits decides:
   2. no distribution: one instance runs, the scalar is copied back unless nobody reads it afterwards;
   3. every read sees a write of the same iteration (`flow`) and nobody reads it after the launch: private;
   4. a `reduction` clause: checked and reduced;
-  5. `independent` vouches: copied back;
+  5. `independent` vouches that one iteration writes it, which no other then sees: copied back;
   6. an error that names the scalar and the remedies.
 """
 
@@ -131,19 +131,26 @@ def _decide(
         operator = check_reduction(object_, reduction, body, context.floating, context.diagnostics)
         result.reductions.append(Reduction(operator, object_))
         result.shared.append(object_)
-    elif context.vouched and exposed is None:
+    elif context.vouched and exposed is None and _is_of_one_iteration(object_, body, context):
         result.shared.append(object_)
     else:
         _refuse(object_, range_, exposed, context)
 
 
+def _is_of_one_iteration(object_: DataObject, body: Block, context: ScalarContext) -> bool:
+    """Whether it is written under conditions only, which one iteration may meet, and never read."""
+    found = [use for use in uses(body, context.functions) if use.object == object_]
+    return all(use.conditional and not use.reads for use in found)
+
+
 def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | None, context: ScalarContext) -> None:
     name = object_.host
+    declare = f"declare '{name.split('.')[0]}'" if "->" not in name else f"use a variable for '{name}' that is declared"
     if exposed is None:
         context.diagnostics.error(
             range_,
             f"'{name}' is written by distributed iterations and may be read after them, but no instance knows which value is the last",
-            f"declare '{name}' inside the loop, or add private({name}), if its value is not needed afterwards",
+            f"{declare} inside the loop, or add private({name}), if its value is not needed afterwards",
             f"add reduction(op: {name}) if it gathers one result of all iterations",
         )
         return
@@ -151,7 +158,7 @@ def _refuse(object_: DataObject, range_: SourceRange, exposed: SourceRange | Non
         range_,
         f"'{name}' is written by distributed iterations, and an iteration may read what another wrote (line {exposed.start.line})",
         f"add reduction(op: {name}), as in reduction(+: {name}), if it gathers one result of all iterations",
-        f"declare '{name}' inside the loop, or add private({name}), if every iteration assigns it before use",
+        f"{declare} inside the loop, or add private({name}), if every iteration assigns it before use",
     )
 
 

@@ -144,3 +144,183 @@ CASE(lengths_in_function)
     check_record("out", out, sizeof out);
     free(a);
 }
+
+// case private_structs: structs, unions, their members and arrays that stand before the loop, each written before it is read
+typedef struct {
+    double x, y;
+} pair;
+typedef struct {
+    pair first, second;
+    double weights[3];
+    pair list[2];
+} body;
+typedef union {
+    double value;
+    unsigned halves[2];
+} bits;
+
+static pair pair_of(double x, double y)
+{
+    pair made = {x, y};
+    return made;
+}
+
+static double length(pair p) { return p.x * p.x + p.y; }
+
+static void set_pair(pair *p, double x)
+{
+    p->x = x;
+    p->y = x * x;
+}
+
+static void set_number(double *to, double x) { *to = x; }
+
+static void scratch(int n, const double *a, const double *b, const int *order, double *out)
+{
+    pair d, e, pairs[2];
+    body whole;
+    bits view;
+    double number, w[4];
+#pragma tilek kernel independent data(a[0:n], b[0:n], order[0:n], out[0:n])
+    for (int i = 0; i < n; i++) {
+        e = pair_of(a[i], b[i]);
+        d = e;
+        d.x += 1;
+        whole.first.x = d.x;
+        whole.first.y = e.y;
+        whole.second = whole.first;
+        for (int k = 0; k < 3; k++)
+            whole.weights[k] = whole.second.x * k;
+        whole.list[1].x = whole.weights[2];
+        pairs[0] = whole.second;
+        pairs[1].x = whole.weights[1];
+        set_number(&number, d.y);
+        view.value = number + 4;
+        for (int k = 0; k < 4; k++)
+            w[k] = a[i] + k;
+        out[order[i]] = length(d) + whole.list[1].x + pairs[0].y * pairs[1].x + (view.halves[1] >> 8) + w[0] * w[3];
+    }
+#pragma tilek kernel data(a[0:n], out[0:n], order[0:n])
+#pragma tilek loop independent
+    for (int i = 0; i < n; i++) {
+        out[order[i]] *= 0.5;
+        for (int j = 0; j < 9; j++) {
+            set_pair(&d, a[j] + a[i]);
+            if (d.y > 1)
+                out[order[i]] += d.x + 2 * d.y;
+        }
+    }
+}
+
+CASE(private_structs)
+{
+    enum { N = 5003 };
+    double *const a = check_doubles(N), *const b = check_doubles(2 * N) + N, *const out = check_allocate(N, sizeof *out);
+    int *const order = check_allocate(N, sizeof *order);
+    for (int i = 0; i < N; i++)
+        order[i] = N - 1 - i;
+    scratch(N, a, b, order, out);
+    check_record("out", out, N * sizeof *out);
+    free(a);
+    free(b - N);
+    free(out);
+    free(order);
+}
+
+// case private_by_clause: structs and arrays that clauses name, with the first value of some
+static void by_clause(int n, const double *a, double *out)
+{
+    pair d, start = {1, 2};
+    double w[4];
+    for (int t = 0; t < 2; t++) {
+#pragma tilek kernel private(d, w) firstprivate(start) data(a[0:n], out[0:n])
+#pragma tilek loop independent
+        for (int i = 0; i < n; i++) {
+            for (int k = 0; k < 4; k++)
+                w[k] = a[i] * k;
+            d.x = w[3] + start.x;
+            d.y = d.x * start.y;
+            out[i] += d.x + d.y + w[1];
+        }
+    }
+}
+
+CASE(private_by_clause)
+{
+    enum { N = 3001 };
+    double *const a = check_doubles(N), *const out = check_allocate(N, sizeof *out);
+    by_clause(N, a, out);
+    check_record("out", out, N * sizeof *out);
+    free(a);
+    free(out);
+}
+
+// case last_values: what somebody reads after an independent loop is the last iteration's, of numbers, members, structs and arrays
+static double global_number, global_cells[3];
+
+CASE(last_values)
+{
+    enum { N = 4001, M = 7 };
+    double *const a = check_doubles(N), *const out = check_allocate(N, sizeof *out);
+    pair d = {0, 0}, whole = {0, 0}, *const far = check_allocate(1, sizeof *far);
+    bits view = {0};
+    int down = -1, w[4] = {0, 0, 0, 0};
+#pragma tilek kernel independent data(a[0:N], out[0:N])
+    for (int i = 0; i < N; i++) {
+        d.x = a[i];
+        far->y = d.x * 2;
+        whole = pair_of(far->y, a[i]);
+        view.value = whole.x;
+        for (int k = 0; k < 4; k++)
+            w[k] = i - k;
+        for (int k = 0; k < 3; k++)
+            global_cells[k] = a[i] * k;
+        global_number = d.x * d.x + w[1];
+        out[i] = global_number + far->y + whole.x + view.value + global_cells[2];
+    }
+    check_record("d", &d, sizeof d);
+    check_record("far", far, sizeof *far);
+    check_record("whole", &whole, sizeof whole);
+    check_record("view", &view, sizeof view);
+    check_record("w", w, sizeof w);
+    check_record("number", &global_number, sizeof global_number);
+    check_record("cells", global_cells, sizeof global_cells);
+    check_record("out", out, N * sizeof *out);
+#pragma tilek kernel independent data(a[0:N], out[0:N])
+    for (int i = N / M - 1; i >= 0; i--)
+        for (int j = 1; j <= M - 1; j += 2) {
+            down = i * M + j;
+            out[down] = a[down] * down;
+        }
+    check_record("down", &down, sizeof down);
+    check_record("out", out, N * sizeof *out);
+    free(a);
+    free(out);
+    free(far);
+}
+
+// case member_sums: members of structs that loops add to, with a clause and without
+CASE(member_sums)
+{
+    enum { N = 2003 };
+    long *const a = check_allocate(N, sizeof *a);
+    struct {
+        long sum, largest;
+    } *sums = check_allocate(1, sizeof *sums), here = {0, -5000};
+    for (int i = 0; i < N; i++)
+        a[i] = (long)(check_random(i) % 2001) - 1000;
+#pragma tilek kernel reduction(+: sums->sum) reduction(max: here.largest) data(a[0:N])
+#pragma tilek loop independent
+    for (int i = 0; i < N; i++) {
+        sums->sum += a[i];
+        if (a[i] > here.largest)
+            here.largest = a[i];
+    }
+#pragma tilek kernel data(a[0:N])
+    for (int i = 0; i < N; i++)
+        here.sum += a[i];
+    check_record("here", &here, sizeof here);
+    check_record("sums", sums, sizeof *sums);
+    free(a);
+    free(sums);
+}

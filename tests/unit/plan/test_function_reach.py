@@ -74,3 +74,32 @@ def test_what_stands_behind_a_return_may_not_be_there(body: str, certain: bool) 
     }}""")
     (array,) = [one for one in found.arrays if one.object.name == "a"]
     assert (array.doubt is None) == certain
+
+
+def test_what_a_function_writes_is_read_from_its_body() -> None:
+    # `find` only reads, without const; `put` writes, in spite of const.
+    found = plan("""
+    static int find(double *list, int k, double x) { for (int i = 0; i < k; i++) if (list[i] >= x) return i; return k; }
+    static void put(const double *to, int i, double x) { ((double *)to)[i] = x; }
+    void f(int n, double *a, double *b) {
+    #pragma tilek kernel independent data(a[0:9], b[0:n])
+        for (int i = 0; i < n; i++) put(b, i, find(a, 9, i));
+    }""")
+    assert {one.object.name: one.writes for one in found.arrays} == {"a": False, "b": True}
+
+
+def test_whole_arrays_that_functions_get_have_extents() -> None:
+    whole = "static double at(const double *v, int i) { return v[i] + v[i + 1]; }"
+    assert section(whole, "at(a, i)") == "[3:(n >= 4 ? n - 2 : 0)]"
+
+
+def test_a_struct_of_constants_goes_to_functions_beside_its_members() -> None:
+    found = plan("""
+    struct grid { int rows, columns; double width; };
+    static double scaled(const struct grid *g, double x) { return x / (g->width * g->width); }
+    void f(const struct grid *g, double *a) {
+    #pragma tilek kernel
+        for (int i = 0; i < g->rows; i++)
+            for (int j = 0; j < g->columns; j++) a[i * g->columns + j] = scaled(g, a[i * g->columns + j]);
+    }""")
+    assert found.as_written is None
