@@ -1,4 +1,4 @@
-/* tilek.h: what generated code and the runtime agree on. C99; no other header of the runtime is public.
+/* tilek.h: what generated code and the runtime agree on. C90 with stdint.h; no other header of the runtime is public.
  *
  * A translated region is a constant tilek_kernel (what is known when the source is translated) and, at each execution, a
  * tilek_call (what is known when it is launched). tilek_launch runs the call on a target; where it cannot, or where
@@ -19,6 +19,15 @@ extern "C" {
 #endif
 
 #define TILEK_ABI 10
+
+/* C90 has no `inline`. */
+#if defined(__cplusplus) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L)
+#define TILEK_INLINE static inline
+#elif defined(__GNUC__)
+#define TILEK_INLINE static __inline__ __attribute__((unused))
+#else
+#define TILEK_INLINE static
+#endif
 
 typedef enum tilek_status {
     TILEK_OK = 0,
@@ -341,14 +350,14 @@ void tilek_wait(int queue_count, const int64_t queues[]); /* -1 = all */
 
 /* ---- Small helpers of generated code ----------------------------------------------------------------------------- */
 
-static inline int64_t tilek_minimum(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t tilek_maximum(int64_t a, int64_t b) { return a > b ? a : b; }
+TILEK_INLINE int64_t tilek_minimum(int64_t a, int64_t b) { return a < b ? a : b; }
+TILEK_INLINE int64_t tilek_maximum(int64_t a, int64_t b) { return a > b ? a : b; }
 /* Rounded down and up; b > 0. */
-static inline int64_t tilek_floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-static inline int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / b + (a % b > 0); }
+TILEK_INLINE int64_t tilek_floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+TILEK_INLINE int64_t tilek_ceiling_quotient(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 
 /* The bounds of a loop of a step; `comparison` as for tilek_trip. */
-static inline tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t step, char comparison)
+TILEK_INLINE tilek_bounds tilek_bounded(int64_t lower, int64_t upper, int64_t step, char comparison)
 {
     const tilek_bounds bounds = {lower, upper, step, tilek_trip(lower, upper, step, comparison)};
     return bounds;

@@ -14,6 +14,9 @@ _INCLUDE = re.compile(
     rb'^[ \t]*(?:#|%:)[ \t]*(?:include|include_next|import)[ \t]*(["<])([^">\r\n]+)[">]', re.MULTILINE
 )
 _MARK = b"tilek"
+_NO_CODE = re.compile(rb'/\*.*?\*/|\bR"([^()\\\s]{0,16})\(.*?\)\1"|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+_DIRECTIVE = re.compile(rb"^[ \t]*(?:#|%:)[ \t]*pragma[ \t]+tilek\b", re.MULTILINE)
+_OPERATOR = re.compile(rb'\b_Pragma[ \t]*\([ \t]*"[ \t]*tilek\b')
 #: The runtime's own header, by which translated sources mention tilek.
 _OWN_HEADER = b"tilek.h"
 
@@ -48,6 +51,34 @@ def scan_source(path: str, quote_folders: Sequence[str], folders: Sequence[str],
             if found is not None:
                 pending.append((found, None))
     return Scan(False, tuple(seen))
+
+
+class Directive(NamedTuple):
+    """The first `#pragma tilek …` of a file; `line` and `column` count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+
+def directive_in_text(file: str, content: bytes) -> Directive | None:
+    """The first directive in a file's text, whatever language it is in; comments and strings hold none."""
+    blank = _NO_CODE.sub(lambda match: re.sub(rb"[^\n]", b" ", match.group()), content)
+    found = _DIRECTIVE.search(blank) or _OPERATOR.search(content)
+    if found is None:
+        return None
+    start = content.index(found.group().lstrip()[:1], found.start())
+    line_start = content.rfind(b"\n", 0, start) + 1
+    return Directive(file, content.count(b"\n", 0, start) + 1, start - line_start + 1)
+
+
+def directive_in(path: str, quote_folders: Sequence[str], folders: Sequence[str]) -> Directive | None:
+    """The first directive in a source, else in a header that it includes."""
+    for file in scan_source(path, quote_folders, folders).files:
+        found = directive_in_text(file, _read(file))
+        if found is not None:
+            return found
+    return None
 
 
 def _find(name: str, folders: Sequence[str]) -> str | None:

@@ -5,10 +5,12 @@ Light on purpose: tilecc classifies every command before it knows whether there 
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+from tilepragma.base.languages import language_of
+from tilepragma.base.user_compiler import compiler
 
 
 def _words(text: str) -> frozenset[str]:
@@ -37,7 +39,6 @@ _NOT_FOR_TRANSLATION = _words(
     -dumpbase-ext -wrapper
     """
 )
-_SUFFIXES = {".c": "c", ".i": "cpp-output", ".h": "c-header"}
 
 PREPROCESS, COMPILE, ASSEMBLE, OBJECT, LINK, DEPENDENCIES = (
     "preprocess",
@@ -75,6 +76,8 @@ class OwnOptions(NamedTuple):
     emit_kernels: str = ""
     explain: bool = False
     keep: bool = False
+    warns_of_serial: bool = True
+    help: bool = False
 
 
 class Command(NamedTuple):
@@ -124,6 +127,7 @@ def read_command(arguments: Sequence[str]) -> Command:
 
     Raises UsageError for a misspelled option of ours.
     """
+    words = compiler()
     expanded = _expand_response_files(arguments)
     kept, own = _take_own_options(expanded)
     inputs: list[Input] = []
@@ -136,7 +140,7 @@ def read_command(arguments: Sequence[str]) -> Command:
         value_at = position + 1 if argument in _SEPARATE_VALUE else None
         value = kept[value_at] if value_at is not None and value_at < len(kept) else ""
         if argument == "-" or not argument.startswith("-"):
-            inputs.append(Input(position, argument, _language(argument, language)))
+            inputs.append(Input(position, argument, language_of(argument, language, words)))
         elif argument in ("-x", "--language") or (argument.startswith("-x") and len(argument) > 2):
             language = value if value_at is not None else argument[2:]
             language = "" if language == "none" else language
@@ -154,12 +158,6 @@ def read_command(arguments: Sequence[str]) -> Command:
         position += 1 if value_at is None else 2
     plain = list(expanded) == list(arguments) and own == OwnOptions()
     return Command(tuple(kept), tuple(inputs), stage, output, tuple(options), tuple(settings), own, plain)
-
-
-def _language(path: str, language: str) -> str:
-    if language:
-        return language
-    return _SUFFIXES.get(os.path.splitext(path)[1], "")
 
 
 def _earlier_stop(stage: str, argument: str) -> str:
@@ -197,11 +195,18 @@ _OWN_OPTIONS: dict[str, Callable[[OwnOptions, str], OwnOptions]] = {
 }
 
 
+#: Spelled as warnings of compilers are; not for the compiler underneath, which does not know it.
+_SERIAL_WARNING = {"-Wtilek-serial": True, "-Wno-tilek-serial": False}
+
+
 def _take_own_options(arguments: Sequence[str]) -> tuple[list[str], OwnOptions]:
     kept: list[str] = []
     own = OwnOptions()
     after_value = False
     for argument in arguments:
+        if argument in _SERIAL_WARNING and not after_value:
+            own = own._replace(warns_of_serial=_SERIAL_WARNING[argument])
+            continue
         if after_value or not argument.startswith("--tilek"):
             after_value = not after_value and argument in _SEPARATE_VALUE
             kept.append(argument)
@@ -213,10 +218,12 @@ def _take_own_options(arguments: Sequence[str]) -> tuple[list[str], OwnOptions]:
             own = own._replace(explain=True)
         elif argument == "--tilek-keep":
             own = own._replace(keep=True)
+        elif argument == "--tilek-help":
+            own = own._replace(help=True)
         elif name in _OWN_OPTIONS:
             raise UsageError(f"{name} needs a value: {name}=…")
         else:
-            known = ", ".join([*_OWN_OPTIONS, "--tilek-explain", "--tilek-keep"])
+            known = ", ".join([*_OWN_OPTIONS, "--tilek-explain", "--tilek-keep", "--tilek-help"])
             raise UsageError(f"unknown option {argument}; tilecc's own options are {known}")
     return kept, own
 

@@ -25,7 +25,7 @@ from tilepragma.cli.machines import environment_of, ordering
 from tilepragma.cli.progress import measuring_progress
 from tilepragma.cli.rebuilt_programs import UserBuild
 from tilepragma.cli.report import print_error
-from tilepragma.cli.tune import TerminatedError, ended_by_sigterm, refuse
+from tilepragma.cli.tune import TerminatedError, can_keep, ended_by_sigterm, refuse
 from tilepragma.driver import calling_program, kernel_digest
 from tilepragma.tuning.candidates import FAMILIES, Build, builds_of, space_of
 from tilepragma.tuning.database import (
@@ -166,6 +166,8 @@ def explore(options: argparse.Namespace, request: TranslateRequest, result: Tran
     if options.program and (wrong := unused_sizes(options.program, points)):
         print_error("tilepragma", wrong)
         return _WRONG_USAGE
+    if options.keep and not can_keep(request.source):
+        return _NOTHING_TUNED
     targets = listed(options.target) or ("" if options.program else "threads",)
     tasks = [_Task(plan, target) for plan in plans for target in targets]
     has_versions = not options.program or options.build

@@ -195,7 +195,7 @@ def _build(command: Sequence[str], flags: Sequence[str], sources: Sequence[Path]
     include = f"-I{sources[0].parent / 'include'}"
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         commands = [
-            [*command, *flags, include, "-c", str(source), "-o", str(made)]
+            [*command, *flags, include, "-x", "c", "-c", str(source), "-o", str(made)]  # g++ would read C++
             for source, made in zip(sources, objects, strict=True)
         ]
         list(pool.map(run_compiler, commands))

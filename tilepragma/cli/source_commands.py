@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.files import write_atomically
+from tilepragma.base.languages import C
 from tilepragma.cli.asked import listed, target_problem
 from tilepragma.cli.compiler_arguments import read_command
 from tilepragma.cli.dependency_files import make_rule
@@ -69,7 +70,8 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
         problem = (bench if options.command == "bench" else measurement_report).usage_problem(options)
         if problem:
             raise WrongUsageError(problem)
-    command = read_command(compiler_options)
+    command = read_command([*compiler_options, options.input])
+    language = command.inputs[-1].language
     unknown = [name for name in options.dump if name not in {step.name for step in PASSES}]
     if unknown:
         raise WrongUsageError(
@@ -78,6 +80,7 @@ def _request(options: argparse.Namespace, compiler_options: tuple[str, ...]) -> 
     request = TranslateRequest(
         source="<stdin>" if options.input == "-" else options.input,
         text=sys.stdin.buffer.read() if options.input == "-" else None,
+        language=C if language in ("", "c-header", "cpp-output") else language,
         options=command.options,
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),

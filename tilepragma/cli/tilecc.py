@@ -6,12 +6,29 @@ What needs no translation is handed to the underlying compiler by exec, before a
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 
-from tilepragma.base.source_scan import scan_source
+from tilepragma.base.languages import C, name_of
+from tilepragma.base.source_scan import directive_in, scan_source
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli.compiler_arguments import DEPENDENCIES, USAGE_STATUS, Command, Input, UsageError, read_command
+
+_HELP = """\
+Usage: tilecc [options] file…
+A C compiler driver: sources with '#pragma tilek' are translated first, the runtime is linked in. All options of the C compiler
+underneath (TILEK_CC, default cc) pass through. Own options:
+  --tilek-target=LIST         build for these targets only: serial, threads, opencl, cuda (default: all)
+  --tilek-device=NAME         plan for that device ('tilepragma devices' lists them)
+  --tilek-emit-kernels=DIR    write the readable kernels there: .cl, .cpu.cl and .cu files
+  --tilek-explain             say what became of each kernel: loops, dependences, tiles, data
+  --tilek-keep                keep the translated source, FILE.tilek.c
+  --tilek-help                this text without the compiler's
+  -Wno-tilek-serial           do not warn of kernels that run as written, on one core (-w: of nothing)
+See also: tilepragma --help (check, explain, tune, bench). Variables: TILEK_CC, TILEK_CACHE_DIR, and TILEK_TARGET for programs.
+
+"""
 
 
 def main() -> int:
@@ -34,6 +51,8 @@ def run(arguments: Sequence[str]) -> int:
         return USAGE_STATUS
     if list(arguments) == ["--version"]:
         return _version()
+    if command.own.help or list(arguments) == ["--help"]:
+        return _help(with_compilers=not command.own.help)
     text = _standard_input(command)
     translated = (
         [] if command.stage == DEPENDENCIES else [one for one in command.inputs if _is_ours(one, command, text)]
@@ -47,6 +66,16 @@ def run(arguments: Sequence[str]) -> int:
     return _pass_through(arguments, command, text)
 
 
+def _help(with_compilers: bool) -> int:
+    """Our options and, behind them, the compiler's own."""
+    print(_HELP, end="", flush=True)
+    if not with_compilers:
+        print(f"Options of the C compiler: {shlex.join([*compiler(), '--help'])}")
+        return 0
+    print(f"Options of the C compiler ({shlex.join(compiler())}):", flush=True)
+    return _execute(["--help"])
+
+
 def _version() -> int:
     """`tilecc --version`: our line, then the compiler's own, which configure scripts look for."""
     from tilepragma import __version__
@@ -57,14 +86,15 @@ def _version() -> int:
 
 def _standard_input(command: Command) -> bytes | None:
     """The text on standard input where an input is `-` and may be ours: it can be read only once."""
-    if any(one.path == "-" and one.language == "c" for one in command.inputs):
+    if any(one.path == "-" and one.language == C for one in command.inputs):
         return sys.stdin.buffer.read()
     return None
 
 
 def _is_ours(one: Input, command: Command, text: bytes | None) -> bool:
-    if one.language != "c":
-        return False
+    """Whether the input holds directives; those in other languages than C are refused."""
+    if one.language != C:
+        return bool(name_of(one.language)) and _holds_directive(one, command)
     if any("tilek" in value for value in command.values("-D")):
         return True
     folders = command.values("-I", "-isystem", "-idirafter")
@@ -75,6 +105,17 @@ def _is_ours(one: Input, command: Command, text: bytes | None) -> bool:
         scan_source(path, quote_folders, folders, content).mentions
         for path, content in [(one.path, own_text), *((path, None) for path in forced)]
     )
+
+
+def _holds_directive(one: Input, command: Command) -> bool:
+    """Whether a source that is not C has a directive itself; one in a header, which C sources may include too, draws a warning."""
+    folders = command.values("-I", "-isystem", "-idirafter")
+    found = directive_in(one.path, command.values("-iquote"), folders)
+    if found is None or found.file == one.path:
+        return found is not None
+    place = f"{found.file}:{found.line}:{found.column}"
+    print(f"{place}: warning: tilek directives are ignored in {name_of(one.language)}: {one.path}", file=sys.stderr)
+    return False
 
 
 def _pass_through(arguments: Sequence[str], command: Command, text: bytes | None) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tilepragma.base.diagnostics import Diagnostic
 from tilepragma.base.files import write_atomically
 from tilepragma.base.user_compiler import compiler
 from tilepragma.cli import runtime_library
@@ -19,7 +20,7 @@ from tilepragma.cli.device_option import DeviceOptionError, chosen_device
 from tilepragma.cli.report import INTERNAL_FAULT, print_diagnostics, print_error, report_fault
 from tilepragma.cli.temporary_folder import StoppedError, temporary_folder
 from tilepragma.cli.translated_files import TranslatedFiles
-from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, translate
+from tilepragma.driver import TranslateRequest, TranslateResult, explain, kernel_reports, serial_warnings, translate
 
 _RESPONSE_FILE_THRESHOLD = 100_000
 
@@ -71,6 +72,7 @@ def _translate(one: Input, command: Command, text: bytes | None, files: Translat
         source=source,
         output_name="" if kept is None else str(kept),
         text=text if one.path == "-" else None,
+        language=one.language,
         options=command.options,
         quote_folders=tuple(command.values("-iquote")),
         folders=tuple(command.values("-I", "-isystem", "-idirafter")),
@@ -85,7 +87,7 @@ def _translate(one: Input, command: Command, text: bytes | None, files: Translat
     except Exception as fault:
         report_fault("tilecc", sys.argv[1:], source, fault)
         raise StoppedError(INTERNAL_FAULT) from None
-    print_diagnostics(result.diagnostics, source, request.text)
+    print_diagnostics((*result.diagnostics, *_serial_warnings(command, result)), source, request.text)
     if result.output is None:
         raise StoppedError(1)
     if command.own.explain:
@@ -94,6 +96,13 @@ def _translate(one: Input, command: Command, text: bytes | None, files: Translat
     if kept is not None:
         write_atomically(kept, result.output)
     return Translated(one, path, here, result)
+
+
+def _serial_warnings(command: Command, result: TranslateResult) -> tuple[Diagnostic, ...]:
+    """Warnings of kernels that run on one core, by the user's leave: never errors, as the program is right."""
+    if result.output is None or not command.own.warns_of_serial or command.has("-w"):
+        return ()
+    return serial_warnings(result)
 
 
 def _compile(command: Command, made: Sequence[Translated], files: TranslatedFiles) -> int:

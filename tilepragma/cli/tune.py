@@ -6,6 +6,7 @@ import argparse
 import difflib
 import shlex
 import signal
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -14,6 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from tilepragma.base.diagnostics import Diagnostics
+from tilepragma.base.files import file_bytes
 from tilepragma.base.quantities import seconds
 from tilepragma.base.ranges import Position, SourceRange
 from tilepragma.cli.devices import machine_of
@@ -23,7 +25,7 @@ from tilepragma.cli.report import print_diagnostics, print_error
 from tilepragma.cli.tables import print_table
 from tilepragma.driver import TARGET_NAMES
 from tilepragma.report.sizes import check_sizes, parse_sizes
-from tilepragma.tuning.kept_layouts import Winner, keep, kept_layouts, set_aside, winner_of
+from tilepragma.tuning.kept_layouts import Winner, keep, kept_file, kept_layouts, set_aside, winner_of
 from tilepragma.tuning.kernels import KernelTuning, TuningError, has_sizes, tuning_of
 from tilepragma.tuning.layout_search import LEAST_GAIN, ROUNDS, SURE_ROUNDS, Fit, Trial
 from tilepragma.tuning.programs import ProgramError, ProgramMissingError, Run, run
@@ -70,7 +72,7 @@ def tune(options: argparse.Namespace, request: TranslateRequest, result: Transla
     if plans is None:
         return _WRONG_USAGE
     plans = [plan for plan in plans if _is_tunable(plan, request)]
-    if not plans:
+    if not plans or (options.keep and not can_keep(request.source)):
         return _NOTHING_TUNED
     found: list[str] = []
     try:
@@ -190,9 +192,7 @@ def _tune_one(
         print(f"  {line}")
     if tuning.layouts.winner is not tuning.layouts.default:
         found.append(tuning.variable(tuning.layouts.winner.layout))
-    if options.keep:
-        _keep(tuning, request.source)
-    return True
+    return not options.keep or _keep(tuning, request.source)
 
 
 def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
@@ -208,20 +208,35 @@ def _measure(tuning: KernelTuning, options: argparse.Namespace) -> None:
         tuning.run(options.program, Random(), heard)
 
 
-def _keep(tuning: KernelTuning, source: str) -> None:
+def can_keep(source: str) -> bool:
+    """Whether what will be found can be written beside the source; where it cannot, that is said before anything is measured."""
+    path = kept_file(source)
+    try:
+        if path.exists():
+            file_bytes(path)
+        with tempfile.TemporaryFile(dir=path.parent):
+            return True
+    except OSError as error:
+        reason = f"{path}: {error.strerror}; --no-keep measures all the same"
+        print_error("tilepragma", f"what is found could not be kept: {reason}")
+        return False
+
+
+def _keep(tuning: KernelTuning, source: str) -> bool:
     winner = winner_of(tuning, machine_of(tuning.target).name, datetime.now())
-    if winner is not None:
-        keep_beside(source, winner)
+    return winner is None or keep_beside(source, winner)
 
 
-def keep_beside(source: str, winner: Winner, is_rebuilt: bool = False) -> None:
-    """Put what was found beside the source, and say so, with what is left to do unless the program is built anew without the user."""
+def keep_beside(source: str, winner: Winner, is_rebuilt: bool = False) -> bool:
+    """Put what was found beside the source, and say so, with what is left to do unless the program is built again without the user. Returns whether
+    that went well.
+    """
     try:
         damaged = set_aside(source)
         path = keep(source, winner)
     except OSError as error:
         print_error("tilepragma", f"what was found cannot be kept: {error.filename or source}: {error.strerror}")
-        return
+        return False
     if damaged is not None:
         print_error(
             "tilepragma", f"what was kept beside {source} could not be read, and begins anew: {damaged} has what it was"
@@ -230,6 +245,7 @@ def keep_beside(source: str, winner: Winner, is_rebuilt: bool = False) -> None:
         what = "kept in" if winner.facts is not None else "what was kept before is taken out of"
         again = "" if is_rebuilt else f": build again (touch {source})"
         print(f"  {what} {path}, where the translator looks for it{again}")
+    return True
 
 
 # ---- What is said ------------------------------------------------------------------------------------------------------

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilepragma.base.c_text import line_directive
-from tilepragma.base.diagnostics import Diagnostic, Diagnostics, SourceError
+from tilepragma.base.diagnostics import Diagnostic, Diagnostics, Severity, SourceError
 from tilepragma.base.files import NoFileError, file_bytes, write_atomically
+from tilepragma.base.languages import C, name_of
 from tilepragma.base.ranges import Position, SourceRange
-from tilepragma.base.source_scan import scan_source
+from tilepragma.base.source_scan import directive_in_text, scan_source
 from tilepragma.driver.texts import as_written
 from tilepragma.driver.texts import calling_program as calling_program
 from tilepragma.driver.texts import kernel_digest as kernel_digest
@@ -57,13 +58,14 @@ TARGET_NAMES = ("serial", "threads", "opencl", "cuda")
 class TranslateRequest:
     """What to translate.
 
-    `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content where it is not to
-    be read from there. `output_name` is how the output is named in its own `#line`s (empty: its generated lines are
-    the directives'). `options` are the compiler's options, raw; `quote_folders` and `folders` those of -iquote and -I
-    among them. `targets` are those to build for (empty: all). `temporal` is a value of TemporalTiles (empty: what
-    TILEK_TILES says). `device` is the one to plan for (`device_named`). `kernel_folder` receives the readable
-    kernels. `kept`: whether tile sizes that are kept beside the source are taken. `last` is the pass after which to
-    stop; `dump` names passes whose result is handed to the caller as text.
+    `source` is the path as the user names it (diagnostics and `#line` use it); `text` its content where it is not
+    to be read from there. `output_name` is how the output is named in its own `#line`s (empty: its generated lines
+    are the directives'). `language` is the source's: only C may hold directives. `options` are the compiler's
+    options, raw; `quote_folders` and `folders` those of -iquote and -I among them. `targets` are those to build for
+    (empty: all). `temporal` is a value of TemporalTiles (empty: what TILEK_TILES says). `device` is the one to plan
+    for (`device_named`). `kernel_folder` receives the readable kernels. `kept`: whether tile sizes that are kept
+    beside the source are taken. `last` is the pass after which to stop; `dump` names passes whose result is handed
+    to the caller as text.
     """
 
     source: str
@@ -79,6 +81,7 @@ class TranslateRequest:
     kept: bool = True
     last: str = "emit"
     dump: frozenset[str] = frozenset()
+    language: str = C
 
 
 @dataclass(frozen=True)
@@ -131,9 +134,25 @@ def scan(state: State) -> State:
     text = request.text if request.text is not None else Path(request.source).read_bytes()
     if request.text is None and not Path(request.source).is_file():
         request = replace(request, text=text)  # a pipe or a device can be read only once
+    if request.language != C:
+        return _other_language(state, request, text)
     found = scan_source(request.source, request.quote_folders, request.folders, text)
     marked = any("tilek" in option for option in request.options)
     return replace(state, request=request, text=text, scanned=found.files, plain=not found.mentions and not marked)
+
+
+def _other_language(state: State, request: TranslateRequest, text: bytes) -> State:
+    """A source that is not C may go through, but holds no directive: that is one error, where nobody tries to read it as C."""
+    found = directive_in_text(request.source, text)
+    if found is not None:
+        place = Position(request.source, found.line, found.column, 0)
+        language = name_of(request.language) or request.language
+        state.diagnostics.error(
+            SourceRange(place, place),
+            f"{language} is not supported: tilek directives stand in C sources alone",
+            "move the function with the kernel to a C source, and call it from here",
+        )
+    return replace(state, request=request, text=text, scanned=(request.source,), plain=True)
 
 
 def parse(state: State) -> State:
@@ -527,6 +546,17 @@ def advice(result: TranslateResult, loops: bool) -> tuple[Diagnostic, ...]:
         *order_notes(result.plans),
     ]
     return (*found, *(loop_notes(kernel_reports(result)) if loops else ()))
+
+
+def serial_warnings(result: TranslateResult) -> tuple[Diagnostic, ...]:
+    """Warnings of the kernels that run as written, on one core, each with a hint."""
+    from tilepragma.report.advice import as_written_notes
+
+    hint = "'tilepragma check' says what would change that; -Wno-tilek-serial turns this warning off"
+    notes = as_written_notes(result.plans, result.diagnostics)
+    return tuple(
+        replace(one, severity=Severity.WARNING, notes=(Diagnostic(Severity.NOTE, one.range, hint),)) for one in notes
+    )
 
 
 def explain_page(result: TranslateResult, reports: Sequence[KernelFacts], sizes: Sizes, source: str) -> ExplainPage:

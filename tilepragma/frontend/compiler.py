@@ -120,6 +120,11 @@ def floating_rules(flags: CompilerFlags, answer: CompilerAnswer) -> FloatingRule
     return FloatingRules(contract=contract, fast=fast)
 
 
+def is_c90(answer: CompilerAnswer) -> bool:
+    """Whether the flags ask for C as it was before C99; its amendment of 1994 has a number, C90 itself none."""
+    return dict(answer.macros).get("__STDC_VERSION__", "0") < "199901L"
+
+
 def vector_registers(answer: CompilerAnswer) -> VectorRegisters:
     """Those of the processor that the flags name (-march): for one that nothing is known of, 16 of 128 bits."""
     return next((found for name, found in _VECTORS.items() if answer.defines(name)), VectorRegisters(128, 16))

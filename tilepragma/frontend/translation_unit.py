@@ -15,6 +15,7 @@ from tilepragma.frontend.compiler import (
     CompilerFlags,
     ask_compiler,
     floating_rules,
+    is_c90,
     libclang_arguments,
     vector_registers,
 )
@@ -95,6 +96,7 @@ def parse_translation_unit(
         system_dependencies=_dependencies(path, included, system=True),
         vectors=vector_registers(answer),
         macros=unit.macros() if kernels or regions else {},
+        c90=is_c90(answer),
     )
 
 

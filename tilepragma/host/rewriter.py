@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tilepragma.base.ranges import SourceRange
+from tilepragma.codegen.c90 import as_c90
 from tilepragma.codegen.describe import describe, describe_version
 from tilepragma.codegen.host_functions import host_functions
 from tilepragma.codegen.kernel_constants import kernel_constants
@@ -77,6 +78,8 @@ class _Rewriting:
     def _without_macros(self, edit: Edit) -> Edit:
         if not isinstance(edit.text, str):
             return edit
+        edit = replace(edit, text=as_c90(edit.text)) if self.unit.c90 else edit
+        assert isinstance(edit.text, str)
         # Paths of clauses stand inside of functions only.
         needed = frozenset() if edit.rank is Rank.FILE_SCOPE or edit.text == _HEADER else self.in_paths
         return replace(edit, text=without_macros(edit.text, self.unit.macros, needed))

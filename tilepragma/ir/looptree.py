@@ -515,7 +515,7 @@ class TranslationUnit:
     registers they name on the host.
 
     `dependencies` are the main file and the user's headers, `system_dependencies` the headers of the system; `macros` has the names of the user's
-    macros, those of options among them, and the text of all definitions of each.
+    macros, those of options among them, and the text of all definitions of each. `c90`: the flags ask for C as it was before C99.
     """
 
     files: tuple[SourceFile, ...]
@@ -527,6 +527,7 @@ class TranslationUnit:
     system_dependencies: tuple[str, ...] = ()
     vectors: VectorRegisters = WIDEST_VECTORS
     macros: Mapping[str, bytes] = field(default_factory=dict)
+    c90: bool = False
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,45 @@ def test_language_of_inputs() -> None:
     assert [one.language for one in command.inputs] == ["c", "c", "c", "", "cpp-output", "assembler"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "languages"),
+    [
+        ("a.cc b.cpp c.cxx d.C e.c++ f.CPP g.ii", ["c++"] * 6 + ["c++-cpp-output"]),
+        (
+            "a.cu b.m c.mm d.f90 e.F g.s h.S i.o",
+            ["cuda", "objective-c", "objective-c++", "f95", "f95", "assembler", "assembler-with-cpp", ""],
+        ),
+    ],
+)
+def test_other_languages(arguments: str, languages: list[str]) -> None:
+    assert [one.language for one in read_command(arguments.split()).inputs] == languages
+
+
+@pytest.mark.parametrize(
+    ("compiler", "language"),
+    [
+        *(
+            (name, "c++")
+            for name in (
+                "g++",
+                "/usr/bin/g++-12",
+                "clang++",
+                "x86_64-linux-gnu-g++-12.2",
+                "ccache c++",
+                "mpicxx",
+                "mpiCC",
+                "icpx",
+            )
+        ),
+        *((name, "c") for name in ("gcc", "cc", "clang-16", "mpicc", "ccache gcc -m64", "env CC=g++ gcc", "tcc")),
+    ],
+)
+def test_compilers_that_read_c_as_cplusplus(monkeypatch: pytest.MonkeyPatch, compiler: str, language: str) -> None:
+    monkeypatch.setenv("TILEK_CC", compiler)
+    command = read_command(["a.c", "-x", "c", "b.tk"])
+    assert [one.language for one in command.inputs] == [language, "c"]
+
+
 def test_options_for_the_translator() -> None:
     command = read_command(
         [
@@ -116,6 +155,13 @@ def test_own_options() -> None:
 def test_misspelled_own_option(option: str) -> None:
     with pytest.raises(UsageError, match="--tilek-target"):
         read_command([option, "a.c"])
+
+
+def test_the_warning_of_serial_kernels_is_ours() -> None:
+    command = read_command(["-Wall", "-Wno-tilek-serial", "-c", "a.c"])
+    assert command.arguments == ("-Wall", "-c", "a.c")
+    assert not command.own.warns_of_serial
+    assert read_command(["-Wno-tilek-serial", "-Wtilek-serial", "-c", "a.c"]).own.warns_of_serial
 
 
 def test_own_option_as_a_value_is_a_value() -> None:

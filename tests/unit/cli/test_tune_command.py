@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 from collections.abc import Sequence
@@ -565,10 +566,27 @@ def test_programs_that_are_of_no_use(
     assert not Path("in.tilek.json").exists()
 
 
-def test_a_file_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("folder", "it is a folder"), ("pipe", "it is a pipe"), ("closed", "Permission")]
+)
+@pytest.mark.parametrize("options", [["--quick"], ["--budget", "1s"]])
+def test_what_could_not_be_kept_is_said_before_anything_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: str, reason: str, options: list[str]
+) -> None:
     ranked(monkeypatch)
-    Path("in.tilek.json").mkdir()
-    assert tune(program({"t_size=32": 500})) == 0
+    if kind == "folder":
+        Path("in.tilek.json").mkdir()
+    elif kind == "pipe":
+        os.mkfifo("in.tilek.json")
+    else:
+
+        def closed(dir: Path) -> None:
+            raise PermissionError(13, "Permission denied", str(dir))
+
+        monkeypatch.setattr("tilepragma.cli.tune.tempfile.TemporaryFile", closed)
+    command = program({"t_size=32": 500})
+    assert tilepragma.run(["tune", "in.c", *options, "--", *command.split()]) == 1
     said = capsys.readouterr()
-    assert "what was found cannot be kept: in.tilek.json: Is a directory" in said.err
-    assert said.out.splitlines()[-1] == "TILEK_SIZES=sweep.t_size=32,sweep.t_i_size=32"
+    assert f"what is found could not be kept: in.tilek.json: {reason}" in said.err
+    assert "--no-keep measures all the same" in said.err
+    assert said.out == ""

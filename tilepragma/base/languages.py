@@ -1,0 +1,54 @@
+"""The languages of a compiler driver's inputs, named as its -x names them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+C = "c"
+_SUFFIXES = {
+    ".c": C,
+    ".i": "cpp-output",
+    ".h": "c-header",
+    **dict.fromkeys((".cc", ".cp", ".cxx", ".cpp", ".CPP", ".c++", ".C"), "c++"),
+    **dict.fromkeys((".ii",), "c++-cpp-output"),
+    **dict.fromkeys((".hh", ".H", ".hp", ".hxx", ".hpp", ".HPP", ".h++", ".tcc"), "c++-header"),
+    **dict.fromkeys((".m",), "objective-c"),
+    **dict.fromkeys((".mm", ".M"), "objective-c++"),
+    **dict.fromkeys((".cu",), "cuda"),
+    **dict.fromkeys((".cl",), "cl"),
+    **dict.fromkeys((".s",), "assembler"),
+    **dict.fromkeys((".S", ".sx"), "assembler-with-cpp"),
+    **dict.fromkeys(
+        (".f", ".for", ".ftn", ".f90", ".f95", ".f03", ".f08", ".F", ".F90", ".F95", ".F03", ".F08"), "f95"
+    ),
+}
+_NAMES = {
+    "cpp-output": "preprocessed C",
+    "c++": "C++",
+    "c++-cpp-output": "preprocessed C++",
+    "objective-c": "Objective-C",
+    "objective-c++": "Objective-C++",
+    "cuda": "CUDA C++",
+    "cl": "OpenCL C",
+    "assembler": "assembler",
+    "assembler-with-cpp": "assembler",
+    **dict.fromkeys(("f77", "f77-cpp-input", "f95", "f95-cpp-input"), "Fortran"),
+}
+_CPLUSPLUS_COMPILER = re.compile(r"(.*(\+\+|cxx|CC)|(.*-)?icp[cx])(-[\d.]+)?$")
+
+
+def language_of(path: str, said: str, command: Sequence[str]) -> str:
+    """What `-x` has `said`, else what the suffix says to the compiler of that command, which may take C for C++; "" for what only linkers read."""
+    if said:
+        return said
+    language = _SUFFIXES.get(os.path.splitext(path)[1], "")
+    programs = (os.path.basename(word) for word in command if not word.startswith("-") and "=" not in word)
+    is_cplusplus = any(map(_CPLUSPLUS_COMPILER.match, programs))
+    return "c++" if language == C and is_cplusplus else language
+
+
+def name_of(language: str) -> str:
+    """The name for readers of a language that is not C; "" where nobody writes directives in files of it."""
+    return _NAMES.get(language, "")
