@@ -163,7 +163,6 @@ static void choose_host(const tilek_launch_shape *launch, const tilek_call *call
 static int fits(const tilek_loop_shape *loop, const tilek_bounds *bounds, const tilek_tile *tiles)
 {
     int64_t steps = bounds->trip - 1, reach = 0, stride = 1, distance, last;
-    if (bounds->trip == 0) return 1;
     for (int tile = 0; tile < loop->tile_count; ++tile)
         if (!is_distributed(loop->kinds[tile])) stride = tilek_maximum(stride, tiles[tile].stride);
     if (loop->tile_count == 1) stride = 1;

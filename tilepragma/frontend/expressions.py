@@ -55,7 +55,9 @@ class ExpressionLowering:
 
     def lower(self, node: Node) -> Expression:
         """The IR of an expression. Raises SourceError, located, with a remedy."""
-        node = strip(node)
+        return literals.as_c_computes(self._lowered(strip(node)))
+
+    def _lowered(self, node: Node) -> Expression:
         kind = node.kind
         if kind == CursorKind.INTEGER_LITERAL:
             return literals.integer_literal(node, self.type_of(node))

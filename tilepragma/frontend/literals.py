@@ -10,6 +10,7 @@ from typing import cast
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import Node
+from tilepragma.ir.c_values import arithmetic_value, c_value, promoted
 from tilepragma.ir.expressions import Binary, Expression, FloatingLiteral, IntegerLiteral, Unary, integer
 from tilepragma.ir.types import INT, ScalarType, Type
 
@@ -52,6 +53,16 @@ def constant(value: int, type_: Type, range_: SourceRange) -> Expression:
         # The magnitude is no literal of the type: C writes it as one less, minus one.
         return Binary("-", constant(value + 1, type_, range_), integer(1), type_, range_)
     return Unary("-", IntegerLiteral(-value, f"{-value}{suffix}", type_, range_), type_, range_)
+
+
+def as_c_computes(value: Expression) -> Expression:
+    """The expression; where it is a constant that C's types and conversions make another number than arithmetic does, that number."""
+    known = c_value(value)
+    if known is None or known == arithmetic_value(value):
+        return value
+    # C has no constants of narrower types, and on devices an `unsigned char` would be spelled as an `unsigned int`.
+    assert isinstance(value.type, ScalarType)
+    return constant(known, promoted(value.type), value.range)
 
 
 def character_literal(node: Node) -> Expression:

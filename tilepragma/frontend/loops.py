@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tilepragma.base.ranges import SourceRange
+from tilepragma.frontend.iterator_types import added, compared, is_integer, leaves_its_type, started
 from tilepragma.frontend.loop_headers import Header, countdown_of, is_iterator, nearer_bound, shifted_bound
 from tilepragma.frontend.written import has_effects, written_in
+from tilepragma.ir.c_values import c_value
 from tilepragma.ir.directives import LoopDirective
 from tilepragma.ir.expressions import (
     Assignment,
@@ -28,7 +30,7 @@ from tilepragma.ir.looptree import (
     Statement,
 )
 from tilepragma.ir.traversal import mentions
-from tilepragma.ir.types import INT, LONG, ScalarType
+from tilepragma.ir.types import INT, LONG, ScalarKind, ScalarType
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
 
@@ -92,11 +94,29 @@ def _canonical(
     name = iterator.host
     if addressed:
         raise _NotCanonicalError(f"the address of its iterator '{name}' is taken", header.range)
+    lower = started(lower, iterator)
     countdown = countdown_of(header, iterator, lower)
-    lower, comparison, upper = countdown if countdown is not None else (lower, *_bound(header, iterator))
-    step, sign = (integer(-1), -1) if countdown is not None else _step(header, iterator)
-    decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
+    if countdown is not None:
+        lower, comparison, upper = countdown
+        step: Expression = integer(-1)
+        sign, decreasing = -1, True
+    else:
+        comparison, upper = _bound(header, iterator)
+        if not is_integer(upper):
+            raise _NotCanonicalError("its bound is not an integer", header.range)
+        upper = compared(upper, iterator)
+        step, sign = _step(header, iterator)
+        if not is_integer(step):
+            raise _NotCanonicalError("its step is not an integer", header.range)
+        step, sign = added(step, sign, iterator)
+        decreasing = sign < 0 if comparison == "!=" else comparison in (">", ">=")
     _check_direction(comparison, step, sign, decreasing, header)
+    if any((c_value(one) or 0) >= 1 << (LONG.bits - 1) for one in (lower, upper)):
+        raise _NotCanonicalError("it starts or ends at a number beyond 9223372036854775807", header.range)
+    if countdown is None and leaves_its_type(lower, comparison, upper, step, iterator):
+        raise _NotCanonicalError(
+            f"its iterator '{iterator.host}' wraps around before it reaches the bound", header.range
+        )
     _check_body(iterator, {"lower bound": lower, "upper bound": upper, "step": step}, body, header)
     return Loop(
         index,
@@ -126,7 +146,7 @@ def _start(header: Header) -> tuple[DataObject, Expression]:
         lower = initialization.value
     if iterator.storage is not Storage.SCALAR or lower is None or isinstance(lower, tuple):
         raise _NotCanonicalError("its first part does not set one iterator ('i = …' or 'int i = …')", header.range)
-    if not (isinstance(iterator.element, ScalarType) and iterator.element.is_integer):
+    if not (isinstance(iterator.element, ScalarType) and iterator.element.kind is ScalarKind.INTEGER):
         raise _NotCanonicalError(f"its iterator '{iterator.host}' is not an integer", header.range)
     return iterator, lower
 
@@ -187,7 +207,7 @@ def _added(advance: Assignment, iterator: DataObject) -> tuple[Expression | None
 
 
 def _signed(step: Expression, minus: bool) -> tuple[Expression, int]:
-    value = _literal_value(step)
+    value = c_value(step)
     if value is not None:
         value = -value if minus else value
         if isinstance(step, IntegerLiteral) and not minus:
@@ -204,17 +224,9 @@ def _is_narrow(step: Expression) -> bool:
     return isinstance(step.type, ScalarType) and step.type.bits < INT.bits
 
 
-def _literal_value(step: Expression) -> int | None:
-    if isinstance(step, IntegerLiteral):
-        return step.value
-    if isinstance(step, Unary) and step.operator == "-" and isinstance(step.operand, IntegerLiteral):
-        return -step.operand.value
-    return None
-
-
 def _check_direction(comparison: str, step: Expression, sign: int, decreasing: bool, header: Header) -> None:
     range_ = header.range if header.advance is None else header.advance.range
-    value = _literal_value(step)
+    value = c_value(step)
     if value == 0:
         raise _NotCanonicalError("its step is 0", range_)
     if comparison == "!=" and value not in (1, -1):

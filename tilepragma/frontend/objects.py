@@ -125,7 +125,9 @@ def known_value(node: Node) -> int | None:
             return known_number(node.declaration)
     elif node.kind == CursorKind.BINARY_OPERATOR and node.binary_operator in _KNOWN_OPERATORS:
         left, right = (known_value(child) for child in node.children)
-        return None if left is None or right is None else _KNOWN_OPERATORS[node.binary_operator](left, right)
+        known = None if left is None or right is None else _KNOWN_OPERATORS[node.binary_operator](left, right)
+        # Beyond, C's types may make another number of it.
+        return known if known is not None and 0 <= known < 2**31 else None
     value = node.evaluate() if _is_integer(node.type) else None
     return value if isinstance(value, int) else None
 

@@ -33,7 +33,7 @@ from tilepragma.ir.looptree import (
     Window,
 )
 from tilepragma.ir.traversal import workers_meet
-from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value
+from tilepragma.polyhedral.affine import Frame, NotAffineError, affine, constant_value, whole_number
 from tilepragma.polyhedral.extraction import declare
 from tilepragma.polyhedral.extrema import Quotient, bounded, greatest, least, satisfying
 
@@ -399,6 +399,6 @@ def _strides(loop: Loop, outside: Frame, inside: Frame) -> isl.Set:
     if abs(step) == 1:
         return isl.Set.universe(inside.space)
     start = affine(loop.lower, outside).add_dims(isl.dim_type.in_, 1)
-    modulus = isl.Val.int_from_si(inside.context, abs(step))
+    modulus = whole_number(inside.context, abs(step))
     passed = inside.iterator(len(outside.iterators)).sub(start).mod_val(modulus)
     return passed.eq_set(inside.number(0))

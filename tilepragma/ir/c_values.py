@@ -1,0 +1,145 @@
+"""Values of constant integer expressions as C computes them: in the types of its operands, with its conversions."""
+
+from __future__ import annotations
+
+from tilepragma.base.remembered import once
+from tilepragma.ir.expressions import Binary, Cast, Conditional, Expression, FloatingLiteral, IntegerLiteral, Unary
+from tilepragma.ir.types import INT, ScalarKind, ScalarType, Type
+
+
+def least_and_greatest(type_: ScalarType) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    if type_.kind is ScalarKind.BOOLEAN:
+        return 0, 1
+    if type_.signed:
+        return -(1 << (type_.bits - 1)), (1 << (type_.bits - 1)) - 1
+    return 0, (1 << type_.bits) - 1
+
+
+def converted(value: int, type_: ScalarType) -> int:
+    """The value that an integer has after conversion to an integer type (C99 6.3.1.3; signed types wrap, as with gcc and clang)."""
+    if type_.kind is ScalarKind.BOOLEAN:
+        return int(value != 0)
+    value &= (1 << type_.bits) - 1
+    return value - (1 << type_.bits) if type_.signed and value >> (type_.bits - 1) else value
+
+
+def promoted(type_: ScalarType) -> ScalarType:
+    """The type after the integer promotions (C99 6.3.1.1)."""
+    low, high = least_and_greatest(type_)
+    least, greatest = least_and_greatest(INT)
+    return INT if least <= low and high <= greatest else type_
+
+
+def common_type(left: ScalarType, right: ScalarType) -> ScalarType:
+    """The type in which an operator computes on integers (C99 6.3.1.8)."""
+    left, right = promoted(left), promoted(right)
+    if left.bits != right.bits:
+        return left if left.bits > right.bits else right
+    return right if left.signed else left
+
+
+@once
+def c_value(value: Expression) -> int | None:
+    """The value of an integer constant; None where it is not known, or the expression is none.
+
+    Operands that the front end lowered are literals already where C and arithmetic differ: only one operation is looked at.
+    """
+    if isinstance(value, IntegerLiteral):
+        return value.value
+    type_ = value.type
+    if not isinstance(type_, ScalarType) or not type_.is_integer:
+        return None
+    if isinstance(value, Unary):
+        return _unary(value, type_)
+    if isinstance(value, Binary):
+        return _binary(value, type_)
+    if isinstance(value, Cast):
+        return _cast(value, type_)
+    if isinstance(value, Conditional):
+        test = c_value(value.condition)
+        chosen = None if test is None else c_value(value.then if test else value.otherwise)
+        return None if chosen is None else converted(chosen, type_)
+    return None
+
+
+def arithmetic_value(value: Expression) -> int | None:
+    """What a constant is where numbers are meant: as `c_value`, without conversions of its operands and of the result."""
+    if isinstance(value, Unary) and value.operator in ("-", "+"):
+        operand = c_value(value.operand)
+        return None if operand is None else -operand if value.operator == "-" else operand
+    if isinstance(value, Cast):
+        return c_value(value.operand)
+    if isinstance(value, Binary):
+        left, right = c_value(value.left), c_value(value.right)
+        return None if left is None or right is None else _computed(value.operator, left, right)
+    if isinstance(value, Conditional):
+        test = c_value(value.condition)
+        return None if test is None else c_value(value.then if test else value.otherwise)
+    return c_value(value)
+
+
+def _cast(value: Cast, type_: ScalarType) -> int | None:
+    if isinstance(value.operand, FloatingLiteral):
+        low, high = least_and_greatest(type_)
+        if type_.kind is ScalarKind.BOOLEAN:
+            return int(value.operand.value != 0)
+        return int(value.operand.value) if low - 1 < value.operand.value < high + 1 else None
+    operand = c_value(value.operand)
+    return None if operand is None else converted(operand, type_)
+
+
+def _unary(value: Unary, type_: ScalarType) -> int | None:
+    operand = c_value(value.operand)
+    if operand is None:
+        return None
+    return converted({"-": -operand, "+": operand, "~": ~operand, "!": int(not operand)}[value.operator], type_)
+
+
+def _binary(value: Binary, type_: ScalarType) -> int | None:
+    operator, left, right = value.operator, c_value(value.left), c_value(value.right)
+    if left is None or right is None or not (_is_integer(value.left.type) and _is_integer(value.right.type)):
+        return None
+    assert isinstance(value.left.type, ScalarType) and isinstance(value.right.type, ScalarType)
+    if operator in ("<<", ">>"):
+        if not 0 <= right < type_.bits:
+            return None
+    elif operator not in ("&&", "||"):
+        common = common_type(value.left.type, value.right.type)
+        left, right = converted(left, common), converted(right, common)
+    found = _computed(operator, left, right)
+    return None if found is None else converted(found, type_)
+
+
+def _computed(operator: str, left: int, right: int) -> int | None:
+    """The value of an operation on numbers; quotients are rounded towards 0."""
+    if operator in ("/", "%"):
+        if right == 0:
+            return None
+        quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        return quotient if operator == "/" else left - right * quotient
+    if operator in ("<<", ">>"):
+        if not 0 <= right < 64:
+            return None
+        return left << right if operator == "<<" else left >> right
+    known = {
+        "+": left + right,
+        "-": left - right,
+        "*": left * right,
+        "&": left & right,
+        "|": left | right,
+        "^": left ^ right,
+        "<": int(left < right),
+        "<=": int(left <= right),
+        ">": int(left > right),
+        ">=": int(left >= right),
+        "==": int(left == right),
+        "!=": int(left != right),
+        "&&": int(bool(left) and bool(right)),
+        "||": int(bool(left) or bool(right)),
+    }
+    return known.get(operator)
+
+
+def _is_integer(type_: Type) -> bool:
+    return isinstance(type_, ScalarType) and type_.is_integer
