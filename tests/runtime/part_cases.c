@@ -6,6 +6,7 @@
 #include "threads.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -58,6 +59,13 @@ void reductions(void)
     CHECK(tilek_combine(TILEK_ADD, TILEK_FLOAT, &real, reals, 0) == TILEK_OK && real == 5.0f);
     CHECK(tilek_combine(TILEK_BIT_XOR, TILEK_UINT8, &bit, bits, 2) == TILEK_OK && bit == 0);
     CHECK(tilek_combine(TILEK_BIT_OR, TILEK_FLOAT, &real, reals, 3) == TILEK_INVALID);
+    /* As fmax does: NaNs are passed over, also the one from before; where nothing else is, one is left. */
+    const float numbers[] = {NAN, 2, -1}, none[] = {NAN, NAN};
+    real = NAN;
+    CHECK(tilek_combine(TILEK_MAXIMUM_NUMBER, TILEK_FLOAT, &real, none, 2) == TILEK_OK && isnan(real));
+    CHECK(tilek_combine(TILEK_MAXIMUM_NUMBER, TILEK_FLOAT, &real, numbers, 3) == TILEK_OK && real == 2);
+    CHECK(tilek_combine(TILEK_MINIMUM_NUMBER, TILEK_FLOAT, &real, numbers, 3) == TILEK_OK && real == -1);
+    CHECK(tilek_combine(TILEK_MINIMUM_NUMBER, TILEK_INT32, &integer, integers, 2) == TILEK_INVALID);
     CHECK(tilek_combine(TILEK_LOGICAL_OR, TILEK_BOOL, &truth, truths, 2) == TILEK_OK && truth);
     CHECK(tilek_combine(TILEK_LOGICAL_AND, TILEK_BOOL, &truth, truths, 2) == TILEK_OK && !truth);
 }

@@ -347,7 +347,7 @@ class _Kernel:
     def case(self) -> Case:
         shape = self.choose(
             "plain", "plain", "plain", "plain", "conditional", "nested", "two", "rows", "columns", "member", "element", "pointer",
-            "global", "arg", "scan", "exclusive", "running", "temporary", "count", "choice", "array scan", "ordered",
+            "global", "arg", "scan", "exclusive", "running", "temporary", "count", "choice", "array scan", "ordered", "inner", "inner", "product",
         )  # fmt: skip
         while True:
             text = getattr(self, "_" + shape.replace(" ", "_"))()
@@ -426,6 +426,28 @@ class _Kernel:
 
     def _columns(self) -> tuple[str, str, str] | None:
         return self._array("r[j]", "i * M + j")
+
+    def _inner(self) -> tuple[str, str, str] | None:
+        """A sum of each row, in a variable of the outer loop's body."""
+        update, said = self.update("w", self.type, self.of, "i * M + j")
+        if not update or said:
+            return None
+        body = f"        static {self.type.spelling} r[N / M];\n        memset(r, 0, sizeof r);\n{self._pragma()}"
+        body += (
+            f"        for (int i = 0; i < n / M; i++) {{\n            {self.type.spelling} w = ({self.type.spelling})"
+        )
+        body += f"{self.first(self.type)};\n            for (int j = 0; j < M; j++)\n                {update}\n"
+        return "", f"{body}            r[i] = w;\n        }}\n", self._keep(self.type, "r", "N / M")
+
+    def _product(self) -> tuple[str, str, str] | None:
+        """A product of matrices of three types, one of them of 0 and 1."""
+        other = self.chance.choice([one for one in self.types if not one.floating])
+        (data, *_) = self.data_for("+", self.type, self.of, True)
+        term = f"{data}_{self.of.name}[i * M + k] * truths_{other.name}[k * M + j]"
+        body = f"        static {self.type.spelling} p[M][M];\n        memset(p, 0, sizeof p);\n{self._pragma()}"
+        body += "        for (int i = 0; i < n / M % M; i++)\n            for (int j = 0; j < M; j++)\n"
+        body += f"                for (int k = 0; k < M; k++)\n                    p[i][j] += {term};\n"
+        return "", body, self._keep(self.type, "*p", "M * M")
 
     def _placed(self, declare: str, place: str, helper: str = "") -> tuple[str, str, str] | None:
         update, said = self.update(place, self.type, self.of)
