@@ -202,7 +202,7 @@ static tilek_status start(host_job *job, tilek_state *state, const tilek_call *c
     job->paces = (pace *)(void *)(block + room);
     for (size_t index = 0; index < launches; ++index) job->paces[index] = (pace){-1, 1, 0, 0, 0};
     status = tilek_run_start(&job->run, kernel, call, &form, block, why);
-    job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0};
+    job->run.machine = (tilek_machine){NULL, threads, 0, NULL, 0, 0};
     job->run.context = job;
     job->run.finish = finish;
     for (int index = 0; index < kernel->host_launch_count && status == TILEK_OK; ++index) {

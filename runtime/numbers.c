@@ -10,7 +10,7 @@ enum { GANGS_PER_THREAD = 4, REDUCING_GANGS = 1024, THREADS_PER_UNIT = 64, DIMEN
 
 /* Instances of a launch whose partial values are formed in an order: so many that any number of threads has about as much to do each, and few enough that
  * combining their values takes no time. */
-enum { MOST_CHUNKS = 2048 };
+enum { MOST_CHUNKS = 2048, CHUNK_OPERATIONS = 1024 };
 
 static int uses(const tilek_launch_shape *launch, int axis) { return (launch->axes >> axis & 1u) != 0; }
 
@@ -109,10 +109,14 @@ static void cover(const tilek_launch_shape *launch, const tilek_call *call, tile
     }
 }
 
-/* How many instances a launch that forms its partial values in an order deals `need` iterations to, whatever the machine; 0: how many there are is not known. */
-static int64_t chunks_of(const tilek_launch_shape *launch, int64_t need)
+/* How many instances a launch that forms its partial values in an order deals `need` iterations to, whatever the machine; 0: how many there are is not known.
+ * What its iterations do may follow from bounds that the launch does not name: rows of 3 elements are not worth a partial value each. */
+static int64_t chunks_of(const tilek_launch_shape *launch, const tilek_machine *machine, int64_t need)
 {
-    return need > 0 ? tilek_minimum(tilek_ceiling_quotient(need, launch->chunk), MOST_CHUNKS) : REDUCING_GANGS;
+    int64_t chunk = launch->chunk;
+    if (need <= 0) return REDUCING_GANGS;
+    if (machine->operations >= (double)need) chunk = tilek_maximum(chunk, (int64_t)(CHUNK_OPERATIONS * (double)need / machine->operations));
+    return tilek_minimum(tilek_ceiling_quotient(need, chunk), MOST_CHUNKS);
 }
 
 static void choose_device(const tilek_launch_shape *launch, const tilek_call *call, const tilek_machine *machine, tilek_numbers *numbers)
@@ -125,7 +129,7 @@ static void choose_device(const tilek_launch_shape *launch, const tilek_call *ca
         if (!uses(launch, axis) || numbers->axes[axis] > 0) continue;
         need = need_of(launch, call, numbers, axis, &must);
         if (launch->chunk > 0 && !must && (need == 0 || axis == TILEK_AXIS_THREAD)) {
-            numbers->axes[axis] = chunks_of(launch, need);
+            numbers->axes[axis] = chunks_of(launch, machine, need);
             continue;
         }
         if (need == 0) need = 4 * units;
@@ -151,7 +155,7 @@ static void choose_host(const tilek_launch_shape *launch, const tilek_call *call
             if (!used) continue;
             need = need_of(launch, call, numbers, axis, &must);
             count = axis == TILEK_AXIS_THREAD ? machine->threads : taken ? 1 : spread;
-            if (launch->chunk > 0 && (axis == TILEK_AXIS_THREAD || !taken)) count = chunks_of(launch, need);
+            if (launch->chunk > 0 && (axis == TILEK_AXIS_THREAD || !taken)) count = chunks_of(launch, machine, need);
             taken = 1;
             numbers->axes[axis] = tilek_maximum(need > 0 ? tilek_minimum(count, need) : count, 1);
         }

@@ -13,6 +13,7 @@ typedef struct tilek_machine {
     int64_t group_total;        /* device: most workers of this entry point */
     const int64_t *workers;     /* device: counts of workers per dimension where the user gives none; NULL: to be chosen */
     int64_t tile_extent;        /* device: the largest tile size of the kernel, 0 where it has none */
+    double operations;          /* of the launch, where it is all that the call does and they are known; else 0 */
 } tilek_machine;
 
 typedef struct tilek_numbers {

@@ -35,36 +35,48 @@ size_t tilek_type_size(tilek_type type)
     case TILEK_MINIMUM_NUMBER: left = right < left || left != left ? right : left; break;          \
     case TILEK_MAXIMUM_NUMBER: left = right > left || left != left ? right : left; break;
 
-#define NO_BITS                                                                      \
-    case TILEK_BIT_AND: case TILEK_BIT_OR: case TILEK_BIT_XOR: return TILEK_INVALID;
+#define NO_BITS
 
-/* The tree is gone through from left to right: after `index` values there is one of `sums` for each bit of `index` that is set, that of the largest part first.
- * A part of one value more joins those that are as long, shortest first. */
+/* The tree is gone through from left to right: after `index` values there is one of `parts` for each bit of `index` that is set, that of the largest part first.
+ * A part of one value more joins those that are as long, shortest first. EIGHT neighbours, a multiple of it the first, are a subtree. Sums, of
+ * which programs have most, are a loop by themselves, in which nothing asks for the operation. */
+enum { EIGHT = 8 };
+
 #define DEFINE_COMBINE(NAME, TYPE, STEPS, BITS)                                                               \
-    static tilek_status NAME##_step(tilek_operator operation, TYPE *accumulator, TYPE right)                  \
+    static inline TYPE NAME##_step(tilek_operator operation, TYPE left, TYPE right)                           \
     {                                                                                                         \
-        TYPE left = *accumulator;                                                                             \
-        switch (operation) { STEPS BITS default: return TILEK_INVALID; }                                      \
-        *accumulator = left;                                                                                  \
-        return TILEK_OK;                                                                                      \
+        switch (operation) { STEPS BITS default: break; }                                                     \
+        return left;                                                                                          \
     }                                                                                                         \
-    static tilek_status NAME(tilek_operator operation, void *value, const char *partials, int64_t count)      \
+    static inline TYPE NAME##_tree(tilek_operator operation, const char *partials, int64_t count)             \
     {                                                                                                         \
-        TYPE parts[64], old, next;                                                                            \
+        TYPE parts[64], some[EIGHT];                                                                          \
         int depth = 0;                                                                                        \
-        tilek_status status = TILEK_OK;                                                                       \
-        memcpy(&old, value, sizeof old);                                                                      \
-        for (int64_t index = 0; index < count && status == TILEK_OK; ++index) {                               \
-            memcpy(&next, partials + (size_t)index * sizeof next, sizeof next);                               \
-            parts[depth++] = next;                                                                            \
-            for (int64_t rest = index; (rest & 1) != 0 && status == TILEK_OK; rest >>= 1, --depth)            \
-                status = NAME##_step(operation, &parts[depth - 2], parts[depth - 1]);                         \
+        int64_t index = 0;                                                                                    \
+        for (; count - index >= EIGHT; index += EIGHT) {                                                      \
+            memcpy(some, partials + (size_t)index * sizeof *some, sizeof some);                               \
+            for (int width = 1; width < EIGHT; width *= 2)                                                    \
+                for (int place = 0; place < EIGHT; place += 2 * width)                                        \
+                    some[place] = NAME##_step(operation, some[place], some[place + width]);                   \
+            parts[depth++] = some[0];                                                                         \
+            for (int64_t rest = index / EIGHT; (rest & 1) != 0; rest >>= 1, --depth)                          \
+                parts[depth - 2] = NAME##_step(operation, parts[depth - 2], parts[depth - 1]);                \
         }                                                                                                     \
-        for (; depth > 1 && status == TILEK_OK; --depth)                                                      \
-            status = NAME##_step(operation, &parts[depth - 2], parts[depth - 1]);                             \
-        if (status == TILEK_OK) status = NAME##_step(operation, &old, parts[0]);                              \
-        if (status == TILEK_OK) memcpy(value, &old, sizeof old);                                              \
-        return status;                                                                                        \
+        for (; index < count; ++index) {                                                                      \
+            memcpy(&parts[depth++], partials + (size_t)index * sizeof *parts, sizeof *parts);                 \
+            for (int64_t rest = index; (rest & 1) != 0; rest >>= 1, --depth)                                  \
+                parts[depth - 2] = NAME##_step(operation, parts[depth - 2], parts[depth - 1]);                \
+        }                                                                                                     \
+        for (; depth > 1; --depth) parts[depth - 2] = NAME##_step(operation, parts[depth - 2], parts[depth - 1]); \
+        return parts[0];                                                                                      \
+    }                                                                                                         \
+    static void NAME(tilek_operator operation, void *value, const char *partials, int64_t count)              \
+    {                                                                                                         \
+        TYPE old;                                                                                             \
+        memcpy(&old, value, sizeof old);                                                                      \
+        old = NAME##_step(operation, old, operation == TILEK_ADD ? NAME##_tree(TILEK_ADD, partials, count)    \
+                                                                 : NAME##_tree(operation, partials, count));  \
+        memcpy(value, &old, sizeof old);                                                                      \
     }
 
 DEFINE_COMBINE(combine_int8, int8_t, COMBINE_ARITHMETIC(int8_t, uint32_t), COMBINE_BITS(int8_t))
@@ -82,8 +94,11 @@ DEFINE_COMBINE(combine_bool, _Bool, COMBINE_TRUTH, COMBINE_BITS(_Bool))
 
 tilek_status tilek_combine(tilek_operator operation, tilek_type type, void *value, const void *partials, int64_t count)
 {
-    static tilek_status (*const combine[])(tilek_operator, void *, const char *, int64_t) = {
+    static void (*const combine[])(tilek_operator, void *, const char *, int64_t) = {
         combine_int8, combine_uint8, combine_int16, combine_uint16, combine_int32, combine_uint32,
         combine_int64, combine_uint64, combine_float, combine_double, combine_long_double, combine_bool};
-    return count > 0 ? combine[type](operation, value, partials, count) : TILEK_OK;
+    const int is_floating = type == TILEK_FLOAT || type == TILEK_DOUBLE || type == TILEK_LONG_DOUBLE;
+    if (is_floating && (operation == TILEK_BIT_AND || operation == TILEK_BIT_OR || operation == TILEK_BIT_XOR)) return TILEK_INVALID;
+    if (count > 0) combine[type](operation, value, partials, count);
+    return TILEK_OK;
 }

@@ -87,6 +87,7 @@ static tilek_status decide(tilek_run *run, int launch, const tilek_bounds loops[
     for (int index = 0; index < shape->loop_count; ++index) planned->numbers.bounds[index] = &planned->bounds[index];
     if (run->group_totals != NULL) machine.group_total = tilek_minimum(machine.group_total, run->group_totals[launch]);
     if (run->keeps_workers) machine.workers = planned->workers;
+    machine.operations = run->steps == NULL && run->launch_count == 1 ? run->call->operations : 0;
     status = tilek_decide(shape, run->call, &machine, &planned->numbers, run->why);
     if (status != TILEK_OK) return status;
     planned->iterations = iterations_of(shape, &planned->numbers);

@@ -1,6 +1,6 @@
 """Sums of floating-point numbers have the same bits however many threads, cores, workers or devices form them: strategies of `sums.c`.
 
-Sizes stand around the chunks of `dot`, 372 iterations (`plan/chunks.py`).
+Sizes stand around the chunks of `dot`, 512 iterations (`runtime/numbers.c`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.support.programs import FLAGS, Workshop
 from tests.support.targets import TargetEnvironment, target_environment
 
 SOURCE = Path(__file__).parent / "sums.c"
-SIZES = ("0", "1", "20", "371", "372", "373", "743", "744", "745", "20011")
+SIZES = ("0", "1", "20", "511", "512", "513", "1023", "1024", "1025", "20011")
 LARGE = "1000003"
 COUNTS = ("1", "2", "3", "4", "7", "8", "16", "64")
 
@@ -60,7 +60,7 @@ def test_the_cores_of_the_process_change_none(
         os.sched_setaffinity(0, cores)
 
 
-@pytest.mark.parametrize("size", ("1", "745", "20011"))
+@pytest.mark.parametrize("size", ("1", "1025", "20011"))
 def test_opencl_processors_compute_what_threads_do(
     workshop: Workshop, program: Path, serial: TargetEnvironment, shared_scratch: Path, size: str
 ) -> None:

@@ -249,7 +249,7 @@ void steps_workers(void)
     step_call own;
     make(&own, N, STEPS);
     for (size_t index = 0; index < sizeof extents / sizeof extents[0]; ++index) {
-        const tilek_machine machine = {&limits, 1, 1024, NULL, extents[index][0]};
+        const tilek_machine machine = {&limits, 1, 1024, NULL, extents[index][0], 0};
         tilek_tile tiles[2];
         tilek_numbers numbers = {.bounds = {&bounds}, .values = tiles};
         tilek_message why;

@@ -7,9 +7,9 @@ Plans reason about numbers. Constants become the numbers that C makes of them he
 from __future__ import annotations
 
 from tilepragma.frontend.literals import constant
-from tilepragma.ir.c_values import c_value, common_type, converted, least_and_greatest, promoted
+from tilepragma.ir.c_values import c_value, converted, least_and_greatest
 from tilepragma.ir.expressions import Cast, DataObject, Expression
-from tilepragma.ir.types import INT, ScalarType
+from tilepragma.ir.types import INT, ScalarType, promoted, usual_type
 
 
 def is_integer(value: Expression) -> bool:
@@ -37,7 +37,7 @@ def compared(upper: Expression, iterator: DataObject) -> Expression:
     known = c_value(upper)
     if known is None or not isinstance(upper.type, ScalarType):
         return upper
-    common = common_type(_type(iterator), upper.type)
+    common = usual_type(_type(iterator), upper.type)
     value = converted(known, common)
     return upper if value == known else constant(value, common, upper.range)
 
@@ -59,7 +59,7 @@ def leaves_its_type(
     if last is None or by is None or not by or not isinstance(upper.type, ScalarType):
         return False
     least, greatest = least_and_greatest(type_)
-    common = common_type(type_, upper.type)
+    common = usual_type(type_, upper.type)
     if type_.signed and not common.signed:
         least = 0
         if first is not None and first < 0:

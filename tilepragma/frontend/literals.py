@@ -10,9 +10,9 @@ from typing import cast
 from tilepragma.base.diagnostics import source_error
 from tilepragma.base.ranges import SourceRange
 from tilepragma.frontend.clang_tree import Node
-from tilepragma.ir.c_values import arithmetic_value, c_value, promoted
+from tilepragma.ir.c_values import arithmetic_value, c_value
 from tilepragma.ir.expressions import Binary, Expression, FloatingLiteral, IntegerLiteral, Unary, integer
-from tilepragma.ir.types import INT, ScalarType, Type
+from tilepragma.ir.types import INT, ScalarType, Type, promoted
 
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|[0-9]+)([uUlL]*)\Z")
 _FLOATING = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilepragma.base.remembered import once
 from tilepragma.ir.expressions import Binary, Cast, Conditional, Expression, FloatingLiteral, IntegerLiteral, Unary
-from tilepragma.ir.types import INT, ScalarKind, ScalarType, Type
+from tilepragma.ir.types import ScalarKind, ScalarType, Type, usual_type
 
 
 def least_and_greatest(type_: ScalarType) -> tuple[int, int]:
@@ -22,21 +22,6 @@ def converted(value: int, type_: ScalarType) -> int:
         return int(value != 0)
     value &= (1 << type_.bits) - 1
     return value - (1 << type_.bits) if type_.signed and value >> (type_.bits - 1) else value
-
-
-def promoted(type_: ScalarType) -> ScalarType:
-    """The type after the integer promotions (C99 6.3.1.1)."""
-    low, high = least_and_greatest(type_)
-    least, greatest = least_and_greatest(INT)
-    return INT if least <= low and high <= greatest else type_
-
-
-def common_type(left: ScalarType, right: ScalarType) -> ScalarType:
-    """The type in which an operator computes on integers (C99 6.3.1.8)."""
-    left, right = promoted(left), promoted(right)
-    if left.bits != right.bits:
-        return left if left.bits > right.bits else right
-    return right if left.signed else left
 
 
 @once
@@ -105,7 +90,7 @@ def _binary(value: Binary, type_: ScalarType) -> int | None:
         if not 0 <= right < type_.bits:
             return None
     elif operator not in ("&&", "||"):
-        common = common_type(value.left.type, value.right.type)
+        common = usual_type(value.left.type, value.right.type)
         left, right = converted(left, common), converted(right, common)
     found = _computed(operator, left, right)
     return None if found is None else converted(found, type_)

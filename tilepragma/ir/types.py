@@ -118,14 +118,14 @@ def usual_type(left: ScalarType, right: ScalarType) -> ScalarType:
     floating = [one for one in (left, right) if one.is_floating]
     if floating:
         return max(floating, key=lambda one: one.bits)
-    left, right = _promoted(left), _promoted(right)
+    left, right = promoted(left), promoted(right)
     if left.bits != right.bits:
         return max(left, right, key=lambda one: one.bits)
     return right if left.signed else left
 
 
-def _promoted(type_: ScalarType) -> ScalarType:
-    """C99 6.3.1.1: an int has all values of the types narrower than it."""
+def promoted(type_: ScalarType) -> ScalarType:
+    """The type after the integer promotions (C99 6.3.1.1): an int has all values of the types narrower than it."""
     return INT if type_.bits < INT.bits else type_
 
 

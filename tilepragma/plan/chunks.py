@@ -1,7 +1,7 @@
 """How many iterations of a dealt-out loop a partial value gathers, where its bits depend on that.
 
 Sums, products, least and greatest values of floating-point numbers are formed in chunks of the loop that is dealt out, each in the order of the text,
-and the chunks are combined in a binary tree over their numbers (`runtime/reduce.c`). How many chunks there are follows from the loop's
+and the chunks are combined in a binary tree over their numbers (`runtime/reduce.c`). How many chunks there are follows from the loops'
 iterations and this number alone (`runtime/numbers.c`), so that no number of threads changes a bit.
 """
 

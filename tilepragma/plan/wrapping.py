@@ -15,13 +15,13 @@ from typing import Any
 from tilepragma.base.diagnostics import Diagnostics
 from tilepragma.base.ranges import NOWHERE
 from tilepragma.ir.accesses import Use
-from tilepragma.ir.c_values import c_value, common_type, least_and_greatest
+from tilepragma.ir.c_values import c_value, least_and_greatest
 from tilepragma.ir.dump import plain_text
 from tilepragma.ir.expressions import Binary, Expression, integer
 from tilepragma.ir.looptree import Kernel, Loop
 from tilepragma.ir.polynomial import Polynomial, not_negative, number, polynomial, select
 from tilepragma.ir.traversal import children
-from tilepragma.ir.types import INT, LONG, ScalarType, is_signed
+from tilepragma.ir.types import INT, LONG, ScalarType, is_signed, usual_type
 from tilepragma.plan.extents import NotExactError, box_of, condition_of
 from tilepragma.polyhedral.launch_checks import can_hold, undecided
 
@@ -117,7 +117,7 @@ def _doubtful_iterator(loop: Loop) -> Iterator[_Doubt]:
         yield from _outside(loop.lower, -1, greatest - 1, type_)
         return
     yield from _outside(loop.lower, least, greatest, type_)
-    common = common_type(type_, upper.type)
+    common = usual_type(type_, upper.type)
     if not common.signed and upper.type.signed:
         yield from _outside(upper, 0, None, type_)
     if type_.signed and not common.signed:
